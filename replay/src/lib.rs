@@ -1,0 +1,14 @@
+//! The evaluator behind Fillrate: plays a developer against the language server and judges the
+//! result with the project's own tests.
+//!
+//! The rooms, from the ground up; a room imports only rooms below it:
+//! `score`, `stats` → `task` → `sandbox` → `corpus` → `verdict` → `mine` → `developer` →
+//! `store` → `report` → `cli`.
+//!
+//! Architecture invariants: `score` and `stats` are pure and know nothing of the rest; model
+//! keys never reach a test process; code written by a model runs only in `sandbox`.
+
+pub mod corpus;
+pub mod sandbox;
+pub mod score;
+pub mod stats;

@@ -1,0 +1,21 @@
+//! The language server behind Fillrate: inline completions from any model, with context from
+//! the repository, over the Language Server Protocol.
+//!
+//! The rooms, from the ground up; a room imports only rooms below it:
+//! [`text`] → [`syntax`] → [`documents`] → [`workspace`] → [`context`] → [`prompt`] →
+//! [`model`] → [`cleanup`] → [`configuration`] → [`completion`] → [`lsp`].
+//!
+//! Architecture invariants: only [`lsp`] knows tower-lsp and JSON-RPC; offsets are converted
+//! only in [`text`]; this crate never depends on the evaluator that plays it.
+
+pub mod cleanup;
+pub mod completion;
+pub mod configuration;
+pub mod context;
+pub mod documents;
+pub mod lsp;
+pub mod model;
+pub mod prompt;
+pub mod syntax;
+pub mod text;
+pub mod workspace;

@@ -1,0 +1,130 @@
+//! The [`Model`] trait and one file per wire protocol, the embedded model among them.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Window;
+use crate::syntax::Language;
+
+/// What turns a place in a file into text. One value serves all requests of a server, at once.
+#[async_trait]
+pub trait Model: Send + Sync + fmt::Debug {
+    /// The name figures are reported under.
+    fn name(&self) -> &str;
+
+    /// Completes at a place. Dropping the future gives the work up, an HTTP exchange included.
+    ///
+    /// # Errors
+    /// Says what kept the model from answering, without any key in the message.
+    async fn complete(&self, request: &Request) -> Result<Answer, ModelError>;
+
+    /// Takes note of a repository file's contents; nothing means that it is gone. Models that
+    /// learn from the repository override it; it must return soon.
+    fn observe(&self, _path: &str, _contents: Option<&str>) {}
+}
+
+/// A place to complete, with all that may be told of it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The file's text before the cursor.
+    pub prefix: String,
+    /// The file's text after the cursor.
+    pub suffix: String,
+    /// Path relative to the workspace folder, with `/`.
+    pub path: String,
+    /// The workspace folder's name.
+    pub repository: String,
+    /// The file's language, where the server knows it.
+    pub language: Option<&'static Language>,
+    /// Windows from other files, best first.
+    pub windows: Vec<Window>,
+    /// How to generate.
+    pub parameters: Parameters,
+}
+
+/// How to generate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// How many candidates to ask for, at least 1.
+    pub candidates: usize,
+    /// The most tokens a candidate may have.
+    pub max_tokens: u32,
+    /// Sampling temperature; 0 is greedy.
+    pub temperature: f64,
+    /// Nucleus mass, in (0, 1].
+    pub top_p: f64,
+    /// Seed of the sampling.
+    pub seed: u64,
+    /// How long the whole exchange may take.
+    pub timeout: Duration,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Candidates, best first, as the model gave them.
+    pub candidates: Vec<Candidate>,
+    /// What was sent, as text, for the trace: the prompt or the request's body without its key.
+    pub prompt: String,
+}
+
+/// One text a model offers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The text, before any clean-up.
+    pub text: String,
+    /// Why the model stopped.
+    pub finish: Finish,
+    /// Mean natural-log probability per token, where the protocol tells.
+    pub mean_log_probability: Option<f64>,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finish {
+    /// It came to its own end or to a stop.
+    Stop,
+    /// It used up its tokens.
+    Length,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// Something in the settings cannot be.
+    #[error("{0}")]
+    Settings(String),
+    /// No exchange came about.
+    #[error("{url} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where the request went.
+        url: String,
+        /// What the transport said.
+        reason: String,
+    },
+    /// The model's server answered with an error.
+    #[error("{url} answered {status}: {body}")]
+    Status {
+        /// Where the request went.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// The beginning of the answer's body.
+        body: String,
+    },
+    /// The answer is not of the documented form.
+    #[error("{url} gave an answer that can't be read: {reason}")]
+    Malformed {
+        /// Where the request went.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The time-out ran out.
+    #[error("the model did not answer within {0:?}")]
+    Timeout(Duration),
+}

@@ -1,0 +1,272 @@
+//! Positions, encodings and edits: the one place where offsets are converted.
+
+use std::fmt;
+use std::ops::Range;
+
+use ropey::Rope;
+use serde::{Deserialize, Serialize};
+
+/// A document's text. Cloning is cheap: the tree behind it is shared until an edit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text(Rope);
+
+/// An offset into a text in bytes of its UTF-8 form.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct ByteOffset(pub usize);
+
+/// A zero-based line and a zero-based column in code units of some [`Encoding`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Zero-based line. CR, LF and CRLF end a line, nothing else does.
+    pub line: u32,
+    /// Zero-based column, in code units of the encoding the peers agreed on.
+    pub character: u32,
+}
+
+/// The unit in which a peer counts columns.
+/// <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#positionEncodingKind>
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// Bytes.
+    Utf8,
+    /// UTF-16 code units: the protocol's default, which every client understands.
+    #[default]
+    Utf16,
+    /// Unicode scalar values.
+    Utf32,
+}
+
+impl Text {
+    /// A text with these contents.
+    pub fn new(contents: &str) -> Self {
+        Self(Rope::from_str(contents))
+    }
+
+    /// Length in bytes, which is also the offset just past the end.
+    pub fn len(&self) -> ByteOffset {
+        ByteOffset(self.0.len_bytes())
+    }
+
+    /// Whether there is no text at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.len_bytes() == 0
+    }
+
+    /// The text between two offsets. Offsets past the end, or inside a character, move back to
+    /// the nearest boundary, and an inverted range is empty.
+    pub fn slice(&self, range: Range<ByteOffset>) -> String {
+        let start = self.char_index(range.start);
+        let end = self.char_index(range.end);
+        if start >= end {
+            return String::new();
+        }
+        self.0.slice(start..end).to_string()
+    }
+
+    /// The offset of a position. As the protocol asks, a line past the end means the text's end,
+    /// a column past a line's end means that line's end (before its line break), and a column
+    /// inside a character means that character's start.
+    pub fn offset(&self, position: Position, encoding: Encoding) -> ByteOffset {
+        let line = position.line as usize;
+        if line >= self.0.len_lines() {
+            return self.len();
+        }
+        let start = self.0.line_to_char(line);
+        let contents = self.0.line(line);
+        let mut offset = self.0.char_to_byte(start);
+        let mut column = 0;
+        for character in contents.chars() {
+            if matches!(character, '\n' | '\r') {
+                break;
+            }
+            column += encoding.units(character);
+            if column > position.character as usize {
+                break;
+            }
+            offset += character.len_utf8();
+        }
+        ByteOffset(offset)
+    }
+
+    /// The position of an offset; an offset past the end means the end.
+    pub fn position(&self, offset: ByteOffset, encoding: Encoding) -> Position {
+        let index = self.char_index(offset);
+        let line = self.0.char_to_line(index);
+        let start = self.0.line_to_char(line);
+        let character = self
+            .0
+            .slice(start..index)
+            .chars()
+            .map(|character| encoding.units(character))
+            .sum::<usize>();
+        Position {
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            character: u32::try_from(character).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Replaces a range with new text, as one content change of `textDocument/didChange` does.
+    /// An inverted range counts as its two ends swapped.
+    pub fn replace(&mut self, range: Range<Position>, encoding: Encoding, new_text: &str) {
+        let a = self.char_index(self.offset(range.start, encoding));
+        let b = self.char_index(self.offset(range.end, encoding));
+        let (start, end) = (a.min(b), a.max(b));
+        self.0.remove(start..end);
+        self.0.insert(start, new_text);
+    }
+
+    /// The rope's character index of a byte offset, moved back to a character's start.
+    fn char_index(&self, offset: ByteOffset) -> usize {
+        self.0.byte_to_char(offset.0.min(self.0.len_bytes()))
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .chunks()
+            .try_for_each(|chunk| formatter.write_str(chunk))
+    }
+}
+
+impl Encoding {
+    /// How many code units a character takes.
+    fn units(self, character: char) -> usize {
+        match self {
+            Self::Utf8 => character.len_utf8(),
+            Self::Utf16 => character.len_utf16(),
+            Self::Utf32 => 1,
+        }
+    }
+
+    /// The protocol's name of the encoding.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "utf-8",
+            Self::Utf16 => "utf-16",
+            Self::Utf32 => "utf-32",
+        }
+    }
+
+    /// The encoding with this protocol name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Utf8, Self::Utf16, Self::Utf32]
+            .into_iter()
+            .find(|encoding| encoding.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ENCODINGS: [Encoding; 3] = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32];
+
+    /// Splits a text into lines without their ends and the byte offset each starts at, the plain
+    /// way, to hold the rope against.
+    fn reference_lines(text: &str) -> Vec<(usize, &str)> {
+        let mut lines = Vec::new();
+        let (mut start, mut index) = (0, 0);
+        let bytes = text.as_bytes();
+        while index < bytes.len() {
+            let width = match bytes[index] {
+                b'\r' if bytes.get(index + 1) == Some(&b'\n') => 2,
+                b'\r' | b'\n' => 1,
+                _ => {
+                    index += 1;
+                    continue;
+                }
+            };
+            lines.push((start, &text[start..index]));
+            index += width;
+            start = index;
+        }
+        lines.push((start, &text[start..]));
+        lines
+    }
+
+    fn reference_offset(text: &str, position: Position, encoding: Encoding) -> usize {
+        let lines = reference_lines(text);
+        let Some((start, line)) = lines.get(position.line as usize) else {
+            return text.len();
+        };
+        let mut column = 0;
+        for (index, character) in line.char_indices() {
+            column += match encoding {
+                Encoding::Utf8 => character.len_utf8(),
+                Encoding::Utf16 => character.len_utf16(),
+                Encoding::Utf32 => 1,
+            };
+            if column > position.character as usize {
+                return start + index;
+            }
+        }
+        start + line.len()
+    }
+
+    #[test]
+    fn clamps_as_the_protocol_asks() {
+        let text = Text::new("a😀b\r\nc\u{2028}d");
+        let at = |line, character| Position { line, character };
+        assert_eq!(text.offset(at(0, 2), Encoding::Utf16), ByteOffset(1));
+        assert_eq!(text.offset(at(0, 3), Encoding::Utf16), ByteOffset(5));
+        assert_eq!(text.offset(at(0, 99), Encoding::Utf16), ByteOffset(6));
+        assert_eq!(text.offset(at(1, 3), Encoding::Utf16), ByteOffset(13));
+        assert_eq!(text.offset(at(9, 0), Encoding::Utf16), text.len());
+        assert_eq!(text.position(ByteOffset(5), Encoding::Utf16), at(0, 3));
+        assert_eq!(text.position(ByteOffset(5), Encoding::Utf8), at(0, 5));
+        assert_eq!(text.position(ByteOffset(5), Encoding::Utf32), at(0, 2));
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        prop::collection::vec(
+            prop::sample::select(vec![
+                "a", "Z9", "é", "e\u{301}", "😀", "漢", "\n", "\r\n", "\r", "\u{2028}", "\t", "",
+            ]),
+            0..8,
+        )
+        .prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn edits_equal_those_of_a_plain_string(
+            start in piece(),
+            edits in prop::collection::vec((0u32..6, 0u32..9, 0u32..6, 0u32..9, piece()), 1..12),
+            encoding in prop::sample::select(ENCODINGS.to_vec()),
+        ) {
+            let mut plain = start.clone();
+            let mut text = Text::new(&start);
+            for (line_a, column_a, line_b, column_b, new_text) in edits {
+                let a = Position { line: line_a, character: column_a };
+                let b = Position { line: line_b, character: column_b };
+                let (from, to) = (a.min(b), a.max(b));
+                let start = reference_offset(&plain, from, encoding);
+                let end = reference_offset(&plain, to, encoding);
+                plain.replace_range(start.min(end)..start.max(end), &new_text);
+                text.replace(from..to, encoding, &new_text);
+                prop_assert_eq!(text.to_string(), plain.clone());
+            }
+        }
+
+        #[test]
+        fn a_position_goes_there_and_back(
+            contents in piece(),
+            encoding in prop::sample::select(ENCODINGS.to_vec()),
+        ) {
+            let text = Text::new(&contents);
+            for (offset, _) in contents.char_indices() {
+                let position = text.position(ByteOffset(offset), encoding);
+                let back = text.offset(position, encoding);
+                // Between CR and LF there is no position of its own: it means the line's end.
+                let inside_crlf = offset > 0 && &contents.as_bytes()[offset - 1..=offset] == b"\r\n";
+                prop_assert_eq!(back, ByteOffset(offset - usize::from(inside_crlf)));
+            }
+        }
+    }
+}
