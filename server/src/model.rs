@@ -1,6 +1,13 @@
 //! The [`Model`] trait and one file per wire protocol, the embedded model among them.
 
+mod embedded;
+mod empty;
+pub mod recorded;
+mod secret;
+mod settings;
+
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,6 +15,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Window;
 use crate::syntax::Language;
+
+pub use embedded::Embedded;
+pub use secret::Secret;
+pub use settings::{Protocol, Settings};
+
+/// Opens the model that the settings describe. `environment` looks an environment variable up;
+/// it is asked for the key's variable alone.
+///
+/// # Errors
+/// [`ModelError::Settings`] with one sentence, if the settings lack what their protocol needs or
+/// name something unknown.
+pub fn open(
+    settings: &Settings,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Arc<dyn Model>, ModelError> {
+    settings.check()?;
+    Ok(match settings.protocol {
+        Protocol::Embedded => Arc::new(Embedded::new()),
+        Protocol::Empty => Arc::new(empty::Empty),
+        Protocol::Recorded => Arc::new(recorded::Recorded::open(settings)?),
+        Protocol::OpenAiCompletions | Protocol::LlamaInfill => {
+            let _key = settings.key(environment)?;
+            return Err(ModelError::Settings("not built yet".to_owned()));
+        }
+    })
+}
 
 /// What turns a place in a file into text. One value serves all requests of a server, at once.
 #[async_trait]
@@ -124,6 +157,22 @@ pub enum ModelError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The recording has no entry for the place.
+    #[error(
+        "the recording {recording} has nothing for this place in {path} (key {key}): record it, \
+         or use another model"
+    )]
+    NoRecord {
+        /// The recording's path.
+        recording: String,
+        /// The path of the file to complete.
+        path: String,
+        /// The place's key.
+        key: String,
+    },
+    /// The model itself failed.
+    #[error("the model failed: {0}")]
+    Failed(String),
     /// The time-out ran out.
     #[error("the model did not answer within {0:?}")]
     Timeout(Duration),

@@ -1,0 +1,131 @@
+//! Answers read from a file of JSON lines, one object a line:
+//!
+//! ```json
+//! {"key": "<hexadecimal SHA-256 of prefix, NUL, suffix>", "completions": ["a", "b"]}
+//! ```
+//!
+//! A request with seed *s* and *n* candidates gets the completions *s*, *s* + 1, …, *s* + *n* − 1,
+//! each index taken modulo the number of completions, so that the seed tells samples apart as it
+//! does with a model that generates. A key may stand on several lines: their completions are
+//! joined in file order.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Answer, Candidate, Finish, Model, ModelError, Request, Settings};
+
+/// A model that only repeats what was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    name: String,
+    path: PathBuf,
+    completions: HashMap<String, Vec<String>>,
+}
+
+/// One line of a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The place: see [`key`].
+    pub key: String,
+    /// What a model wrote there, at least one text.
+    pub completions: Vec<String>,
+}
+
+/// The key of a place: the hexadecimal SHA-256 of the prefix, a NUL byte and the suffix.
+pub fn key(prefix: &str, suffix: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(prefix);
+    hash.update([0]);
+    hash.update(suffix);
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+impl Recorded {
+    /// Reads the recording that the settings name.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if none is named, or it can't be read or has a faulty line.
+    pub(super) fn open(settings: &Settings) -> Result<Self, ModelError> {
+        let Some(path) = &settings.recording else {
+            return Err(ModelError::Settings(
+                "model: the protocol \"recorded\" needs the setting recording, a file of JSON \
+                 lines."
+                    .to_owned(),
+            ));
+        };
+        let name = settings.name.as_deref().unwrap_or("recorded");
+        Self::read(name, path)
+    }
+
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if it can't be read or has a faulty line, which it names.
+    pub fn read(name: &str, path: &Path) -> Result<Self, ModelError> {
+        let fault = |what: String| {
+            ModelError::Settings(format!("model: the recording {} {what}.", path.display()))
+        };
+        let text =
+            fs::read_to_string(path).map_err(|error| fault(format!("can't be read: {error}")))?;
+        let mut completions: HashMap<String, Vec<String>> = HashMap::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let record: Record = serde_json::from_str(line)
+                .map_err(|error| fault(format!("is faulty in line {}: {error}", index + 1)))?;
+            if record.completions.is_empty() {
+                return Err(fault(format!("has no completion in line {}", index + 1)));
+            }
+            completions
+                .entry(record.key)
+                .or_default()
+                .extend(record.completions);
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            completions,
+        })
+    }
+}
+
+#[async_trait]
+impl Model for Recorded {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn complete(&self, request: &Request) -> Result<Answer, ModelError> {
+        let key = key(&request.prefix, &request.suffix);
+        let Some(completions) = self.completions.get(&key) else {
+            return Err(ModelError::NoRecord {
+                recording: self.path.display().to_string(),
+                path: request.path.clone(),
+                key,
+            });
+        };
+        let count = completions.len() as u64;
+        let first = request.parameters.seed % count;
+        let candidates = (0..request.parameters.candidates as u64)
+            .map(|index| Candidate {
+                text: completions[((first + index) % count) as usize].clone(),
+                finish: Finish::Stop,
+                mean_log_probability: None,
+            })
+            .collect();
+        Ok(Answer {
+            candidates,
+            prompt: key,
+        })
+    }
+}
