@@ -1,1 +1,183 @@
-//! score.
+//! Metrics: pure functions from a prediction and its reference to a number.
+//!
+//! Every metric that has rivals is a named variant. [`METRICS`] is the table reports iterate
+//! over; [`Sample`] is what each of its rows is given.
+
+mod acceptance;
+mod cceval;
+mod edit;
+mod execution;
+mod identifiers;
+mod python;
+
+pub use acceptance::oracle_prefix;
+pub use cceval::{remove_comments_cceval, truncate_cceval};
+pub use edit::{difflib_ratio, indel_distance, levenshtein};
+pub use execution::pass_at_k;
+pub use identifiers::identifiers_cceval;
+
+use cceval::Cleaned;
+use fillrate_server::syntax::Language;
+
+/// One prediction beside the code it should have been.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// The language of the file. It chooses the truncation rule and the keyword list.
+    pub language: &'a Language,
+    /// What stands in the file before the hole. Truncation parses it together with the
+    /// prediction; cross-file context does not belong here.
+    pub prompt: &'a str,
+    /// What the model wrote, as it came: each metric cuts it as its own definition says.
+    pub prediction: &'a str,
+    /// What stood in the hole.
+    pub reference: &'a str,
+}
+
+/// A named text metric.
+#[derive(Debug)]
+pub struct Metric {
+    /// The name a report prints, with its variant: `es/cceval-difflib`.
+    pub name: &'static str,
+    /// What the values are counted in.
+    pub unit: Unit,
+    measure: Measure,
+}
+
+/// What the values of a metric are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// 0 or 1 for each sample; the mean is a proportion.
+    ZeroOrOne,
+    /// From 0 to 1.
+    Fraction,
+    /// From 0 to 100. The edit similarities counted so are whole numbers for each sample.
+    Percent,
+}
+
+/// Every text metric, in the order reports print them.
+pub static METRICS: [Metric; 11] = [
+    Metric {
+        name: "em/cceval",
+        unit: Unit::ZeroOrOne,
+        measure: Measure::Cleaned(cceval::exact_match),
+    },
+    Metric {
+        name: "em/tokens",
+        unit: Unit::ZeroOrOne,
+        measure: Measure::Raw(token_match),
+    },
+    Metric {
+        name: "es/cceval-difflib",
+        unit: Unit::Percent,
+        measure: Measure::Cleaned(|cleaned| {
+            edit::fuzz_ratio(
+                python::strip(&cleaned.prediction),
+                python::strip(&cleaned.reference),
+                edit::difflib_ratio,
+            )
+        }),
+    },
+    Metric {
+        name: "es/cceval-levenshtein",
+        unit: Unit::Percent,
+        measure: Measure::Cleaned(|cleaned| {
+            edit::fuzz_ratio(
+                python::strip(&cleaned.prediction),
+                python::strip(&cleaned.reference),
+                edit::indel_ratio,
+            )
+        }),
+    },
+    Metric {
+        name: "es/repocoder",
+        unit: Unit::Fraction,
+        measure: Measure::Raw(edit::repocoder_similarity),
+    },
+    Metric {
+        name: "es/repobench-difflib",
+        unit: Unit::Percent,
+        measure: Measure::Raw(|prediction, reference| {
+            edit::fuzz_ratio(reference, prediction, edit::difflib_ratio)
+        }),
+    },
+    Metric {
+        name: "es/repobench-levenshtein",
+        unit: Unit::Percent,
+        measure: Measure::Raw(|prediction, reference| {
+            edit::fuzz_ratio(reference, prediction, edit::indel_ratio)
+        }),
+    },
+    Metric {
+        name: "id_em/cceval",
+        unit: Unit::ZeroOrOne,
+        measure: Measure::Cleaned(identifiers::exact_match),
+    },
+    Metric {
+        name: "id_precision/cceval",
+        unit: Unit::Fraction,
+        measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned).precision()),
+    },
+    Metric {
+        name: "id_recall/cceval",
+        unit: Unit::Fraction,
+        measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned).recall()),
+    },
+    Metric {
+        name: "id_f1/cceval",
+        unit: Unit::Fraction,
+        measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned).f1()),
+    },
+];
+
+impl Metric {
+    /// The metric of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.name == name)
+    }
+
+    /// The value for one sample, exact, in the metric's [`Unit`].
+    pub fn score(&self, sample: &Sample<'_>) -> f64 {
+        match self.measure {
+            Measure::Raw(function) => function(sample.prediction, sample.reference),
+            Measure::Cleaned(function) => function(&Cleaned::new(sample)),
+        }
+    }
+}
+
+/// The value of every metric for one sample, in the order of [`METRICS`]. The same as asking
+/// each one, but the prediction is truncated only once.
+pub fn scores(sample: &Sample<'_>) -> Vec<(&'static Metric, f64)> {
+    let cleaned = Cleaned::new(sample);
+    METRICS
+        .iter()
+        .map(|metric| {
+            let value = match metric.measure {
+                Measure::Raw(function) => function(sample.prediction, sample.reference),
+                Measure::Cleaned(function) => function(&cleaned),
+            };
+            (metric, value)
+        })
+        .collect()
+}
+
+/// What a metric looks at.
+#[derive(Debug)]
+enum Measure {
+    /// Prediction and reference as they are.
+    Raw(fn(&str, &str) -> f64),
+    /// Both after what CrossCodeEval does before it compares.
+    Cleaned(fn(&Cleaned<'_>) -> f64),
+}
+
+/// `em/tokens`: the pieces between white space are equal lists, as RepoBench's scorer
+/// compares them (<https://github.com/Leolty/repobench>).
+fn token_match(prediction: &str, reference: &str) -> f64 {
+    indicator(python::split(prediction).eq(python::split(reference)))
+}
+
+fn indicator(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

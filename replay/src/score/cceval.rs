@@ -1,0 +1,114 @@
+//! What CrossCodeEval's reference scorer does to a prediction before it compares
+//! (<https://github.com/amazon-science/cceval>), and its exact match.
+
+use fillrate_server::syntax::Language;
+use tree_sitter::{Node, Parser};
+
+use super::{Sample, indicator, python};
+
+/// The first statement of a completion, as CrossCodeEval cuts it.
+///
+/// - Where indentation delimits blocks (Python): the text before the first newline, not at the
+///   very beginning, at which prompt and completion so far parse without an ERROR node; a
+///   MISSING node is no obstacle. White space at the end is dropped. If there is no such
+///   newline, the completion as it is.
+/// - Elsewhere: up to the first `;`, `}` or `{`, inclusive. A completion that starts with one
+///   of them is returned whole: the reference takes index 0 for "not found".
+///
+/// The reference parses after every character, but a cut can only come before a newline, so
+/// only those places are parsed here. Each is parsed from scratch: an incremental parse may
+/// recover from an error in another way and so answer differently. The reference gives up a
+/// parse after five seconds and a tree deeper than Python's recursion limit; this does not.
+pub fn truncate_cceval<'c>(prompt: &str, completion: &'c str, language: &Language) -> &'c str {
+    if language.indented_blocks {
+        first_parsing_lines(prompt, completion, language)
+    } else {
+        match completion.find([';', '}', '{']) {
+            // All three characters are one byte long.
+            Some(at) if at > 0 => &completion[..=at],
+            _ => completion,
+        }
+    }
+}
+
+fn first_parsing_lines<'c>(prompt: &str, completion: &'c str, language: &Language) -> &'c str {
+    let newlines = completion
+        .match_indices('\n')
+        .map(|(at, _)| at)
+        .filter(|&at| at > 0);
+    let mut parser = language.parser();
+    let text = [prompt, completion].concat();
+    for newline in newlines {
+        if parses_without_error_node(&mut parser, &text[..prompt.len() + newline]) {
+            return python::strip_end(&completion[..newline]);
+        }
+    }
+    completion
+}
+
+fn parses_without_error_node(parser: &mut Parser, text: &str) -> bool {
+    let tree = parser
+        .parse(text, None)
+        .expect("parsing ends early only on a time-out or a cancel, and neither is set");
+    !has_error_node(tree.root_node())
+}
+
+/// Whether a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are
+/// walked, on a stack of their own: a tree may be deeper than the thread's.
+fn has_error_node(root: Node<'_>) -> bool {
+    let mut cursor = root.walk();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if node.is_error() {
+            return true;
+        }
+        if node.has_error() {
+            pending.extend(node.children(&mut cursor));
+        }
+    }
+    false
+}
+
+/// A text without comments, as CrossCodeEval removes them: from `#` to the end of the line and
+/// then from `//` to the end of the line, in every language, inside strings too. So `a // b`
+/// loses its divisor in Python; the figures of the field include that.
+pub fn remove_comments_cceval(text: &str) -> String {
+    text.split('\n')
+        .map(|line| {
+            let line = line.split_once('#').map_or(line, |(code, _)| code);
+            line.split_once("//").map_or(line, |(code, _)| code)
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Prediction and reference as the `*/cceval` metrics compare them.
+#[derive(Debug)]
+pub(super) struct Cleaned<'a> {
+    pub(super) language: &'a Language,
+    /// Truncated and without comments.
+    pub(super) prediction: String,
+    /// Without comments.
+    pub(super) reference: String,
+}
+
+impl<'a> Cleaned<'a> {
+    pub(super) fn new(sample: &Sample<'a>) -> Self {
+        let prediction = truncate_cceval(sample.prompt, sample.prediction, sample.language);
+        Self {
+            language: sample.language,
+            prediction: remove_comments_cceval(prediction),
+            reference: remove_comments_cceval(sample.reference),
+        }
+    }
+}
+
+/// `em/cceval`: the stripped, non-blank lines are equal lists.
+pub(super) fn exact_match(cleaned: &Cleaned<'_>) -> f64 {
+    let lines = |text| {
+        str::split(text, '\n')
+            .map(python::strip)
+            .filter(|line| !line.is_empty())
+    };
+    indicator(lines(cleaned.prediction.as_str()).eq(lines(cleaned.reference.as_str())))
+}

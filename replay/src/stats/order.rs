@@ -1,0 +1,52 @@
+//! Quantiles with intervals that assume no distribution: what latencies need.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::{Estimate, TAIL};
+
+/// The median, [`quantile`] at one half.
+pub fn median(samples: &[f64]) -> Option<Estimate> {
+    quantile(samples, 0.5)
+}
+
+/// The value below which the share `p` of samples lies, between neighbours in a straight line
+/// (type 7 of Hyndman and Fan 1996, what NumPy and R do by default).
+///
+/// The interval runs between two samples, chosen by the binomial distribution so that each side
+/// misses the true quantile with probability 2.5 % at most, whatever the distribution. A bound
+/// for which there are too few samples is `None`: the median needs 6, the upper bound of the
+/// 95th percentile 72. Samples are taken as independent.
+///
+/// `None` without samples, with a NaN among them, or for `p` outside 0 to 1.
+pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
+    if samples.is_empty() || samples.iter().any(|sample| sample.is_nan()) {
+        return None;
+    }
+    let n = samples.len();
+    // How many samples lie below the true quantile.
+    let below = Binomial::new(p, n as u64).ok()?;
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+
+    let place = (n - 1) as f64 * p;
+    let (left, right) = (
+        sorted[place.floor() as usize],
+        sorted[place.ceil() as usize],
+    );
+    let value = left + (right - left) * place.fract();
+
+    // The sample of rank r (from 1) lies above the quantile if fewer than r samples lie below it.
+    let low = (1..=n)
+        .take_while(|&rank| below.cdf(rank as u64 - 1) <= TAIL)
+        .last()
+        .map(|rank| sorted[rank - 1]);
+    let high = (1..=n)
+        .find(|&rank| below.cdf(rank as u64 - 1) >= 1.0 - TAIL)
+        .map(|rank| sorted[rank - 1]);
+    Some(Estimate {
+        value,
+        low,
+        high,
+        n,
+    })
+}
