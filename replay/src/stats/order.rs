@@ -36,17 +36,27 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
     let value = left + (right - left) * place.fract();
 
     // The sample of rank r (from 1) lies above the quantile if fewer than r samples lie below it.
-    let low = (1..=n)
-        .take_while(|&rank| below.cdf(rank as u64 - 1) <= TAIL)
-        .last()
-        .map(|rank| sorted[rank - 1]);
-    let high = (1..=n)
-        .find(|&rank| below.cdf(rank as u64 - 1) >= 1.0 - TAIL)
-        .map(|rank| sorted[rank - 1]);
+    let low = ranks_while(n, |rank| below.cdf(rank as u64 - 1) <= TAIL);
+    let high = ranks_while(n, |rank| below.cdf(rank as u64 - 1) < 1.0 - TAIL) + 1;
+    let at = |rank: usize| sorted.get(rank.checked_sub(1)?).copied();
     Some(Estimate {
         value,
-        low,
-        high,
+        low: at(low),
+        high: at(high),
         n,
     })
+}
+
+/// How many of the ranks 1 … `n` satisfy a condition that holds up to some rank and no further.
+fn ranks_while(n: usize, condition: impl Fn(usize) -> bool) -> usize {
+    let (mut holds, mut fails) = (0, n + 1);
+    while fails - holds > 1 {
+        let middle = holds + (fails - holds) / 2;
+        if condition(middle) {
+            holds = middle;
+        } else {
+            fails = middle;
+        }
+    }
+    holds
 }

@@ -27,10 +27,10 @@ pub(super) fn wilson_bounds(successes: f64, n: f64) -> (f64, f64) {
     let centre = share + z * z / (2.0 * n);
     let spread = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
-    // Rounding may put a bound past the end it touches exactly.
+    // Rounding may put a bound on the wrong side of what it touches exactly.
     (
-        ((centre - spread) / scale).max(0.0),
-        ((centre + spread) / scale).min(1.0),
+        ((centre - spread) / scale).clamp(0.0, share),
+        ((centre + spread) / scale).clamp(share, 1.0),
     )
 }
 
@@ -40,11 +40,7 @@ pub(super) fn wilson_bounds(successes: f64, n: f64) -> (f64, f64) {
 ///
 /// It is twice the smaller tail of a fair coin, at most 1.
 pub fn mcnemar_exact(only_first: u64, only_second: u64) -> f64 {
-    let Some(coin) = only_first
-        .checked_add(only_second)
-        .and_then(|differing| Binomial::new(0.5, differing).ok())
-    else {
-        return 1.0;
-    };
+    let differing = only_first.saturating_add(only_second);
+    let coin = Binomial::new(0.5, differing).expect("one half is a probability");
     (2.0 * coin.cdf(only_first.min(only_second))).min(1.0)
 }
