@@ -1,1 +1,245 @@
-//! corpus.
+//! The repositories that holes are cut into: which they are ([`manifest`]), where their source
+//! comes from ([`source`]), what their tests need ([`environment`]), and what a language server
+//! is shown of them ([`tree`]).
+//!
+//! Everything is brought into a cache outside every repository, once, under an exact pin, and is
+//! only read after that. Nobody's working tree is touched.
+
+mod archive;
+pub mod cache;
+mod command;
+pub mod environment;
+pub mod manifest;
+pub mod source;
+pub mod tree;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cache::Cache;
+use environment::Environment;
+use manifest::{Manifest, ManifestError, Project};
+
+/// Brings the projects of a manifest into a cache.
+pub struct Corpus {
+    /// Where sources and environments are kept.
+    pub cache: Cache,
+    /// The outside programs to use.
+    pub toolchain: Toolchain,
+}
+
+/// The names or paths of the outside programs that fetch sources and build environments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    /// A Python of at least [`environment::OLDEST_PYTHON`], with `venv` and `pip`.
+    pub python: PathBuf,
+    /// A Node.js of at least [`environment::OLDEST_NODE`].
+    pub node: PathBuf,
+    /// Node's package client.
+    pub npm: PathBuf,
+    /// For projects whose source is a git revision.
+    pub git: PathBuf,
+}
+
+/// A project that is ready: its source and its environment are in the cache.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// What the manifest says of it.
+    pub project: Project,
+    /// The pristine source. Shared between runs, so only ever read.
+    pub source: PathBuf,
+    /// [`tree::digest`] of the source: 64 hexadecimal digits.
+    pub digest: String,
+    /// What the project's tests run in.
+    pub environment: Environment,
+}
+
+/// What [`Corpus::prepare`] is doing for a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The source is being brought into the cache.
+    Source,
+    /// The environment is being installed.
+    Environment,
+    /// Another process is preparing the same thing; this one waits for it.
+    Waiting,
+    /// The project is ready.
+    Ready,
+}
+
+/// Why a project could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// The manifest is not valid.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// An outside program is missing or too old. The projects that do not need it still work.
+    #[error("{program} is needed for {needed_for} and was not found; {how_to_get}")]
+    MissingProgram {
+        /// The program, with the least version where that matters, e.g. `node ≥ 20`.
+        program: String,
+        /// What it is needed for, e.g. `TypeScript projects`.
+        needed_for: &'static str,
+        /// What to do, with what was found instead where something was.
+        how_to_get: String,
+    },
+    /// What arrived is not what the manifest pins.
+    #[error(
+        "the source of `{project}` has the hash {actual}, but the manifest pins {expected}; \
+         nothing of it was unpacked"
+    )]
+    HashMismatch {
+        /// The project's name.
+        project: String,
+        /// The hash in the manifest.
+        expected: String,
+        /// The hash of what arrived.
+        actual: String,
+    },
+    /// An archive or a tree has an entry that no source has a need for.
+    #[error("the source of `{project}` was refused: `{entry}` {reason}")]
+    Refused {
+        /// The project's name.
+        project: String,
+        /// The entry's path, as it stands in the archive or tree.
+        entry: String,
+        /// What is wrong with it, as the rest of a sentence.
+        reason: String,
+    },
+    /// An outside program failed.
+    #[error("`{command}` failed for `{project}`: {message}; {advice}")]
+    Command {
+        /// The project's name.
+        project: String,
+        /// The command as it could be typed.
+        command: String,
+        /// The last line it wrote to its standard error.
+        message: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A download failed.
+    #[error(
+        "{url} could not be fetched for `{project}`: {message}; check the network and the address"
+    )]
+    Download {
+        /// The project's name.
+        project: String,
+        /// The address.
+        url: String,
+        /// The client's own words.
+        message: String,
+    },
+    /// A project's source or settings cannot be used as they are.
+    #[error("`{project}` cannot be prepared: {message}")]
+    Unusable {
+        /// The project's name.
+        project: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The file system refused something.
+    #[error("{action} `{}` failed: {source}", path.display())]
+    Io {
+        /// What was being done, e.g. `reading`.
+        action: &'static str,
+        /// To which path.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl CorpusError {
+    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+impl Corpus {
+    /// A corpus in the user's cache, with the programs on the search path.
+    ///
+    /// # Errors
+    /// [`CorpusError::Unusable`] if the environment names no place for a cache.
+    pub fn from_environment() -> Result<Self, CorpusError> {
+        Ok(Self {
+            cache: Cache::from_environment()?,
+            toolchain: Toolchain::default(),
+        })
+    }
+
+    /// Prepares every project of a manifest, in its order. One that fails does not stop the
+    /// others. `progress` hears the project's name and what is being done for it.
+    pub fn prepare(
+        &self,
+        manifest: &Manifest,
+        progress: &dyn Fn(&str, Step),
+    ) -> Vec<Result<Prepared, CorpusError>> {
+        manifest
+            .projects
+            .iter()
+            .map(|project| self.prepare_project(project, progress))
+            .collect()
+    }
+
+    /// Prepares one project; what is in the cache already is used as it is.
+    ///
+    /// # Errors
+    /// See [`CorpusError`]; a project none of whose files may hold a hole is
+    /// [`CorpusError::Unusable`].
+    pub fn prepare_project(
+        &self,
+        project: &Project,
+        progress: &dyn Fn(&str, Step),
+    ) -> Result<Prepared, CorpusError> {
+        let tell = |step| progress(&project.name, step);
+        // The interpreter is looked for first: without it, fetching the source is for nothing.
+        let interpreter = environment::interpreter(project.language, &self.toolchain)?;
+        tell(Step::Source);
+        let source = source::bring(&self.cache, &self.toolchain, project, &tell)?;
+        tell(Step::Environment);
+        let environment = environment::build(
+            &self.cache,
+            &self.toolchain,
+            &interpreter,
+            project,
+            &source.root,
+            &tell,
+        )?;
+        let prepared = Prepared {
+            project: project.clone(),
+            source: source.root,
+            digest: source.digest,
+            environment,
+        };
+        if tree::hole_files(&prepared)?.is_empty() {
+            return Err(CorpusError::Unusable {
+                project: project.name.clone(),
+                message: "no file of its source matches `holes` without matching `exclude`; \
+                          correct the globs"
+                    .to_owned(),
+            });
+        }
+        tell(Step::Ready);
+        Ok(prepared)
+    }
+}
+
+impl Default for Toolchain {
+    fn default() -> Self {
+        Self {
+            python: "python3".into(),
+            node: "node".into(),
+            npm: "npm".into(),
+            git: "git".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Running an outside program and saying in one sentence how it failed.
+
+use std::io;
+use std::process::{Command, Output, Stdio};
+
+use super::CorpusError;
+
+/// The advice for a client that talks to a registry or a remote.
+pub(super) const CHECK_NETWORK: &str =
+    "check the network, the pin and the client's own settings, then run this again";
+
+/// Runs a command to its end and gives back its standard output.
+///
+/// # Errors
+/// [`CorpusError::Command`] if it cannot be started or its status is not 0.
+pub(super) fn run(
+    command: &mut Command,
+    project: &str,
+    advice: &'static str,
+) -> Result<String, CorpusError> {
+    let output = capture(command);
+    match output {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Ok(output) => Err(failure(command, project, &output, advice)),
+        Err(error) => Err(CorpusError::Command {
+            project: project.to_owned(),
+            command: typed(command),
+            message: error.to_string(),
+            advice,
+        }),
+    }
+}
+
+/// Runs a command to its end, whatever its status.
+pub(super) fn capture(command: &mut Command) -> io::Result<Output> {
+    command.stdin(Stdio::null()).output()
+}
+
+/// The error for a command that ran and failed.
+pub(super) fn failure(
+    command: &Command,
+    project: &str,
+    output: &Output,
+    advice: &'static str,
+) -> CorpusError {
+    CorpusError::Command {
+        project: project.to_owned(),
+        command: typed(command),
+        message: last_line(output),
+        advice,
+    }
+}
+
+/// The line that most likely says why: the last of standard error that is not empty, where pip's
+/// hints do not count. npm ends with a page of usage, so of its lines it is the first sentence.
+pub(super) fn last_line(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = || {
+        text.lines()
+            .map(str::trim)
+            .filter(|line| line.contains(char::is_alphanumeric))
+    };
+    let sentence = |line: &str| {
+        let said = line.strip_prefix("npm error ")?;
+        let field = ["code ", "errno ", "syscall ", "path ", "dest "];
+        (!field.iter().any(|field| said.starts_with(field))).then(|| said.to_owned())
+    };
+    let aside = |line: &&str| {
+        ["npm ", "note:", "hint:", "[notice]"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let said = lines()
+        .find_map(sentence)
+        .or_else(|| lines().rfind(|line| !aside(line)).map(str::to_owned))
+        .or_else(|| lines().next_back().map(str::to_owned));
+    match said {
+        Some(line) => line.trim_end_matches('.').to_owned(),
+        None => format!("it wrote nothing and ended with {}", output.status),
+    }
+}
+
+/// The command as it could be typed; long arguments (a script, say) are cut.
+fn typed(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    for argument in command.get_args() {
+        let argument = argument.to_string_lossy();
+        let line = argument.lines().next().unwrap_or_default();
+        let short: String = line.chars().take(120).collect();
+        let cut = if short.len() < argument.len() {
+            "…"
+        } else {
+            ""
+        };
+        words.push(format!("{short}{cut}"));
+    }
+    words.join(" ")
+}

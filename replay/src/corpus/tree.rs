@@ -1,0 +1,299 @@
+//! What a repository consists of: its files in one order, a digest over them, and the part that
+//! a language server is shown.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ignore::WalkBuilder;
+use sha2::{Digest, Sha256};
+
+use super::cache::hex;
+use super::{CorpusError, Prepared};
+
+/// Folders that no source keeps: they are made by tools and differ between machines.
+const MADE_BY_TOOLS: [&str; 8] = [
+    ".git",
+    ".hg",
+    ".venv",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "__pycache__",
+    "node_modules",
+];
+
+/// One file or link of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    /// Relative to the tree's root, with `/` between names.
+    pub(super) path: String,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    File {
+        executable: bool,
+    },
+    /// A symbolic link and where it points to, as it stands in the link.
+    Link(String),
+}
+
+/// The files that a language server is shown and the tests see: everything but `exclude`,
+/// relative to the source, with `/` between names, sorted by bytes.
+///
+/// # Errors
+/// If the cached source cannot be read.
+pub fn visible_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
+    Ok(visible(prepared)?
+        .into_iter()
+        .map(|entry| entry.path)
+        .collect())
+}
+
+/// The files that holes may be cut into: the visible regular files that match `holes`, in the
+/// order of [`visible_files`].
+///
+/// # Errors
+/// If the cached source cannot be read.
+pub fn hole_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
+    Ok(visible(prepared)?
+        .into_iter()
+        .filter(|entry| matches!(entry.kind, Kind::File { .. }))
+        .filter(|entry| prepared.project.holes.matches(&entry.path))
+        .map(|entry| entry.path)
+        .collect())
+}
+
+/// Copies the visible files into a folder that does not exist yet or is empty. Two copies are
+/// equal to the byte, times included.
+///
+/// # Errors
+/// If `into` has something in it or cannot be written.
+pub fn materialise(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> {
+    fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
+    let mut there = fs::read_dir(into).map_err(CorpusError::io("reading", into))?;
+    if there.next().is_some() {
+        let error = io::Error::from(io::ErrorKind::DirectoryNotEmpty);
+        return Err(CorpusError::io("copying a project into", into)(error));
+    }
+    copy(&prepared.source, &visible(prepared)?, into)
+}
+
+/// The digest of a tree: SHA-256 over its files and links, sorted by path, each as its kind
+/// (`f`, `x` for an executable file, `l` for a link), the length of its path and the path, the
+/// length of its contents (of a link: its target) and these; lengths are 64-bit little-endian.
+/// Empty folders, times and owners do not count.
+///
+/// # Errors
+/// If a file cannot be read or a path is not UTF-8.
+pub fn digest(root: &Path) -> Result<String, CorpusError> {
+    digest_of(root, &entries(root)?)
+}
+
+fn visible(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
+    let mut entries = entries(&prepared.source)?;
+    entries.retain(|entry| !prepared.project.exclude.matches(&entry.path));
+    Ok(entries)
+}
+
+/// Everything in a tree, sorted by path. Folders made by tools are included: a source in the
+/// cache has none but those its publisher shipped.
+pub(super) fn entries(root: &Path) -> Result<Vec<Entry>, CorpusError> {
+    let mut walk = WalkBuilder::new(root);
+    walk.standard_filters(false);
+    collect(root, &walk)
+}
+
+/// What of a person's folder belongs to the project: not what its ignore files leave out, nor
+/// what tools made. Ignore files outside the folder do not count, so that the same folder gives
+/// the same source everywhere.
+pub(super) fn kept_entries(root: &Path) -> Result<Vec<Entry>, CorpusError> {
+    let mut walk = WalkBuilder::new(root);
+    walk.hidden(false)
+        .parents(false)
+        .git_global(false)
+        .git_exclude(false)
+        .require_git(false)
+        .filter_entry(|entry| {
+            entry.depth() == 0
+                || !entry
+                    .file_name()
+                    .to_str()
+                    .is_some_and(|name| MADE_BY_TOOLS.contains(&name))
+        });
+    collect(root, &walk)
+}
+
+fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<Entry>, CorpusError> {
+    let mut entries = Vec::new();
+    for found in walk.build() {
+        let found = found.map_err(|error| {
+            let error = error
+                .into_io_error()
+                .unwrap_or_else(|| io::Error::other("loop"));
+            CorpusError::io("reading", root)(error)
+        })?;
+        let path = found.path();
+        let Some(kind) = found.file_type().filter(|kind| !kind.is_dir()) else {
+            continue;
+        };
+        let utf8 = |path: &Path| {
+            path.to_str().map(str::to_owned).ok_or_else(|| {
+                let error = io::Error::other("its name is not UTF-8, so no protocol can carry it");
+                CorpusError::io("reading", path)(error)
+            })
+        };
+        let kind = if kind.is_symlink() {
+            let target = fs::read_link(path).map_err(CorpusError::io("reading", path))?;
+            Kind::Link(utf8(&target)?)
+        } else if kind.is_file() {
+            let metadata = found.metadata().map_err(|error| {
+                let error = error
+                    .into_io_error()
+                    .unwrap_or_else(|| io::Error::other("gone"));
+                CorpusError::io("reading", path)(error)
+            })?;
+            Kind::File {
+                executable: metadata.permissions().mode() & 0o111 != 0,
+            }
+        } else {
+            // A socket or a pipe is no source.
+            continue;
+        };
+        let relative = path.strip_prefix(root).unwrap_or(path);
+        entries.push(Entry {
+            path: utf8(relative)?,
+            kind,
+        });
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+pub(super) fn digest_of(root: &Path, entries: &[Entry]) -> Result<String, CorpusError> {
+    let mut hasher = Sha256::new();
+    let mut contents = Vec::new();
+    for Entry { path, kind } in entries {
+        contents.clear();
+        let kind = match kind {
+            Kind::Link(target) => {
+                contents.extend_from_slice(target.as_bytes());
+                b"l"
+            }
+            Kind::File { executable } => {
+                let file = root.join(path);
+                File::open(&file)
+                    .and_then(|mut file| file.read_to_end(&mut contents))
+                    .map_err(CorpusError::io("reading", &file))?;
+                if *executable { b"x" } else { b"f" }
+            }
+        };
+        hasher.update(kind);
+        for part in [path.as_bytes(), &contents] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Copies entries of `from` into `into`, with the permissions and times of [`write_file`].
+pub(super) fn copy(from: &Path, entries: &[Entry], into: &Path) -> Result<(), CorpusError> {
+    for Entry { path, kind } in entries {
+        let target = into.join(path);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(CorpusError::io("creating", parent))?;
+        }
+        match kind {
+            Kind::Link(points_to) => std::os::unix::fs::symlink(points_to, &target)
+                .map_err(CorpusError::io("linking", &target))?,
+            Kind::File { executable } => {
+                let source = from.join(path);
+                let mut file = File::open(&source).map_err(CorpusError::io("reading", &source))?;
+                write_file(&target, &mut file, *executable)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file with mode 644, or 755 if it is executable, and a fixed time, so that nothing
+/// of the machine it came from remains.
+pub(super) fn write_file(
+    path: &Path,
+    contents: &mut dyn Read,
+    executable: bool,
+) -> Result<(), CorpusError> {
+    // The first moment that every archive format can express.
+    let fixed = SystemTime::UNIX_EPOCH + Duration::from_secs(315_532_800);
+    let mode = if executable { 0o755 } else { 0o644 };
+    let mut write = || {
+        let mut file = File::create(path)?;
+        io::copy(contents, &mut file)?;
+        file.flush()?;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.set_modified(fixed)
+    };
+    write().map_err(CorpusError::io("writing", path))
+}
+
+/// Makes a tree's links safe to keep: one that leads out of the tree is an error, one that leads
+/// nowhere is removed, because what it names could come to stand outside the tree later.
+pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError> {
+    let real_root = root
+        .canonicalize()
+        .map_err(CorpusError::io("reading", root))?;
+    let refuse = |entry: &str, target: &str| CorpusError::Refused {
+        project: project.to_owned(),
+        entry: entry.to_owned(),
+        reason: format!("is a link to `{target}`, which is outside of the source"),
+    };
+    for Entry { path, kind } in entries(root)? {
+        let Kind::Link(target) = kind else { continue };
+        let link = root.join(&path);
+        if Path::new(&target).is_absolute() || leaves(&path, &target) {
+            return Err(refuse(&path, &target));
+        }
+        match link.canonicalize() {
+            Ok(real) if real.starts_with(&real_root) => {}
+            Ok(_) => return Err(refuse(&path, &target)),
+            Err(_) => fs::remove_file(&link).map_err(CorpusError::io("removing", &link))?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether a link's target, taken by its words, is outside of the tree. Other links on the way
+/// can still lead out, so this is only the first of two checks.
+fn leaves(link: &str, target: &str) -> bool {
+    let mut depth = Path::new(link).components().count().saturating_sub(1);
+    for part in Path::new(target).components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return true,
+            },
+            Component::RootDir | Component::Prefix(_) => return true,
+        }
+    }
+    false
+}
+
+/// A path that an archive names, if it stays in the folder that it is unpacked into.
+pub(super) fn stays_inside(path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(inside)
+}
