@@ -2,6 +2,9 @@
 
 mod embedded;
 mod empty;
+mod http;
+mod llama_infill;
+mod openai_completions;
 pub mod recorded;
 mod secret;
 mod settings;
@@ -35,11 +38,24 @@ pub fn open(
         Protocol::Embedded => Arc::new(Embedded::new()),
         Protocol::Empty => Arc::new(empty::Empty),
         Protocol::Recorded => Arc::new(recorded::Recorded::open(settings)?),
-        Protocol::OpenAiCompletions | Protocol::LlamaInfill => {
-            let _key = settings.key(environment)?;
-            return Err(ModelError::Settings("not built yet".to_owned()));
-        }
+        Protocol::OpenAiCompletions => Arc::new(openai_completions::OpenAiCompletions::new(
+            settings,
+            settings.key(environment)?,
+        )?),
+        Protocol::LlamaInfill => Arc::new(llama_infill::LlamaInfill::new(
+            settings,
+            settings.key(environment)?,
+        )?),
     })
+}
+
+/// How many candidates are worth asking for: greedy generation gives one.
+fn distinct_candidates(parameters: &Parameters) -> usize {
+    if parameters.temperature == 0.0 {
+        1
+    } else {
+        parameters.candidates
+    }
 }
 
 /// What turns a place in a file into text. One value serves all requests of a server, at once.
@@ -177,3 +193,6 @@ pub enum ModelError {
     #[error("the model did not answer within {0:?}")]
     Timeout(Duration),
 }
+
+#[cfg(test)]
+mod tests;

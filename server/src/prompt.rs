@@ -1,10 +1,449 @@
 //! Fill-in-the-middle prompts: a table of model families, each one row.
+//!
+//! The beginning of a prompt stays the same while a person types, so that a server can reuse
+//! what it has computed: windows come first, a long prefix loses whole lines in coarse steps, and
+//! the bounds of windows and suffix don't depend on the prefix.
+//!
+//! What a person wrote can't forge a template's token: see [`neutralise`].
 
-/// The characters of a prompt that count as one token where no tokenizer is at hand.
+mod families;
+
+use crate::context::Window;
+
+pub use families::FAMILIES;
+
+/// A family of models that share a fill-in-the-middle template.
+///
+/// The token that begins a text (`<s>` and its like) is in no template: servers add it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Family {
+    /// The name in the configuration.
+    pub name: &'static str,
+    /// What a model's name contains, in lower case with `-` for `_`, `:`, `/` and blanks.
+    pub names: &'static [&'static str],
+    /// What marks a member of the family that was not trained to fill in the middle.
+    pub unless: &'static [&'static str],
+    /// What stands before the text before the cursor, spaces included.
+    pub prefix_token: &'static str,
+    /// What stands before the text after the cursor.
+    pub suffix_token: &'static str,
+    /// What stands before the middle; empty where the family has no such token.
+    pub middle_token: &'static str,
+    /// Which side comes first.
+    pub order: Order,
+    /// How windows from other files are written.
+    pub repository: Repository,
+    /// What ends a completion, the likeliest first: see [`Prompt::wire_stops`].
+    pub stops: &'static [&'static str],
+    /// Every token with a meaning of its own that a text could spell.
+    pub reserved: &'static [&'static str],
+}
+
+/// The order of a template's parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Prefix, suffix, middle (PSM).
+    PrefixFirst,
+    /// Suffix, prefix, middle (SPM).
+    SuffixFirst,
+}
+
+/// How a family writes files beside the one to complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repository {
+    /// Files apart by a token, before the prefix's token.
+    Tokens {
+        /// The token before the repository's name, where there is one.
+        name: Option<&'static str>,
+        /// The token before each file's path.
+        file: &'static str,
+        /// Whether `file` stands before the first file, not only between files.
+        file_first: bool,
+        /// What ends the repository's name and each file.
+        end: &'static str,
+        /// Whether the current file's path comes after the prefix's token, not before it.
+        path_inside: bool,
+    },
+    /// Each file under a line of this mark and its path, at the beginning of the prefix.
+    Headings(&'static str),
+    /// A block of comments at the beginning of the prefix, for families without a form of their
+    /// own. <https://arxiv.org/abs/2310.11248>, §2.3.
+    Comments,
+}
+
+/// A family told from a model's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// The family.
+    pub family: &'static Family,
+    /// What in the name told it, for people.
+    pub reason: String,
+}
+
+/// What a prompt is made of.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    /// The repository's name.
+    pub repository: &'a str,
+    /// Path of the file to complete, relative to the repository.
+    pub path: &'a str,
+    /// What starts a comment line in the file's language, e.g. `#`.
+    pub line_comment: &'a str,
+    /// The file's text before the cursor.
+    pub prefix: &'a str,
+    /// The file's text after the cursor.
+    pub suffix: &'a str,
+    /// Windows from other files, best first.
+    pub windows: &'a [Window],
+}
+
+/// A prompt and what ends its completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// The prompt.
+    pub text: String,
+    /// What ends the completion, the likeliest first.
+    pub stops: Vec<&'static str>,
+}
+
+/// The characters of a prompt that count as one token where no tokenizer is at hand. Code runs
+/// from 3 to 4 characters a token with the tokenizers of the families here.
 pub const CHARACTERS_PER_TOKEN: f64 = 3.5;
+
+/// How many stops servers accept in one request.
+/// <https://platform.openai.com/docs/api-reference/completions/create#completions-create-stop>
+pub const STOPS_ON_THE_WIRE: usize = 4;
+
+/// The share of the budget that windows may take, and that the suffix may take.
+const SHARE: f64 = 0.25;
+
+/// The part of the prefix's budget by which a prefix that is too long gets shorter at once.
+const STEP: f64 = 0.25;
 
 /// How many tokens a text has, approximately: its characters divided by
 /// [`CHARACTERS_PER_TOKEN`], rounded up.
 pub fn approximate_tokens(text: &str) -> usize {
-    (text.chars().count() as f64 / CHARACTERS_PER_TOKEN).ceil() as usize
+    approximate_cost(text).ceil() as usize
 }
+
+fn approximate_cost(text: &str) -> f64 {
+    text.chars().count() as f64 / CHARACTERS_PER_TOKEN
+}
+
+/// Writes a family's prompt of at most about `budget_tokens` tokens, counted by
+/// [`approximate_tokens`].
+pub fn render(family: &Family, place: &Place<'_>, budget_tokens: usize) -> Prompt {
+    render_counted(family, place, budget_tokens, &approximate_cost)
+}
+
+/// Writes a family's prompt with a counter of one's own. `cost` gives a text's tokens; it is
+/// asked line by line, and the sum stands for the whole.
+///
+/// Windows and suffix get a quarter of the budget each at most, the prefix gets the rest.
+/// A window that does not fit is left out, and the next is tried.
+pub fn render_counted(
+    family: &Family,
+    place: &Place<'_>,
+    budget_tokens: usize,
+    cost: &dyn Fn(&str) -> f64,
+) -> Prompt {
+    let clean = |text: &str| neutralise(text, family.reserved);
+    let budget = budget_tokens as f64;
+    let mut left = budget * SHARE;
+    let mut windows = Vec::new();
+    for window in place.windows {
+        let path = clean(&one_line(&window.path));
+        let text = family.window(&path, &clean(&window.text), place.line_comment);
+        let needs = cost(&text);
+        if needs <= left {
+            left -= needs;
+            windows.push(text);
+        }
+    }
+    let head = if windows.is_empty() {
+        Head::default()
+    } else {
+        family.head(
+            &clean(&one_line(place.repository)),
+            &clean(&one_line(place.path)),
+            place.line_comment,
+            &windows,
+        )
+    };
+    let suffix = clean(&place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)]);
+    let template = [
+        family.prefix_token,
+        family.suffix_token,
+        family.middle_token,
+    ];
+    let spent = cost(&head.outside) + cost(&head.inside) + cost(&suffix) + cost(&template.concat());
+    let prefix = clean(&place.prefix[prefix_start(place.prefix, budget - spent, cost)..]);
+
+    let Head { outside, inside } = head;
+    let (before, after, middle) = (
+        family.prefix_token,
+        family.suffix_token,
+        family.middle_token,
+    );
+    let text = match family.order {
+        Order::PrefixFirst => format!("{outside}{before}{inside}{prefix}{after}{suffix}{middle}"),
+        Order::SuffixFirst => format!("{outside}{after}{suffix}{before}{inside}{prefix}{middle}"),
+    };
+    Prompt {
+        text,
+        stops: family.stops.to_vec(),
+    }
+}
+
+/// A prompt's parts, bounded and neutralised, for servers that write the template themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The text before the cursor.
+    pub prefix: String,
+    /// The text after the cursor.
+    pub suffix: String,
+    /// Path and text of each window that fits, best first.
+    pub windows: Vec<(String, String)>,
+}
+
+/// The parts of a prompt of at most about `budget_tokens` tokens, under the rules of [`render`].
+pub fn parts(
+    prefix: &str,
+    suffix: &str,
+    windows: &[Window],
+    reserved: &[&str],
+    budget_tokens: usize,
+) -> Parts {
+    let cost = &approximate_cost;
+    let clean = |text: &str| neutralise(text, reserved);
+    let budget = budget_tokens as f64;
+    let mut left = budget * SHARE;
+    let mut kept = Vec::new();
+    for window in windows {
+        let needs = cost(&window.path) + cost(&window.text);
+        if needs <= left {
+            left -= needs;
+            kept.push((clean(&one_line(&window.path)), clean(&window.text)));
+        }
+    }
+    let suffix = &suffix[..suffix_end(suffix, budget * SHARE, cost)];
+    let spent = budget * SHARE - left + cost(suffix);
+    let prefix = &prefix[prefix_start(prefix, budget - spent, cost)..];
+    Parts {
+        prefix: clean(prefix),
+        suffix: clean(suffix),
+        windows: kept,
+    }
+}
+
+/// A text that spells no reserved token: every occurrence gets a space after its first character.
+/// No token has a blank in it, so the spaces can't make a new one; nothing is dropped, so the
+/// pieces around an occurrence can't join into one either.
+pub fn neutralise(text: &str, reserved: &[&str]) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for (index, character) in text.char_indices() {
+        clean.push(character);
+        let rest = &text[index..];
+        if reserved.iter().any(|token| rest.starts_with(token)) {
+            clean.push(' ');
+        }
+    }
+    clean
+}
+
+impl Family {
+    /// The family with this name in the configuration.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        FAMILIES.iter().find(|family| family.name == name)
+    }
+
+    /// The family of a model, told from the model's name. Never a guess: a name that holds no
+    /// family's, or belongs to a member that can't fill in the middle, gives none.
+    pub fn detect(model_name: &str) -> Option<Detected> {
+        let name: String = model_name
+            .chars()
+            .map(|character| match character {
+                '_' | ':' | '/' | ' ' => '-',
+                other => other.to_ascii_lowercase(),
+            })
+            .collect();
+        FAMILIES.iter().find_map(|family| {
+            let part = family.names.iter().find(|part| has_word(&name, part))?;
+            if family.unless.iter().any(|part| has_word(&name, part)) {
+                return None;
+            }
+            Some(Detected {
+                family,
+                reason: format!("the model's name \"{model_name}\" contains \"{part}\""),
+            })
+        })
+    }
+
+    /// What to tell people whose model's name tells no family.
+    pub fn unknown(model_name: &str) -> String {
+        let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+        format!(
+            "the name \"{model_name}\" does not tell how the model is asked to fill in the \
+             middle: set `family` to one of {}.",
+            names.join(", ")
+        )
+    }
+
+    /// One window in the family's form. The path is one line.
+    fn window(&self, path: &str, text: &str, line_comment: &str) -> String {
+        match self.repository {
+            Repository::Tokens { end, .. } => format!("{path}\n{text}{end}"),
+            Repository::Headings(mark) => format!("{mark}{path}\n{text}\n\n"),
+            Repository::Comments => {
+                let mut block = format!(
+                    "{line_comment} the below code fragment can be found in:\n\
+                     {line_comment} {path}\n"
+                );
+                for line in text.lines() {
+                    block.push_str(line_comment);
+                    block.push(' ');
+                    block.push_str(line);
+                    block.push('\n');
+                }
+                block.push('\n');
+                block
+            }
+        }
+    }
+
+    /// What stands before the current file's text.
+    fn head(&self, repository: &str, path: &str, line_comment: &str, windows: &[String]) -> Head {
+        match self.repository {
+            Repository::Tokens {
+                name,
+                file,
+                file_first,
+                end,
+                path_inside,
+            } => {
+                let mut outside = String::new();
+                if let Some(name) = name {
+                    outside.push_str(&format!("{name}{repository}{end}"));
+                }
+                if file_first {
+                    outside.push_str(file);
+                }
+                for window in windows {
+                    outside.push_str(window);
+                    outside.push_str(file);
+                }
+                let mut inside = String::new();
+                let side = if path_inside {
+                    &mut inside
+                } else {
+                    &mut outside
+                };
+                side.push_str(&format!("{path}\n"));
+                Head { outside, inside }
+            }
+            Repository::Headings(mark) => Head {
+                outside: String::new(),
+                inside: format!("{}{mark}{path}\n", windows.concat()),
+            },
+            Repository::Comments => Head {
+                outside: String::new(),
+                inside: format!(
+                    "{line_comment} Here are some relevant code fragments from other files of \
+                     the repo:\n\n{}",
+                    windows.concat()
+                ),
+            },
+        }
+    }
+}
+
+impl Prompt {
+    /// The stops to send: at most [`STOPS_ON_THE_WIRE`], as servers reject more. The others are
+    /// for the receiving side.
+    pub fn wire_stops(&self) -> &[&'static str] {
+        &self.stops[..self.stops.len().min(STOPS_ON_THE_WIRE)]
+    }
+}
+
+/// What stands before the current file's text, before and after the prefix's token.
+#[derive(Default)]
+struct Head {
+    outside: String,
+    inside: String,
+}
+
+/// Whether a name has a part at a word's beginning.
+fn has_word(name: &str, part: &str) -> bool {
+    name.match_indices(part).any(|(index, _)| {
+        !name[..index]
+            .chars()
+            .next_back()
+            .is_some_and(char::is_alphanumeric)
+    })
+}
+
+/// A name without line breaks, which would end its line in the template.
+fn one_line(name: &str) -> String {
+    name.replace(['\n', '\r'], " ")
+}
+
+/// Where a suffix of at most `budget` ends: after a whole line, or within the first.
+fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
+    let (mut end, mut sum) = (0, 0.0);
+    for line in suffix.split_inclusive('\n') {
+        let needs = cost(line);
+        if sum + needs > budget {
+            if end == 0 {
+                return char_boundary(line, (line.len() as f64 * budget / needs) as usize);
+            }
+            return end;
+        }
+        sum += needs;
+        end += line.len();
+    }
+    end
+}
+
+/// Where a prefix of at most `budget` begins: at a line's beginning, or within the last line if
+/// that alone is too long. What is cut grows in steps of [`STEP`] of the budget, so that the
+/// beginning mostly stays where it was while a person types.
+fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
+    let lines: Vec<_> = prefix.split_inclusive('\n').collect();
+    let costs: Vec<_> = lines.iter().map(|line| cost(line)).collect();
+    let budget = budget.max(1.0);
+    let over = costs.iter().sum::<f64>() - budget;
+    if over <= 0.0 {
+        return 0;
+    }
+    let step = budget * STEP;
+    let cut = (over / step).ceil() * step;
+    let (mut start, mut sum) = (0, 0.0);
+    for (index, (line, needs)) in lines.iter().zip(&costs).enumerate() {
+        if sum >= cut {
+            return start;
+        }
+        let is_last = index + 1 == lines.len();
+        if is_last && *needs > budget {
+            let part = (cut - sum) / needs;
+            return start + char_boundary(line, (line.len() as f64 * part).ceil() as usize);
+        }
+        if is_last {
+            return start;
+        }
+        sum += needs;
+        start += line.len();
+    }
+    start
+}
+
+/// The last character boundary at or before an index.
+fn char_boundary(text: &str, index: usize) -> usize {
+    let mut index = index.min(text.len());
+    while !text.is_char_boundary(index) {
+        index -= 1;
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests;

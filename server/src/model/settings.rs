@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{ModelError, Parameters, Secret};
+use crate::prompt::{FAMILIES, Family};
 
 /// Which model answers, how it is reached and how it generates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,6 +119,20 @@ impl Settings {
             Some((_, sentence)) => Err(ModelError::Settings(format!("model: {sentence}."))),
             None => Ok(()),
         }
+    }
+
+    /// The family of this name.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`], which names the families there are.
+    pub(super) fn known_family(&self, name: &str) -> Result<&'static Family, ModelError> {
+        Family::named(name).ok_or_else(|| {
+            let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+            ModelError::Settings(format!(
+                "model: there is no family \"{name}\": use one of {}.",
+                names.join(", ")
+            ))
+        })
     }
 
     /// The key, if the settings name a variable for it.

@@ -1,0 +1,316 @@
+//! The table of families. Where facts come from stands at each row.
+
+use super::{Family, Order, Repository};
+
+/// The tokens StarCoder's tokenizer and those made from it reserve.
+/// <https://huggingface.co/bigcode/starcoder/blob/main/special_tokens_map.json>
+const STARCODER_TOKENS: &[&str] = &[
+    "<|endoftext|>",
+    "<fim_prefix>",
+    "<fim_middle>",
+    "<fim_suffix>",
+    "<fim_pad>",
+    "<filename>",
+    "<gh_stars>",
+    "<issue_start>",
+    "<issue_comment>",
+    "<issue_closed>",
+    "<jupyter_start>",
+    "<jupyter_text>",
+    "<jupyter_code>",
+    "<jupyter_output>",
+    "<empty_output>",
+    "<commit_before>",
+    "<commit_msg>",
+    "<commit_after>",
+    "<reponame>",
+];
+
+/// DeepSeek-Coder's tokens, with the full-width bar and the lower block of its vocabulary.
+/// <https://github.com/deepseek-ai/DeepSeek-Coder#2-code-insertion>
+const DEEPSEEK_TOKENS: &[&str] = &[
+    "<｜fim▁begin｜>",
+    "<｜fim▁hole｜>",
+    "<｜fim▁end｜>",
+    "<｜begin▁of▁sentence｜>",
+    "<｜end▁of▁sentence｜>",
+    "<｜User｜>",
+    "<｜Assistant｜>",
+    "<|EOT|>",
+];
+
+const DEEPSEEK_STOPS: &[&str] = &[
+    "<｜end▁of▁sentence｜>",
+    "<｜fim▁begin｜>",
+    "<｜fim▁hole｜>",
+    "<｜fim▁end｜>",
+    "<|EOT|>",
+];
+
+/// Every family there is. A more special name stands before one that it contains.
+pub static FAMILIES: &[Family] = &[
+    // The file-level form: <https://huggingface.co/bigcode/starcoder2-3b>. The repository form:
+    // "StarCoder 2 and The Stack v2", §5.1, <https://arxiv.org/abs/2402.19173>.
+    Family {
+        name: "starcoder2",
+        names: &["starcoder2", "starcoder-2"],
+        unless: &["instruct"],
+        prefix_token: "<fim_prefix>",
+        suffix_token: "<fim_suffix>",
+        middle_token: "<fim_middle>",
+        order: Order::PrefixFirst,
+        repository: Repository::Tokens {
+            name: Some("<repo_name>"),
+            file: "<file_sep>",
+            file_first: true,
+            end: "",
+            path_inside: true,
+        },
+        stops: &[
+            "<|endoftext|>",
+            "<file_sep>",
+            "<fim_prefix>",
+            "<repo_name>",
+            "<fim_suffix>",
+            "<fim_middle>",
+        ],
+        // <https://huggingface.co/bigcode/starcoder2-3b/blob/main/special_tokens_map.json>
+        reserved: &[
+            "<|endoftext|>",
+            "<fim_prefix>",
+            "<fim_middle>",
+            "<fim_suffix>",
+            "<fim_pad>",
+            "<repo_name>",
+            "<file_sep>",
+            "<issue_start>",
+            "<issue_comment>",
+            "<issue_closed>",
+            "<jupyter_start>",
+            "<jupyter_text>",
+            "<jupyter_code>",
+            "<jupyter_output>",
+            "<jupyter_script>",
+            "<empty_output>",
+            "<code_to_intermediate>",
+            "<intermediate_to_code>",
+            "<pr>",
+            "<pr_status>",
+            "<pr_is_merged>",
+            "<pr_base>",
+            "<pr_file>",
+            "<pr_base_code>",
+            "<pr_diff>",
+            "<pr_diff_hunk>",
+            "<pr_comment>",
+            "<pr_event_id>",
+            "<pr_review>",
+            "<pr_review_state>",
+            "<pr_review_comment>",
+            "<pr_in_reply_to_review_id>",
+            "<pr_in_reply_to_comment_id>",
+            "<pr_diff_hunk_comment_line>",
+            "<NAME>",
+            "<EMAIL>",
+            "<KEY>",
+            "<PASSWORD>",
+        ],
+    },
+    // <https://huggingface.co/bigcode/starcoder#fill-in-the-middle>. It was trained on single
+    // files ("StarCoder: may the source be with you!", <https://arxiv.org/abs/2305.06161>), so
+    // windows are comments.
+    Family {
+        name: "starcoder",
+        names: &["starcoder", "starcoderbase", "starcoderplus"],
+        unless: &[],
+        prefix_token: "<fim_prefix>",
+        suffix_token: "<fim_suffix>",
+        middle_token: "<fim_middle>",
+        order: Order::PrefixFirst,
+        repository: Repository::Comments,
+        stops: &[
+            "<|endoftext|>",
+            "<fim_prefix>",
+            "<filename>",
+            "<reponame>",
+            "<fim_suffix>",
+            "<fim_middle>",
+            "<fim_pad>",
+        ],
+        reserved: STARCODER_TOKENS,
+    },
+    // "DeepSeek-Coder-V2", §3.1.2, keeps v1's form, <https://arxiv.org/abs/2406.11931>; so does
+    // <https://ollama.com/library/deepseek-coder-v2>.
+    Family {
+        name: "deepseek-coder-v2",
+        names: &["deepseek-coder-v2"],
+        unless: &[],
+        prefix_token: "<｜fim▁begin｜>",
+        suffix_token: "<｜fim▁hole｜>",
+        middle_token: "<｜fim▁end｜>",
+        order: Order::PrefixFirst,
+        repository: Repository::Headings("#"),
+        stops: DEEPSEEK_STOPS,
+        reserved: DEEPSEEK_TOKENS,
+    },
+    // <https://github.com/deepseek-ai/DeepSeek-Coder>: the part on code insertion, and the part
+    // on repositories with a line `#path` over each file.
+    Family {
+        name: "deepseek-coder",
+        names: &["deepseek-coder"],
+        unless: &[],
+        prefix_token: "<｜fim▁begin｜>",
+        suffix_token: "<｜fim▁hole｜>",
+        middle_token: "<｜fim▁end｜>",
+        order: Order::PrefixFirst,
+        repository: Repository::Headings("#"),
+        stops: DEEPSEEK_STOPS,
+        reserved: DEEPSEEK_TOKENS,
+    },
+    // "Code Llama", §2.3 and §3.2, <https://arxiv.org/abs/2308.12950>; the spaces as in
+    // <https://huggingface.co/blog/codellama#code-infilling>. The 34B and the Python members
+    // were not trained for it: <https://huggingface.co/codellama/CodeLlama-34b-hf>.
+    Family {
+        name: "codellama",
+        names: &["codellama", "code-llama"],
+        unless: &["34b", "python"],
+        prefix_token: "<PRE> ",
+        suffix_token: " <SUF>",
+        middle_token: " <MID>",
+        order: Order::PrefixFirst,
+        repository: Repository::Comments,
+        stops: &["<EOT>", "<PRE>", "<SUF>", "<MID>"],
+        reserved: &["<PRE>", "<SUF>", "<MID>", "<EOT>", "<s>", "</s>"],
+    },
+    // <https://github.com/QwenLM/Qwen2.5-Coder>: the parts on file-level and on repository-level
+    // fill-in-the-middle; the tokens from its table of special tokens.
+    Family {
+        name: "qwen2.5-coder",
+        names: &[
+            "qwen2.5-coder",
+            "qwen2-5-coder",
+            "qwen25-coder",
+            "qwen2.5coder",
+        ],
+        unless: &[],
+        prefix_token: "<|fim_prefix|>",
+        suffix_token: "<|fim_suffix|>",
+        middle_token: "<|fim_middle|>",
+        order: Order::PrefixFirst,
+        repository: Repository::Tokens {
+            name: Some("<|repo_name|>"),
+            file: "<|file_sep|>",
+            file_first: true,
+            end: "\n",
+            path_inside: false,
+        },
+        stops: &[
+            "<|endoftext|>",
+            "<|file_sep|>",
+            "<|fim_pad|>",
+            "<|repo_name|>",
+            "<|fim_prefix|>",
+            "<|fim_suffix|>",
+            "<|fim_middle|>",
+            "<|im_end|>",
+            "<|im_start|>",
+        ],
+        reserved: &[
+            "<|endoftext|>",
+            "<|file_sep|>",
+            "<|fim_pad|>",
+            "<|repo_name|>",
+            "<|fim_prefix|>",
+            "<|fim_suffix|>",
+            "<|fim_middle|>",
+            "<|im_end|>",
+            "<|im_start|>",
+        ],
+    },
+    // <https://ai.google.dev/gemma/docs/codegemma/prompt-structure>; a path in the line above the
+    // prefix's token and files apart by the separator, as in "CodeGemma: Open Code Models Based
+    // on Gemma", figure 2, <https://arxiv.org/abs/2406.11409>. The 7B chat member (`it`) was not
+    // trained for it: <https://huggingface.co/google/codegemma-1.1-2b>.
+    Family {
+        name: "codegemma",
+        names: &["codegemma"],
+        unless: &["it", "instruct"],
+        prefix_token: "<|fim_prefix|>",
+        suffix_token: "<|fim_suffix|>",
+        middle_token: "<|fim_middle|>",
+        order: Order::PrefixFirst,
+        repository: Repository::Tokens {
+            name: None,
+            file: "<|file_separator|>",
+            file_first: false,
+            end: "\n",
+            path_inside: false,
+        },
+        stops: &[
+            "<|file_separator|>",
+            "<|fim_prefix|>",
+            "<|fim_suffix|>",
+            "<|fim_middle|>",
+            "<end_of_turn>",
+        ],
+        reserved: &[
+            "<|file_separator|>",
+            "<|fim_prefix|>",
+            "<|fim_suffix|>",
+            "<|fim_middle|>",
+            "<start_of_turn>",
+            "<end_of_turn>",
+            "<bos>",
+            "<eos>",
+            "<pad>",
+            "<unk>",
+        ],
+    },
+    // The suffix comes first and there is no token before the middle:
+    // <https://github.com/mistralai/mistral-common>, `encode_fim`. A line of `+++++ path` over
+    // each file: the multi-file template of <https://github.com/continuedev/continue>. The Mamba
+    // and the embedding models of that name are others.
+    Family {
+        name: "codestral",
+        names: &["codestral"],
+        unless: &["mamba", "embed"],
+        prefix_token: "[PREFIX]",
+        suffix_token: "[SUFFIX]",
+        middle_token: "",
+        order: Order::SuffixFirst,
+        repository: Repository::Headings("+++++ "),
+        stops: &["[PREFIX]", "[SUFFIX]", "\n+++++ ", "[MIDDLE]"],
+        reserved: &[
+            "[PREFIX]", "[SUFFIX]", "[MIDDLE]", "[INST]", "[/INST]", "<s>", "</s>",
+        ],
+    },
+    // It has StarCoder's tokenizer and form: "Granite Code Models", §3 and §4,
+    // <https://arxiv.org/abs/2405.04324>; the tokens:
+    // <https://huggingface.co/ibm-granite/granite-20b-code-instruct-accelerator>.
+    Family {
+        name: "granite-code",
+        names: &[
+            "granite-code",
+            "granite-3b-code",
+            "granite-8b-code",
+            "granite-20b-code",
+            "granite-34b-code",
+        ],
+        unless: &[],
+        prefix_token: "<fim_prefix>",
+        suffix_token: "<fim_suffix>",
+        middle_token: "<fim_middle>",
+        order: Order::PrefixFirst,
+        repository: Repository::Comments,
+        stops: &[
+            "<|endoftext|>",
+            "<fim_prefix>",
+            "<filename>",
+            "<reponame>",
+            "<fim_suffix>",
+            "<fim_middle>",
+            "<fim_pad>",
+        ],
+        reserved: STARCODER_TOKENS,
+    },
+];

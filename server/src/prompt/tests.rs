@@ -1,0 +1,413 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn window(path: &str, text: &str) -> Window {
+    Window {
+        path: path.to_owned(),
+        first_line: 0,
+        text: text.to_owned(),
+        score: 1.0,
+    }
+}
+
+fn place<'a>(prefix: &'a str, suffix: &'a str, windows: &'a [Window]) -> Place<'a> {
+    Place {
+        repository: "shop",
+        path: "src/cart.py",
+        line_comment: "#",
+        prefix,
+        suffix,
+        windows,
+    }
+}
+
+/// How often a template's own tokens stand in a prompt.
+fn tokens(family: &Family, text: &str) -> usize {
+    family
+        .reserved
+        .iter()
+        .map(|token| text.matches(token).count())
+        .sum()
+}
+
+#[test]
+fn every_family_without_windows() {
+    let prompts: String = FAMILIES
+        .iter()
+        .map(|family| {
+            let prompt = render(family, &place("a = ", "\nb = 2\n", &[]), 2048);
+            format!("== {}\n{}\n", family.name, prompt.text)
+        })
+        .collect();
+    insta::assert_snapshot!(prompts, @r#"
+    == starcoder2
+    <fim_prefix>a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == starcoder
+    <fim_prefix>a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == deepseek-coder-v2
+    <｜fim▁begin｜>a = <｜fim▁hole｜>
+    b = 2
+    <｜fim▁end｜>
+    == deepseek-coder
+    <｜fim▁begin｜>a = <｜fim▁hole｜>
+    b = 2
+    <｜fim▁end｜>
+    == codellama
+    <PRE> a =  <SUF>
+    b = 2
+     <MID>
+    == qwen2.5-coder
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
+    == codegemma
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
+    == codestral
+    [SUFFIX]
+    b = 2
+    [PREFIX]a = 
+    == granite-code
+    <fim_prefix>a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    "#);
+}
+
+#[test]
+fn every_family_with_windows() {
+    let windows = [
+        window("src/tax.py", "def tax(x):\n    return x"),
+        window("src/price.py", "PRICE = 3"),
+    ];
+    let prompts: String = FAMILIES
+        .iter()
+        .map(|family| {
+            let prompt = render(family, &place("a = ", "\nb = 2\n", &windows), 2048);
+            format!("== {}\n{}\n", family.name, prompt.text)
+        })
+        .collect();
+    insta::assert_snapshot!(prompts, @r#"
+    == starcoder2
+    <repo_name>shop<file_sep>src/tax.py
+    def tax(x):
+        return x<file_sep>src/price.py
+    PRICE = 3<file_sep><fim_prefix>src/cart.py
+    a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == starcoder
+    <fim_prefix># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == deepseek-coder-v2
+    <｜fim▁begin｜>#src/tax.py
+    def tax(x):
+        return x
+
+    #src/price.py
+    PRICE = 3
+
+    #src/cart.py
+    a = <｜fim▁hole｜>
+    b = 2
+    <｜fim▁end｜>
+    == deepseek-coder
+    <｜fim▁begin｜>#src/tax.py
+    def tax(x):
+        return x
+
+    #src/price.py
+    PRICE = 3
+
+    #src/cart.py
+    a = <｜fim▁hole｜>
+    b = 2
+    <｜fim▁end｜>
+    == codellama
+    <PRE> # Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a =  <SUF>
+    b = 2
+     <MID>
+    == qwen2.5-coder
+    <|repo_name|>shop
+    <|file_sep|>src/tax.py
+    def tax(x):
+        return x
+    <|file_sep|>src/price.py
+    PRICE = 3
+    <|file_sep|>src/cart.py
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
+    == codegemma
+    src/tax.py
+    def tax(x):
+        return x
+    <|file_separator|>src/price.py
+    PRICE = 3
+    <|file_separator|>src/cart.py
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
+    == codestral
+    [SUFFIX]
+    b = 2
+    [PREFIX]+++++ src/tax.py
+    def tax(x):
+        return x
+
+    +++++ src/price.py
+    PRICE = 3
+
+    +++++ src/cart.py
+    a = 
+    == granite-code
+    <fim_prefix># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    "#);
+}
+
+#[test]
+fn families_are_told_by_the_models_name() {
+    let names = [
+        "bigcode/starcoder2-3b",
+        "starcoder2:15b",
+        "bigcode/starcoderbase-1b",
+        "bigcode/tiny_starcoder_py",
+        "deepseek-ai/deepseek-coder-6.7b-base",
+        "deepseek-coder-v2:16b",
+        "DeepSeek-Coder-V2-Lite-Base",
+        "codellama/CodeLlama-7b-hf",
+        "codellama:13b-code",
+        "codellama/CodeLlama-7b-Python-hf",
+        "codellama/CodeLlama-34b-hf",
+        "Qwen/Qwen2.5-Coder-1.5B",
+        "qwen2.5-coder:7b-base-q4_K_M",
+        "Qwen/Qwen3-Coder-30B",
+        "Qwen/Qwen2.5-7B",
+        "google/codegemma-2b",
+        "google/codegemma-7b-it",
+        "mistralai/Codestral-22B-v0.1",
+        "codestral-latest",
+        "mistralai/Mamba-Codestral-7B-v0.1",
+        "codestral-embed",
+        "ibm-granite/granite-8b-code-base-4k",
+        "granite-code:3b",
+        "granite-3.3-8b-instruct",
+        "notstarcoder",
+        "gpt-4o",
+        "",
+    ];
+    let told: String = names
+        .iter()
+        .map(|name| {
+            let family = Family::detect(name).map_or("-", |detected| detected.family.name);
+            format!("{name} -> {family}\n")
+        })
+        .collect();
+    insta::assert_snapshot!(told, @r#"
+    bigcode/starcoder2-3b -> starcoder2
+    starcoder2:15b -> starcoder2
+    bigcode/starcoderbase-1b -> starcoder
+    bigcode/tiny_starcoder_py -> starcoder
+    deepseek-ai/deepseek-coder-6.7b-base -> deepseek-coder
+    deepseek-coder-v2:16b -> deepseek-coder-v2
+    DeepSeek-Coder-V2-Lite-Base -> deepseek-coder-v2
+    codellama/CodeLlama-7b-hf -> codellama
+    codellama:13b-code -> codellama
+    codellama/CodeLlama-7b-Python-hf -> -
+    codellama/CodeLlama-34b-hf -> -
+    Qwen/Qwen2.5-Coder-1.5B -> qwen2.5-coder
+    qwen2.5-coder:7b-base-q4_K_M -> qwen2.5-coder
+    Qwen/Qwen3-Coder-30B -> -
+    Qwen/Qwen2.5-7B -> -
+    google/codegemma-2b -> codegemma
+    google/codegemma-7b-it -> -
+    mistralai/Codestral-22B-v0.1 -> codestral
+    codestral-latest -> codestral
+    mistralai/Mamba-Codestral-7B-v0.1 -> -
+    codestral-embed -> -
+    ibm-granite/granite-8b-code-base-4k -> granite-code
+    granite-code:3b -> granite-code
+    granite-3.3-8b-instruct -> -
+    notstarcoder -> -
+    gpt-4o -> -
+     -> -
+    "#);
+    insta::assert_snapshot!(
+        Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |told| told.reason),
+        @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
+    );
+    insta::assert_snapshot!(Family::unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code."#);
+}
+
+#[test]
+fn the_table_holds_together() {
+    for family in FAMILIES {
+        assert_eq!(Family::named(family.name), Some(family));
+        assert_eq!(
+            Family::detect(family.name).map(|told| told.family),
+            Some(family),
+            "a family's own name tells it"
+        );
+        for token in [
+            family.prefix_token,
+            family.suffix_token,
+            family.middle_token,
+        ] {
+            let token = token.trim();
+            assert!(token.is_empty() || family.reserved.contains(&token));
+        }
+        if let Repository::Tokens { name, file, .. } = family.repository {
+            assert!(family.reserved.contains(&file));
+            assert!(name.is_none_or(|name| family.reserved.contains(&name)));
+        }
+        for token in family.reserved {
+            assert!(!token.contains(char::is_whitespace), "neutralise needs it");
+            assert!(token.chars().count() > 1);
+        }
+        let prompt = render(family, &place("", "", &[]), 100);
+        assert!(prompt.wire_stops().len() <= STOPS_ON_THE_WIRE);
+    }
+    assert_eq!(Family::named("gpt"), None);
+}
+
+#[test]
+fn the_prompt_stays_within_its_budget() {
+    let long: String = (0..4000)
+        .map(|index| format!("line_{index} = {index}\n"))
+        .collect();
+    let windows: Vec<_> = (0..30)
+        .map(|index| window(&format!("f{index}.py"), &long[..600]))
+        .collect();
+    for family in FAMILIES {
+        for budget in [64, 256, 2048] {
+            for (prefix, suffix) in [
+                (long.as_str(), long.as_str()),
+                (&long.replace('\n', "é"), &long.replace('\n', "é")),
+            ] {
+                let prompt = render(family, &place(prefix, suffix, &windows), budget);
+                let tokens = approximate_tokens(&prompt.text);
+                assert!(tokens <= budget + 1, "{}: {tokens} > {budget}", family.name);
+                assert!(tokens > budget / 2, "{}: {tokens} of {budget}", family.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_beginning_stays_while_a_person_types() {
+    let before: String = (0..2000)
+        .map(|index| format!("line_{index} = {index}\n"))
+        .collect();
+    let typed = "total = sum(price * quantity for price, quantity in self.items.values())\n    ";
+    let family = Family::named("qwen2.5-coder").expect("it is in the table");
+    let windows = [window("a.py", "A = 1")];
+    let mut changes = 0;
+    let mut last: Option<String> = None;
+    for end in 0..=typed.len() {
+        let prefix = format!("{before}{}", &typed[..end]);
+        let prompt = render(family, &place(&prefix, "\n", &windows), 512).text;
+        let beginning: String = prompt.chars().take(400).collect();
+        assert!(beginning.contains("<|fim_prefix|>line_"), "cut at a line");
+        if last.is_some_and(|last| last != beginning) {
+            changes += 1;
+        }
+        last = Some(beginning);
+    }
+    assert!(changes <= 1, "{changes} changes in 80 keystrokes");
+}
+
+#[test]
+fn a_counter_of_ones_own_is_used() {
+    let family = Family::named("starcoder").expect("it is in the table");
+    let prefix = "a\nb\nc\nd\ne\nf\ng\nh\n";
+    let lines = |text: &str| text.matches('\n').count() as f64;
+    let prompt = render_counted(family, &place(prefix, "", &[]), 4, &lines);
+    assert_eq!(
+        prompt.text,
+        "<fim_prefix>e\nf\ng\nh\n<fim_suffix><fim_middle>"
+    );
+}
+
+proptest! {
+    #[test]
+    fn nobody_forges_a_token(
+        family in prop::sample::select((0..FAMILIES.len()).collect::<Vec<_>>()),
+        pieces in prop::collection::vec((0usize..64, 0usize..12, 0usize..24), 0..12),
+    ) {
+        let family = &FAMILIES[family];
+        // Whole tokens, halves of tokens and single characters of them, in any order.
+        let text: String = pieces
+            .iter()
+            .map(|&(token, from, to)| {
+                let token: Vec<char> =
+                    family.reserved[token % family.reserved.len()].chars().collect();
+                let from = if from > 6 { 0 } else { from.min(token.len()) };
+                let to = if to > 12 { token.len() } else { to.clamp(from, token.len()) };
+                token[from..to].iter().collect::<String>()
+            })
+            .collect();
+        let windows = [window(&text, &text)];
+        let hostile = Place {
+            repository: &text,
+            path: &text,
+            line_comment: "#",
+            prefix: &text,
+            suffix: &text,
+            windows: &windows,
+        };
+        let plain = Place {
+            repository: "r",
+            path: "p",
+            line_comment: "#",
+            prefix: "x",
+            suffix: "x",
+            windows: &[window("p", "x")],
+        };
+        let expected = tokens(family, &render(family, &plain, 100_000).text);
+        let prompt = render(family, &hostile, 100_000);
+        prop_assert_eq!(tokens(family, &prompt.text), expected, "{}", prompt.text);
+        prop_assert_eq!(neutralise(&text, &[]), text);
+    }
+}
