@@ -15,11 +15,12 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
 /// The interval runs between two samples, chosen by the binomial distribution so that each side
 /// misses the true quantile with probability 2.5 % at most, whatever the distribution. A bound
 /// for which there are too few samples is `None`: the median needs 6, the upper bound of the
-/// 95th percentile 72. Samples are taken as independent.
+/// 95th percentile 72. Samples are taken as independent. Far out, the
+/// straight line can leave the interval, which is then widened to hold the value.
 ///
-/// `None` without samples, with a NaN among them, or for `p` outside 0 to 1.
+/// `None` without samples, with an infinite one or a NaN among them, or for `p` outside 0 to 1.
 pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
-    if samples.is_empty() || samples.iter().any(|sample| sample.is_nan()) {
+    if samples.is_empty() || !samples.iter().all(|sample| sample.is_finite()) {
         return None;
     }
     let n = samples.len();
@@ -41,8 +42,8 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
     let at = |rank: usize| sorted.get(rank.checked_sub(1)?).copied();
     Some(Estimate {
         value,
-        low: at(low),
-        high: at(high),
+        low: at(low).map(|low| low.min(value)),
+        high: at(high).map(|high| high.max(value)),
         n,
     })
 }

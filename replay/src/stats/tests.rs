@@ -99,6 +99,7 @@ fn what_the_data_cannot_support_is_absent() {
     assert_eq!(wilson(2, 1), None);
     assert_eq!(median(&[]), None);
     assert_eq!(median(&[1.0, f64::NAN]), None);
+    assert_eq!(median(&[1.0, f64::INFINITY]), None);
     assert_eq!(quantile(&[1.0], 1.5), None);
     assert_eq!(clustered_standard_error(&[('a', 1.0), ('a', 0.0)]), None);
     let one_cluster = Estimate {
@@ -199,6 +200,14 @@ fn the_upper_bound_of_the_95th_percentile_needs_72_samples() {
     };
     assert_eq!(high(71), None);
     assert_eq!(high(72), Some(71.0));
+}
+
+#[test]
+fn an_interval_far_out_holds_its_value() {
+    // The value lies between two samples, the interval's upper bound would be the lower one.
+    let estimate = quantile(&[1.0, 2.0], 0.0004).unwrap();
+    close(estimate.value, 1.0004);
+    assert_eq!((estimate.low, estimate.high), (None, Some(estimate.value)));
 }
 
 proptest! {
