@@ -1,1 +1,652 @@
-//! workspace.
+//! The repository's files: which of them the product may look at, and their contents.
+//!
+//! One set of rules answers both questions there are, "which files are there?"
+//! ([`Workspace::files`]) and "is it this one's turn?" ([`Workspace::visibility`]), so the two
+//! cannot disagree.
+
+mod rules;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use crate::syntax::Language;
+
+use rules::Rules;
+
+pub use rules::SECRET_PATTERNS;
+
+/// The folders an editor has open, as one tree of files. It keeps no state beside their paths:
+/// every answer is that of the disk as it stands.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    folders: Vec<Folder>,
+}
+
+/// A file that may be indexed and sent to a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceFile {
+    /// Path relative to its workspace folder, with `/`; where there are several folders, the
+    /// folder's name stands before it.
+    pub path: String,
+    /// Where it lies on disk.
+    pub absolute: PathBuf,
+}
+
+/// Whether a file may be indexed and sent to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// It may; its relative path as in [`SourceFile::path`].
+    Visible(String),
+    /// It may not.
+    Hidden(Reason),
+}
+
+/// Why a file is hidden. Where several reasons hold, the first of this list counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is in none of the workspace's folders.
+    Outside,
+    /// Its path is not UTF-8.
+    Name,
+    /// Its name, or that of a folder above it, starts with a dot. Secrets with such a name have
+    /// [`Reason::Secret`].
+    DotFile,
+    /// Its name is one under which secrets are kept: this pattern of [`SECRET_PATTERNS`].
+    Secret(&'static str),
+    /// A `.gitignore`, a `.fillrateignore` or the repository's `info/exclude` leaves it out.
+    Ignored,
+    /// It, or a folder above it, is a symbolic link.
+    Symlink,
+    /// Its ending is that of no known language.
+    Language,
+    /// There is no such file, it is none, or it cannot be read.
+    Unreadable,
+    /// It has more than [`MAX_BYTES`] bytes.
+    Large,
+    /// It has a NUL in its first [`BINARY_BYTES`] bytes or is not UTF-8.
+    Binary,
+    /// Its lines have more than [`MAX_MEAN_LINE`] bytes on average: nobody wrote it by hand.
+    Generated,
+}
+
+/// Why there are no contents.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The file went away or is not readable.
+    #[error("{path} can't be read: {reason}; check that it exists and that you may read it")]
+    Unreadable {
+        /// Its relative path.
+        path: String,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The file was visible and no longer is.
+    #[error("{path} is left out: {reason}")]
+    Hidden {
+        /// Its relative path.
+        path: String,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// The size in bytes above which a file is left out: 1 MiB, some 25,000 lines.
+pub const MAX_BYTES: u64 = 1 << 20;
+
+/// How many bytes are searched for a NUL: 8,000 is what Git looks at, rounded up to a page size.
+/// <https://git-scm.com/docs/gitattributes#_marking_files_as_binary>
+pub const BINARY_BYTES: usize = 8192;
+
+/// The mean length of a line in bytes above which a file counts as generated.
+pub const MAX_MEAN_LINE: usize = 2000;
+
+#[derive(Clone, Debug)]
+struct Folder {
+    root: PathBuf,
+    /// What stands before relative paths: empty, or the folder's name and `/`.
+    prefix: String,
+}
+
+impl Workspace {
+    /// A workspace of these folders. A folder given twice counts once; one inside another keeps
+    /// its files to itself. Of several folders with one name, the second is called `name~2`.
+    pub fn new(folders: Vec<PathBuf>) -> Self {
+        let mut roots: Vec<PathBuf> = Vec::new();
+        for folder in folders {
+            let root = std::path::absolute(&folder).unwrap_or(folder);
+            // Collecting the components drops a slash at the end.
+            let root: PathBuf = root.components().collect();
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        let several = roots.len() > 1;
+        let mut taken = BTreeSet::new();
+        let folders = roots
+            .into_iter()
+            .map(|root| {
+                let prefix = if several {
+                    let name = root.file_name().map_or_else(
+                        || "root".to_owned(),
+                        |name| name.to_string_lossy().into_owned(),
+                    );
+                    let unique = (1..)
+                        .map(|count| match count {
+                            1 => name.clone(),
+                            _ => format!("{name}~{count}"),
+                        })
+                        .find(|name| taken.insert(name.clone()));
+                    format!("{}/", unique.unwrap_or(name))
+                } else {
+                    String::new()
+                };
+                Folder { root, prefix }
+            })
+            .collect();
+        Self { folders }
+    }
+
+    /// The visible files, in the order of their relative paths' bytes.
+    pub fn files(&self) -> Vec<SourceFile> {
+        let mut files = Vec::new();
+        for folder in &self.folders {
+            let mut rules = Rules::above(&folder.root);
+            self.walk(folder, &folder.root, &mut rules, &mut files);
+        }
+        files.sort();
+        files
+    }
+
+    /// Whether a file may be indexed and sent, by its path, the ignore rules and what is on disk.
+    pub fn visibility(&self, absolute: &Path) -> Visibility {
+        match self.visibility_of_path(absolute) {
+            Visibility::Visible(path) => match contents(absolute) {
+                Ok(_) => Visibility::Visible(path),
+                Err(Obstacle::Io(_)) => Visibility::Hidden(Reason::Unreadable),
+                Err(Obstacle::Reason(reason)) => Visibility::Hidden(reason),
+            },
+            hidden => hidden,
+        }
+    }
+
+    /// [`Workspace::visibility`] without a look at the file itself: for a buffer whose contents
+    /// the editor holds, saved or not.
+    pub fn visibility_of_path(&self, absolute: &Path) -> Visibility {
+        let Some((folder, inner)) = self.folder_of(absolute) else {
+            return Visibility::Hidden(Reason::Outside);
+        };
+        let mut rules = Rules::above(&folder.root);
+        let mut place = folder.root.clone();
+        let mut components = inner.components().peekable();
+        while let Some(component) = components.next() {
+            rules.enter(&place);
+            let Component::Normal(name) = component else {
+                return Visibility::Hidden(Reason::Outside);
+            };
+            place.push(name);
+            let is_folder = components.peek().is_some();
+            // What does not exist is no link either; an unsaved buffer may be visible.
+            let is_link = fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink());
+            if let Some(reason) = rules.reason(&place, is_folder, is_link) {
+                return Visibility::Hidden(reason);
+            }
+        }
+        self.relative(absolute)
+            .map_or(Visibility::Hidden(Reason::Outside), Visibility::Visible)
+    }
+
+    /// The relative path of a file in one of the folders, whether or not it is visible or even
+    /// exists: what a file that was removed is known by.
+    pub fn relative(&self, absolute: &Path) -> Option<String> {
+        let (folder, inner) = self.folder_of(absolute)?;
+        let mut path = folder.prefix.clone();
+        for (index, component) in inner.components().enumerate() {
+            let Component::Normal(name) = component else {
+                return None;
+            };
+            if index > 0 {
+                path.push('/');
+            }
+            path.push_str(name.to_str()?);
+        }
+        Some(path)
+    }
+
+    /// A file's contents, without a byte order mark.
+    ///
+    /// # Errors
+    /// The file is gone, or is no longer one that [`Workspace::files`] would give.
+    pub fn read(&self, file: &SourceFile) -> Result<String, WorkspaceError> {
+        let hidden = |reason| WorkspaceError::Hidden {
+            path: file.path.clone(),
+            reason,
+        };
+        if let Visibility::Hidden(reason) = self.visibility_of_path(&file.absolute) {
+            return Err(hidden(reason));
+        }
+        contents(&file.absolute).map_err(|obstacle| match obstacle {
+            Obstacle::Reason(reason) => hidden(reason),
+            Obstacle::Io(reason) => WorkspaceError::Unreadable {
+                path: file.path.clone(),
+                reason,
+            },
+        })
+    }
+
+    /// The innermost folder a path is in, and the path from there, which is not empty.
+    fn folder_of<'a>(&self, absolute: &'a Path) -> Option<(&Folder, &'a Path)> {
+        self.folders
+            .iter()
+            .filter_map(|folder| Some((folder, absolute.strip_prefix(&folder.root).ok()?)))
+            .min_by_key(|(_, inner)| inner.components().count())
+            .filter(|(_, inner)| inner.components().next().is_some())
+    }
+
+    fn walk(&self, folder: &Folder, place: &Path, rules: &mut Rules, files: &mut Vec<SourceFile>) {
+        let entries = match fs::read_dir(place) {
+            Ok(entries) => entries,
+            Err(error) => {
+                tracing::warn!(folder = %place.display(), %error, "a folder can't be listed");
+                return;
+            }
+        };
+        rules.enter(place);
+        for entry in entries.flatten() {
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let absolute = entry.path();
+            let elsewhere = |other: &Folder| other.root == absolute && other.root != folder.root;
+            if self.folders.iter().any(elsewhere) {
+                continue;
+            }
+            let reason = rules.reason(&absolute, kind.is_dir(), kind.is_symlink());
+            if let Some(reason) = reason {
+                tracing::debug!(path = %absolute.display(), %reason, "left out");
+            } else if kind.is_dir() {
+                self.walk(folder, &absolute, rules, files);
+            } else if let Err(obstacle) = contents(&absolute) {
+                tracing::debug!(path = %absolute.display(), %obstacle, "left out");
+            } else if let Some(path) = self.relative(&absolute) {
+                files.push(SourceFile { path, absolute });
+            }
+        }
+        rules.leave();
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Outside => "it is in none of the workspace's folders",
+            Self::Name => "its path is not UTF-8",
+            Self::DotFile => "its name or that of a folder above it starts with a dot",
+            Self::Secret(pattern) => {
+                return write!(
+                    formatter,
+                    "its name is one under which secrets are kept ({pattern})"
+                );
+            }
+            Self::Ignored => "an ignore file leaves it out",
+            Self::Symlink => "it is reached through a symbolic link",
+            Self::Language => "its ending is that of no known language",
+            Self::Unreadable => "it can't be read",
+            Self::Large => "it has more than 1 MiB",
+            Self::Binary => "it is not text in UTF-8",
+            Self::Generated => "its lines are too long to be written by hand",
+        };
+        formatter.write_str(text)
+    }
+}
+
+/// What keeps contents from being used.
+enum Obstacle {
+    Reason(Reason),
+    Io(io::Error),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reason(reason) => reason.fmt(formatter),
+            Self::Io(error) => error.fmt(formatter),
+        }
+    }
+}
+
+/// The contents of a file, or the first reason that lies in them.
+fn contents(absolute: &Path) -> Result<String, Obstacle> {
+    // A pipe would block, so only regular files are opened.
+    if !fs::symlink_metadata(absolute)
+        .map_err(Obstacle::Io)?
+        .is_file()
+    {
+        return Err(Obstacle::Reason(Reason::Unreadable));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(absolute)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(Obstacle::Io)?;
+    text(bytes).map_err(Obstacle::Reason)
+}
+
+/// The text these bytes are, where they are a source file's.
+fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Reason::Large);
+    }
+    if bytes.iter().take(BINARY_BYTES).any(|byte| *byte == 0) {
+        return Err(Reason::Binary);
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| Reason::Binary)?;
+    let lines = text.lines().count().max(1);
+    if text.len() / lines > MAX_MEAN_LINE {
+        return Err(Reason::Generated);
+    }
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
+}
+
+/// Whether a file's ending is that of a known language.
+fn has_language(path: &Path) -> bool {
+    Language::for_path(path).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, contents: impl AsRef<[u8]>) {
+        let file = root.join(path);
+        fs::create_dir_all(file.parent().expect("a file has a folder")).expect("it can be made");
+        fs::write(file, contents).expect("it can be written");
+    }
+
+    fn tree(files: &[(&str, &str)]) -> TempDir {
+        let folder = TempDir::new().expect("there is room for a folder");
+        for (path, contents) in files {
+            write(folder.path(), path, contents);
+        }
+        folder
+    }
+
+    fn paths(workspace: &Workspace) -> Vec<String> {
+        workspace
+            .files()
+            .into_iter()
+            .map(|file| file.path)
+            .collect()
+    }
+
+    fn hidden(workspace: &Workspace, file: &Path) -> Option<Reason> {
+        match workspace.visibility(file) {
+            Visibility::Visible(_) => None,
+            Visibility::Hidden(reason) => Some(reason),
+        }
+    }
+
+    #[test]
+    fn only_source_files_that_may_be_seen_come_out() {
+        let folder = tree(&[
+            (".gitignore", "build/\n*.gen.py\n!keep.gen.py\n"),
+            (".fillrateignore", "private\n!x.gen.py\n"),
+            ("b.py", "b = 1\n"),
+            ("a/z.ts", "let z = 1;\n"),
+            ("a/.gitignore", "z2.ts\n!x.gen.py\n"),
+            ("a/z2.ts", "let z = 2;\n"),
+            ("a/x.gen.py", "x = 1\n"),
+            ("x.gen.py", "x = 1\n"),
+            ("keep.gen.py", "x = 1\n"),
+            ("build/c.py", "c = 1\n"),
+            ("private/d.py", "d = 1\n"),
+            (".hidden/e.py", "e = 1\n"),
+            (".f.py", "f = 1\n"),
+            ("README.md", "text\n"),
+            ("secrets.py", "KEY = 1\n"),
+            ("Credentials_prod.py", "KEY = 1\n"),
+            (".env.local", "KEY=1\n"),
+            ("nul.py", "x = '\0'\n"),
+            ("min.ts", &format!("let a = '{}';\n", "x".repeat(3000))),
+            ("large.py", &"x = 1\n".repeat(200_000)),
+            ("empty.py", ""),
+        ]);
+        let root = folder.path();
+        write(root, "latin.py", b"# caf\xe9\n");
+        let workspace = Workspace::new(vec![root.to_path_buf()]);
+        assert_eq!(
+            paths(&workspace),
+            ["a/x.gen.py", "a/z.ts", "b.py", "empty.py", "keep.gen.py"]
+        );
+        for (path, reason) in [
+            ("x.gen.py", Reason::Ignored),
+            ("build/c.py", Reason::Ignored),
+            ("private/d.py", Reason::Ignored),
+            (".hidden/e.py", Reason::DotFile),
+            ("README.md", Reason::Language),
+            ("secrets.py", Reason::Secret("secrets.*")),
+            ("Credentials_prod.py", Reason::Secret("credentials*")),
+            (".env.local", Reason::Secret(".env*")),
+            ("nul.py", Reason::Binary),
+            ("latin.py", Reason::Binary),
+            ("min.ts", Reason::Generated),
+            ("large.py", Reason::Large),
+            ("gone.py", Reason::Unreadable),
+            ("a/../b.py", Reason::Outside),
+        ] {
+            assert_eq!(hidden(&workspace, &root.join(path)), Some(reason), "{path}");
+        }
+        assert_eq!(
+            hidden(&workspace, Path::new("/b.py")),
+            Some(Reason::Outside)
+        );
+        assert_eq!(hidden(&workspace, root), Some(Reason::Outside));
+    }
+
+    #[test]
+    fn every_secret_pattern_is_in_force() {
+        let folder = tree(&[]);
+        let workspace = Workspace::new(vec![folder.path().to_path_buf()]);
+        for pattern in SECRET_PATTERNS {
+            let path = match pattern.strip_suffix('/') {
+                Some(name) => format!("{name}/x.py"),
+                None => pattern.replace('*', "x"),
+            };
+            let found = hidden(&workspace, &folder.path().join(&path));
+            assert!(
+                matches!(found, Some(Reason::Secret(_))),
+                "{path}: {found:?}"
+            );
+        }
+        for path in [
+            "secretary.py",
+            "environment.py",
+            "key.py",
+            "monkey.py",
+            "keys.ts",
+        ] {
+            let seen = workspace.visibility_of_path(&folder.path().join(path));
+            assert_eq!(seen, Visibility::Visible(path.into()));
+        }
+    }
+
+    #[test]
+    fn a_git_repository_above_the_folder_has_its_say() {
+        let folder = tree(&[
+            (".git/info/exclude", "scratch.py\n"),
+            (".gitignore", "generated\ncache/\n"),
+            ("app/a.py", "a = 1\n"),
+            ("app/scratch.py", "a = 1\n"),
+            ("app/generated/b.py", "b = 1\n"),
+            ("cache/repo/c.py", "c = 1\n"),
+            ("cache/repo/generated/d.py", "d = 1\n"),
+        ]);
+        let workspace = |path: &str| Workspace::new(vec![folder.path().join(path)]);
+        assert_eq!(paths(&workspace("app")), ["a.py"]);
+        // A folder that is ignored itself was opened on purpose.
+        assert_eq!(paths(&workspace("cache/repo")), ["c.py", "generated/d.py"]);
+    }
+
+    #[test]
+    fn several_folders_are_told_by_their_names() {
+        let folder = tree(&[
+            ("x/app/a.py", "a = 1\n"),
+            ("y/app/b.py", "b = 1\n"),
+            ("x/app/inner/c.py", "c = 1\n"),
+        ]);
+        let at = |path: &str| folder.path().join(path);
+        let workspace = Workspace::new(vec![
+            at("x/app/"),
+            at("y/app"),
+            at("x/app/inner"),
+            at("x/app"),
+        ]);
+        assert_eq!(paths(&workspace), ["app/a.py", "app~2/b.py", "inner/c.py"]);
+        assert_eq!(
+            workspace.relative(&at("x/app/inner/gone.py")).as_deref(),
+            Some("inner/gone.py")
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_links_are_not_followed() {
+        let folder = tree(&[("a/b.py", "b = 1\n")]);
+        let root = folder.path();
+        std::os::unix::fs::symlink(root.join("a"), root.join("link")).expect("links can be made");
+        std::os::unix::fs::symlink(root.join("a/b.py"), root.join("c.py")).expect("as above");
+        let workspace = Workspace::new(vec![root.to_path_buf()]);
+        assert_eq!(paths(&workspace), ["a/b.py"]);
+        let reason = hidden(&workspace, &root.join("link/b.py"));
+        assert_eq!(reason, Some(Reason::Symlink));
+        assert_eq!(
+            hidden(&workspace, &root.join("c.py")),
+            Some(Reason::Symlink)
+        );
+    }
+
+    #[test]
+    fn reading_checks_once_more() {
+        let folder = tree(&[("a.py", "\u{feff}a = 1\r\n"), ("b.py", "b = 1\n")]);
+        let workspace = Workspace::new(vec![folder.path().to_path_buf()]);
+        let files = workspace.files();
+        let read = |index: usize| workspace.read(&files[index]);
+        assert_eq!(read(0).expect("it is there"), "a = 1\r\n");
+        write(folder.path(), ".gitignore", "b.py\n");
+        let error = read(1).expect_err("it is ignored by now").to_string();
+        assert_eq!(error, "b.py is left out: an ignore file leaves it out");
+        fs::remove_file(&files[0].absolute).expect("it was there");
+        assert!(matches!(read(0), Err(WorkspaceError::Unreadable { .. })));
+    }
+
+    fn name() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "a",
+            "b",
+            "a.py",
+            "b.py",
+            "c.ts",
+            "c.txt",
+            ".env",
+            ".d.py",
+            "secrets.py",
+            "id_rsa",
+        ])
+    }
+
+    fn pattern() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "a",
+            "b/",
+            "/a",
+            "*.py",
+            "!a.py",
+            "!b.py",
+            "a/b",
+            "**/b",
+            "a/**",
+            "# a",
+            "!b/",
+            "c.*",
+            "*",
+            "!*/",
+            "!*.ts",
+            "/*/*/a.py",
+            "",
+        ])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// A file is listed exactly if it is visible, and what Git would not add is not listed.
+        #[test]
+        fn listing_visibility_and_git_agree(
+            files in prop::collection::vec(prop::collection::vec(name(), 1..4), 1..14),
+            ignores in prop::collection::vec(
+                (prop::collection::vec(prop::sample::select(vec!["a", "b"]), 0..3),
+                 prop::collection::vec(pattern(), 0..4)),
+                0..4,
+            ),
+        ) {
+            let folder = tree(&[]);
+            let root = folder.path();
+            let mut written = Vec::new();
+            for parts in &files {
+                let path = parts.join("/");
+                let file = root.join(&path);
+                // A name may be taken by a folder already, or a folder's by a file.
+                let made = file.parent().is_some_and(|above| fs::create_dir_all(above).is_ok());
+                if made && !file.exists() && fs::write(&file, "x = 1\n").is_ok() {
+                    written.push(path);
+                }
+            }
+            for (place, patterns) in &ignores {
+                let above = root.join(place.join("/"));
+                if above.is_dir() {
+                    fs::write(above.join(".gitignore"), patterns.join("\n")).expect("it can be written");
+                }
+            }
+            let workspace = Workspace::new(vec![root.to_path_buf()]);
+            let listed = paths(&workspace);
+            prop_assert!(listed.is_sorted());
+            let mut visible: Vec<_> = written
+                .iter()
+                .filter(|path| hidden(&workspace, &root.join(path)).is_none())
+                .cloned()
+                .collect();
+            visible.sort();
+            prop_assert_eq!(&listed, &visible);
+
+            let git = |arguments: &[&str]| {
+                Command::new("git").current_dir(root).args(arguments).output()
+            };
+            if git(&["init", "-q"]).is_err() {
+                assert!(std::env::var_os("CI").is_none(), "git is needed and absent");
+                println!("skipped the comparison: there is no git");
+                return Ok(());
+            }
+            let seen = git(&["ls-files", "--others", "--exclude-standard", "-z"])
+                .expect("git ran a moment ago");
+            let seen = String::from_utf8(seen.stdout).expect("the names are ASCII");
+            let mut expected: Vec<_> = seen
+                .split('\0')
+                .filter(|path| path.ends_with(".py") || path.ends_with(".ts"))
+                .filter(|path| !path.contains("secrets.py") && !path.split('/').any(|part| part.starts_with('.')))
+                .filter(|path| !path.split('/').any(|part| part == "id_rsa"))
+                .map(str::to_owned)
+                .collect();
+            expected.sort();
+            prop_assert_eq!(listed, expected);
+        }
+    }
+}

@@ -1,0 +1,627 @@
+//! The editor profile's index: BM25 over tantivy's postings.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tantivy::columnar::StrColumn;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::postings::Postings;
+use tantivy::query::Bm25Weight;
+use tantivy::schema::{
+    FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
+};
+use tantivy::{
+    DocAddress, DocSet, IndexReader, IndexWriter, ReloadPolicy, Searcher, TERMINATED,
+    TantivyDocument, TantivyError, Term,
+};
+
+use crate::syntax::{LANGUAGES, Language};
+
+use super::query::{Query, Wanted};
+use super::terms::TermTokenizer;
+use super::{Window, windows};
+
+/// The windows of the repository's files, searchable. All methods may be called from any thread;
+/// a search sees the last commit.
+///
+/// Answers depend on the committed files alone, not on how they came to be: tantivy's own search
+/// counts deleted windows in its statistics until segments merge, sums 32-bit floats in an order
+/// that depends on the segments, and prunes by bounds that depend on both. Here tantivy keeps the
+/// postings and gives each term's score ([`Bm25Weight`]: k1 1.2, b 0.75), while the statistics
+/// are counted over the living windows of the query's language outside of the query's own file,
+/// and the sums run in the order of the terms.
+pub struct Index {
+    fields: Fields,
+    writer: Mutex<IndexWriter>,
+    reader: IndexReader,
+}
+
+/// Why the index failed.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The search engine under the index gave up.
+    #[error("the context index failed: {0}; restart the server to build it anew")]
+    Engine(#[from] TantivyError),
+    /// A part of the index's memory could not be read back.
+    #[error("the context index can't be read: {0}; restart the server to build it anew")]
+    Io(#[from] std::io::Error),
+}
+
+struct Fields {
+    path: Field,
+    first_line: Field,
+    text: Field,
+    /// A field of terms per language name, as each has statistics of its own.
+    terms: BTreeMap<&'static str, Field>,
+}
+
+/// The least that tantivy takes. It is enough for some 10,000 windows at a time, and a larger one
+/// costs start-up.
+const WRITER_BYTES: usize = 15_000_000;
+
+const FIRST_LINE: &str = "first_line";
+const PATH: &str = "path";
+
+impl Index {
+    /// An empty index in memory.
+    ///
+    /// # Errors
+    /// The engine can't start its threads.
+    pub fn new() -> Result<Self, IndexError> {
+        let mut schema = Schema::builder();
+        let path = schema.add_text_field(PATH, STRING | FAST);
+        let first_line = schema.add_u64_field(FIRST_LINE, FAST);
+        let text = schema.add_text_field("text", STORED);
+        let mut terms = BTreeMap::new();
+        for language in LANGUAGES {
+            terms.entry(language.name).or_insert_with(|| {
+                let indexing = TextFieldIndexing::default()
+                    .set_tokenizer(language.name)
+                    .set_index_option(IndexRecordOption::WithFreqs);
+                let options = TextOptions::default().set_indexing_options(indexing);
+                schema.add_text_field(&format!("terms_{}", language.name), options)
+            });
+        }
+        let index = tantivy::Index::create_in_ram(schema.build());
+        for language in LANGUAGES {
+            index
+                .tokenizers()
+                .register(language.name, TermTokenizer(language));
+        }
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .memory_budget_per_thread(WRITER_BYTES)
+            .build();
+        let writer: IndexWriter = index.writer_with_options(options)?;
+        let mut merging = LogMergePolicy::default();
+        // A file that is saved again and again leaves its deleted windows behind.
+        merging.set_del_docs_ratio_before_merge(0.5);
+        writer.set_merge_policy(Box::new(merging));
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()?;
+        Ok(Self {
+            fields: Fields {
+                path,
+                first_line,
+                text,
+                terms,
+            },
+            writer: Mutex::new(writer),
+            reader,
+        })
+    }
+
+    /// Puts a file's windows in place of those it had, from the next commit on.
+    ///
+    /// # Errors
+    /// The engine's writer has died.
+    pub fn update(
+        &self,
+        path: &str,
+        contents: &str,
+        language: &'static Language,
+    ) -> Result<(), IndexError> {
+        let windows = windows(path, contents, language);
+        let writer = self.writer();
+        writer.delete_term(Term::from_field_text(self.fields.path, path));
+        let Some(terms) = self.fields.terms.get(language.name) else {
+            return Ok(());
+        };
+        for window in windows {
+            let mut document = TantivyDocument::default();
+            document.add_text(self.fields.path, path);
+            document.add_u64(self.fields.first_line, window.first_line as u64);
+            document.add_text(self.fields.text, &window.text);
+            document.add_text(*terms, &window.text);
+            writer.add_document(document)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a file's windows out, from the next commit on.
+    ///
+    /// # Errors
+    /// None at present; the signature leaves room for an engine that can fail here.
+    pub fn remove(&self, path: &str) -> Result<(), IndexError> {
+        self.writer()
+            .delete_term(Term::from_field_text(self.fields.path, path));
+        Ok(())
+    }
+
+    /// Makes all updates and removals so far visible to searches.
+    ///
+    /// # Errors
+    /// The engine's writer has died.
+    pub fn commit(&self) -> Result<(), IndexError> {
+        self.writer().commit()?;
+        self.reader.reload()?;
+        Ok(())
+    }
+
+    /// The best windows for a place, best first, at most `limit`: windows of other files of the
+    /// same language that share a term with the place, each text once. Equal scores are ordered
+    /// by path and line.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub fn retrieve(&self, query: &Query<'_>, limit: usize) -> Result<Vec<Window>, IndexError> {
+        let Some(field) = self.fields.terms.get(query.language.name).copied() else {
+            return Ok(Vec::new());
+        };
+        let wanted = Wanted::new(query);
+        let searcher = self.reader.searcher();
+        let mut segments = Segments::open(&searcher, field, query.path)?;
+        segments.score(field, &wanted)?;
+
+        let mut found: BinaryHeap<Hit<'_>> = segments.hits(&wanted).collect();
+        let mut texts = HashSet::new();
+        let mut answer = Vec::new();
+        while answer.len() < limit
+            && let Some(hit) = found.pop()
+        {
+            let document: TantivyDocument = searcher.doc(hit.address)?;
+            let text = document
+                .get_first(self.fields.text)
+                .and_then(|value| value.as_str())
+                .unwrap_or_default();
+            if texts.insert(text.to_owned()) {
+                answer.push(Window {
+                    path: hit.path.to_owned(),
+                    first_line: usize::try_from(hit.first_line).unwrap_or(usize::MAX),
+                    text: text.to_owned(),
+                    score: hit.score,
+                });
+            }
+        }
+        Ok(answer)
+    }
+
+    /// A panic elsewhere leaves the writer as it was between two calls.
+    fn writer(&self) -> MutexGuard<'_, IndexWriter> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Index")
+            .field("windows", &self.reader.searcher().num_docs())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The windows that a query may get, with what BM25 asks about all of them.
+struct Segments<'a> {
+    searcher: &'a Searcher,
+    segments: Vec<Segment>,
+    /// How many windows may be got.
+    windows: u64,
+    /// Their mean length in terms, by the rounded lengths that scoring uses.
+    mean_length: f32,
+}
+
+struct Segment {
+    norms: FieldNormReader,
+    /// Paths by ordinal.
+    paths: Vec<String>,
+    /// Per window: the ordinal of its path, nothing if the query may not get it.
+    path_of: Vec<Option<u32>>,
+    first_lines: tantivy::columnar::Column<u64>,
+    scores: Vec<f64>,
+}
+
+/// A scored window. The greatest is the best.
+#[derive(PartialEq)]
+struct Hit<'a> {
+    score: f64,
+    path: &'a str,
+    first_line: u64,
+    address: DocAddress,
+}
+
+impl<'a> Segments<'a> {
+    fn open(searcher: &'a Searcher, field: Field, own: &str) -> Result<Self, IndexError> {
+        let mut segments = Vec::new();
+        let (mut windows, mut length) = (0_u64, 0_u64);
+        for reader in searcher.segment_readers() {
+            let norms = reader.get_fieldnorms_reader(field)?;
+            let columns = reader.fast_fields();
+            let count = reader.max_doc();
+            let mut paths = Vec::new();
+            let mut path_of = vec![None; count as usize];
+            if let Some(column) = columns.str(PATH)? {
+                paths = strings(&column)?;
+                for window in reader.doc_ids_alive() {
+                    // A window of another language has no terms in this field.
+                    let terms = norms.fieldnorm(window);
+                    let ordinal = column.ords().first(window);
+                    let path = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok());
+                    let elsewhere = path
+                        .and_then(|path| paths.get(path as usize))
+                        .is_some_and(|path| path != own);
+                    if terms > 0 && elsewhere {
+                        path_of[window as usize] = path;
+                        windows += 1;
+                        length += u64::from(terms);
+                    }
+                }
+            }
+            segments.push(Segment {
+                norms,
+                paths,
+                path_of,
+                first_lines: columns.u64(FIRST_LINE)?,
+                scores: vec![0.0; count as usize],
+            });
+        }
+        Ok(Self {
+            searcher,
+            segments,
+            windows,
+            mean_length: length as f32 / windows.max(1) as f32,
+        })
+    }
+
+    /// Adds up the scores, term by term in the order of the terms.
+    fn score(&mut self, field: Field, wanted: &Wanted) -> Result<(), IndexError> {
+        let mut occurrences: Vec<(usize, u32, u32)> = Vec::new();
+        for (term, weight) in &wanted.terms {
+            occurrences.clear();
+            let term = Term::from_field_text(field, term);
+            for (index, reader) in self.searcher.segment_readers().iter().enumerate() {
+                let postings = reader
+                    .inverted_index(field)?
+                    .read_postings(&term, IndexRecordOption::WithFreqs)?;
+                let Some(mut postings) = postings else {
+                    continue;
+                };
+                let mut window = postings.doc();
+                while window != TERMINATED {
+                    if self.segments[index].path_of[window as usize].is_some() {
+                        occurrences.push((index, window, postings.term_freq()));
+                    }
+                    window = postings.advance();
+                }
+            }
+            let bm25 = Bm25Weight::for_one_term_without_explain(
+                occurrences.len() as u64,
+                self.windows,
+                self.mean_length,
+            );
+            for (index, window, count) in &occurrences {
+                let segment = &mut self.segments[*index];
+                let score = bm25.score(segment.norms.fieldnorm_id(*window), *count);
+                segment.scores[*window as usize] += f64::from(score) * f64::from(*weight);
+            }
+        }
+        Ok(())
+    }
+
+    fn hits(&self, wanted: &Wanted) -> impl Iterator<Item = Hit<'_>> {
+        self.segments.iter().zip(0..).flat_map(|(segment, number)| {
+            let boosts: Vec<f64> = segment
+                .paths
+                .iter()
+                .map(|path| wanted.boost(path))
+                .collect();
+            let windows = segment.path_of.iter().zip(&segment.scores).zip(0..);
+            windows.filter_map(move |((path, score), window)| {
+                let path = (*path)? as usize;
+                (*score > 0.0).then(|| Hit {
+                    score: score * boosts[path],
+                    path: &segment.paths[path],
+                    first_line: segment.first_lines.first(window).unwrap_or_default(),
+                    address: DocAddress::new(number, window),
+                })
+            })
+        })
+    }
+}
+
+impl Eq for Hit<'_> {}
+
+impl Ord for Hit<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score
+            .total_cmp(&other.score)
+            .then_with(|| other.path.cmp(self.path))
+            .then_with(|| other.first_line.cmp(&self.first_line))
+    }
+}
+
+impl PartialOrd for Hit<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// All strings of a column, by ordinal.
+fn strings(column: &StrColumn) -> Result<Vec<String>, IndexError> {
+    let mut strings = Vec::with_capacity(column.num_terms());
+    let mut stream = column.dictionary().stream()?;
+    while stream.advance() {
+        strings.push(String::from_utf8_lossy(stream.key()).into_owned());
+    }
+    Ok(strings)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn language(path: &str) -> &'static Language {
+        Language::for_path(path.as_ref()).expect("the path has a known ending")
+    }
+
+    fn index(files: &[(&str, &str)]) -> Index {
+        let index = Index::new().expect("an index in memory opens");
+        for (path, contents) in files {
+            index
+                .update(path, contents, language(path))
+                .expect("the writer lives");
+        }
+        index.commit().expect("the writer lives");
+        index
+    }
+
+    fn ask(index: &Index, path: &str, text: &str) -> Vec<Window> {
+        let (prefix, suffix) = text.split_once("$0").expect("the text has a cursor");
+        let query = Query {
+            path,
+            prefix,
+            suffix,
+            language: language(path),
+        };
+        index.retrieve(&query, 100).expect("the index can be read")
+    }
+
+    fn paths(windows: &[Window]) -> Vec<&str> {
+        windows.iter().map(|window| window.path.as_str()).collect()
+    }
+
+    const TAX: &str =
+        "def compute_tax(amount, rate):\n    cents = amount * rate\n    return cents\n";
+    const LOG: &str = "def write_log(line):\n    stream = open_log()\n    stream.write(line)\n";
+
+    #[test]
+    fn the_definition_of_what_is_called_comes_first() {
+        let index = index(&[
+            ("shop/tax.py", TAX),
+            ("shop/log.py", LOG),
+            ("main.py", "tax = 1\n"),
+        ]);
+        let found = ask(&index, "main.py", "total = computeTax($0)\n");
+        assert_eq!(paths(&found), ["shop/tax.py"]);
+        assert_eq!(found[0].text, TAX.trim_end());
+        assert_eq!(found[0].first_line, 0);
+    }
+
+    #[test]
+    fn a_file_is_no_context_of_itself_nor_of_another_language() {
+        let files = [
+            ("tax.py", TAX),
+            (
+                "tax.ts",
+                "function compute_tax(amount) {\n  return amount;\n}\n",
+            ),
+            (
+                "view.tsx",
+                "function compute_tax_view() {\n  return <p>compute_tax</p>;\n}\n",
+            ),
+        ];
+        let index = index(&files);
+        assert!(ask(&index, "tax.py", "compute_tax$0").is_empty());
+        assert_eq!(paths(&ask(&index, "tax.ts", "compute_tax$0")), ["view.tsx"]);
+        assert_eq!(paths(&ask(&index, "view.tsx", "compute_tax$0")), ["tax.ts"]);
+    }
+
+    #[test]
+    fn equal_texts_come_once_and_equal_scores_by_path() {
+        let index = index(&[
+            ("b.py", TAX),
+            ("a.py", TAX),
+            ("c.py", &TAX.replace("cents", "pence")),
+        ]);
+        let found = ask(&index, "d.py", "compute_tax($0)");
+        assert_eq!(paths(&found), ["a.py", "c.py"]);
+        assert_eq!(found[0].score, found[1].score);
+    }
+
+    #[test]
+    fn imported_files_and_neighbours_are_favoured() {
+        let index = index(&[
+            ("a/x.py", TAX),
+            ("b/y.py", &TAX.replace("cents", "pence")),
+            ("c/z.py", &TAX.replace("cents", "pennies")),
+        ]);
+        let found = ask(
+            &index,
+            "b/main.py",
+            "from c import z\n\n\nz.compute_tax($0)",
+        );
+        assert_eq!(paths(&found), ["c/z.py", "b/y.py", "a/x.py"]);
+    }
+
+    #[test]
+    fn a_file_that_moved_is_only_where_it_is_now() {
+        let index = index(&[("old.py", TAX)]);
+        index.remove("old.py").expect("the writer lives");
+        index
+            .update("new.py", TAX, language("new.py"))
+            .expect("the writer lives");
+        assert_eq!(
+            paths(&ask(&index, "main.py", "compute_tax($0)")),
+            ["old.py"]
+        );
+        index.commit().expect("the writer lives");
+        assert_eq!(
+            paths(&ask(&index, "main.py", "compute_tax($0)")),
+            ["new.py"]
+        );
+    }
+
+    #[test]
+    fn an_empty_index_and_an_empty_place_give_nothing() {
+        assert!(ask(&index(&[]), "a.py", "x_y$0").is_empty());
+        assert!(ask(&index(&[("b.py", TAX)]), "a.py", "$0").is_empty());
+    }
+
+    #[test]
+    fn searches_go_on_while_files_change() {
+        let index = index(&[("a.py", TAX), ("b.py", LOG)]);
+        let before = ask(&index, "main.py", "compute_tax($0)");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    index
+                        .update("a.py", TAX, language("a.py"))
+                        .expect("the writer lives");
+                    index.commit().expect("the writer lives");
+                }
+            });
+            for _ in 0..50 {
+                assert_eq!(ask(&index, "main.py", "compute_tax($0)"), before);
+            }
+        });
+    }
+
+    const FILES: [&str; 6] = ["a.py", "b/c.py", "b/d.py", "e.ts", "e/f.tsx", "g.pyi"];
+
+    /// A small file of few words, so that scores and texts often meet.
+    fn contents() -> impl Strategy<Value = String> {
+        let line = prop::sample::select(vec![
+            "def load_config(path):\n    data = read(path)\n    return data\n",
+            "def save_config(path, data):\n    write(path, data)\n    return path\n",
+            "load_config(path)\n",
+            "class Config:\n    path = read\n    data = None\n\n",
+            "function readConfig() {\n  return path;\n}\n",
+            "const data = readConfig();\n",
+            "\n",
+        ]);
+        prop::collection::vec(line, 0..30).prop_map(|lines| lines.concat())
+    }
+
+    /// One step in the life of an index: a file's new contents (nothing: it is removed), and
+    /// whether a commit follows.
+    fn step() -> impl Strategy<Value = (&'static str, Option<String>, bool)> {
+        (
+            prop::sample::select(FILES.to_vec()),
+            prop::option::weighted(0.8, contents()),
+            any::<bool>(),
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Whatever an index went through, and in whatever order, it answers, to the last bit of
+        /// the scores, as a new one does that was given the files as they stand.
+        #[test]
+        fn answers_depend_on_the_files_alone(
+            steps in prop::collection::vec(step(), 0..40),
+            own in prop::sample::select(FILES.to_vec()),
+            query in contents(),
+        ) {
+            let old = index(&[]);
+            let mut files = BTreeMap::new();
+            for (path, contents, commit) in &steps {
+                match contents {
+                    Some(contents) => {
+                        files.insert(*path, contents.as_str());
+                        old.update(path, contents, language(path)).expect("the writer lives");
+                    }
+                    None => {
+                        files.remove(path);
+                        old.remove(path).expect("the writer lives");
+                    }
+                }
+                if *commit {
+                    old.commit().expect("the writer lives");
+                }
+            }
+            old.commit().expect("the writer lives");
+
+            let mut fresh: Vec<_> = files.into_iter().collect();
+            let text = format!("{query}$0");
+            let expected = ask(&index(&fresh), own, &text);
+            prop_assert_eq!(&ask(&old, own, &text), &expected);
+            // The query's own file changes nothing, not even a score.
+            fresh.retain(|(path, _)| *path != own);
+            prop_assert_eq!(&ask(&index(&fresh), own, &text), &expected);
+            prop_assert!(expected.iter().all(|window| window.path != own));
+        }
+
+        /// BM25 as in the books, over windows and terms of this room.
+        #[test]
+        fn scores_are_those_of_the_formula(
+            first in contents(),
+            second in contents(),
+            query in contents(),
+        ) {
+            let files = [("b/a.py", first.as_str()), ("c/b.py", second.as_str())];
+            let python = language("a.py");
+            let all: Vec<(Window, Vec<String>)> = files
+                .iter()
+                .flat_map(|(path, contents)| windows(path, contents, python))
+                .map(|window| {
+                    let terms = super::super::terms::Terms::of(&window.text, python);
+                    (window, terms.iter().map(str::to_owned).collect::<Vec<_>>())
+                })
+                .filter(|(_, terms)| !terms.is_empty())
+                .collect();
+            // Up to 40 terms a window's length is exact in a field norm; the formula stops there.
+            prop_assume!(all.iter().all(|(_, terms)| terms.len() <= 40));
+            let text = format!("{query}$0");
+            let wanted = Wanted::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python });
+            let count = all.len() as f64;
+            let mean = all.iter().map(|(_, terms)| terms.len()).sum::<usize>() as f64 / count;
+            let score = |terms: &[String]| -> f64 {
+                wanted.terms.iter().map(|(term, weight)| {
+                    let holding = all.iter().filter(|(_, terms)| terms.contains(term)).count() as f64;
+                    let idf = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
+                    let frequency = terms.iter().filter(|other| *other == term).count() as f64;
+                    let length = 1.2 * (1.0 - 0.75 + 0.75 * terms.len() as f64 / mean);
+                    f64::from(*weight) * idf * frequency * 2.2 / (frequency + length)
+                }).sum()
+            };
+            for window in ask(&index(&files), "d/x.py", &text) {
+                let (_, terms) = all
+                    .iter()
+                    .find(|(other, _)| (&other.path, other.first_line) == (&window.path, window.first_line))
+                    .expect("an answer is a window of a file");
+                let expected = score(terms);
+                prop_assert!((window.score - expected).abs() <= 1e-5 * expected.max(1.0),
+                    "{} for {}", window.score, expected);
+            }
+        }
+    }
+}
