@@ -1,1 +1,408 @@
-//! sandbox.
+//! One hostile process tree: isolated, limited, and honestly reported on.
+//!
+//! [`run`] starts the binary itself again as `sandbox-init`. That first stage leaves the host's
+//! user, mount, pid, ipc, network and uts namespaces and starts the second stage, which is pid 1
+//! of the new pid namespace: it builds a root of read-only binds, gives up every capability,
+//! filters system calls, starts the program and reaps what it leaves behind. When pid 1 ends, the
+//! kernel ends everything in its namespace, daemons in sessions of their own included.
+//!
+//! The caller's side keeps the clock, watches memory and processes, and drains the output. All
+//! three talk over one socket, which is the stages' standard input, so that no further descriptor
+//! has to be inherited and the program sees none but its standard three.
+//!
+//! Nothing falls back in silence: what was reached is a [`Level`], and a job that asks for more
+//! than the kernel grants ends in [`SandboxError::BelowLevel`] before its program starts.
+
+mod cgroup;
+mod enter;
+mod filter;
+mod init;
+mod level;
+mod mounts;
+mod output;
+mod run;
+mod watch;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use enter::enter_if_asked;
+pub use level::{Level, MemoryControl, OverlayKind};
+pub use output::Captured;
+
+/// Runs `job` to its end and says how it ended. Blocks the calling thread, which must live until
+/// this returns: the kernel ends the sandbox together with the thread that started it.
+///
+/// # Errors
+///
+/// Every [`SandboxError`]. A program that fails, crashes or is stopped at a limit is no error but
+/// an [`End`].
+pub fn run(job: &Job) -> Result<Finished, SandboxError> {
+    Sandbox::default().run(job)
+}
+
+/// The best level this machine reaches, found out by running a shell that does nothing.
+///
+/// # Errors
+///
+/// [`SandboxError::BelowLevel`] when the kernel refuses a part that no level goes without; its
+/// sentence says which and what to do.
+pub fn probe() -> Result<Level, SandboxError> {
+    Sandbox::default().probe()
+}
+
+/// Where the binary is that becomes a sandbox's inner stages.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    /// A program whose `main` calls [`enter_if_asked`] first. `/proc/self/exe` by default.
+    pub executable: PathBuf,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self {
+            executable: PathBuf::from("/proc/self/exe"),
+        }
+    }
+}
+
+impl Sandbox {
+    /// As [`run()`], with this executable.
+    ///
+    /// # Errors
+    ///
+    /// As [`run()`].
+    pub fn run(&self, job: &Job) -> Result<Finished, SandboxError> {
+        job.check()?;
+        run::run(&self.executable, job)
+    }
+
+    /// As [`probe`], with this executable.
+    ///
+    /// # Errors
+    ///
+    /// As [`probe`].
+    pub fn probe(&self) -> Result<Level, SandboxError> {
+        let lower = tempfile::tempdir().map_err(|error| SandboxError::Setup {
+            step: "make a folder to probe with".into(),
+            reason: error.to_string(),
+        })?;
+        let mut job = Job::new("/bin/sh", "/probe");
+        job.arguments = vec!["-c".into(), ":".into()];
+        job.overlays.push(Overlay::new(lower.path(), "/probe"));
+        self.run(&job).map(|finished| finished.level)
+    }
+}
+
+/// What to run, what it may see and how far it may go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The program: an absolute path inside the sandbox, or a name looked up in its `PATH`.
+    pub program: String,
+    /// The program's arguments, its own name not among them.
+    pub arguments: Vec<String>,
+    /// The whole environment. `PATH`, `HOME` (`/tmp`) and `LANG` (`C.UTF-8`) are added where they
+    /// are missing; nothing of the caller's environment is.
+    pub environment: BTreeMap<String, String>,
+    /// The working directory, an absolute path inside the sandbox.
+    pub directory: PathBuf,
+    /// Host files and directories to show beside the system's own.
+    pub binds: Vec<Bind>,
+    /// Host directories to show copy-on-write.
+    pub overlays: Vec<Overlay>,
+    /// Files to take out of the sandbox when the program has ended and everything it left behind
+    /// is dead. Absolute paths inside; what is missing, is no regular file or is larger than
+    /// [`Limits::collect`] is left out of [`Finished::collected`].
+    pub collect: Vec<PathBuf>,
+    /// How far it may go.
+    pub limits: Limits,
+    /// The least acceptable level; the program is not started below it.
+    pub required: Level,
+}
+
+impl Job {
+    /// A job that runs `program` in `directory` with the default limits, the lowest level and
+    /// nothing but the system's own directories in sight.
+    #[must_use]
+    pub fn new(program: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            directory: directory.into(),
+            binds: Vec::new(),
+            overlays: Vec::new(),
+            collect: Vec::new(),
+            limits: Limits::default(),
+            required: Level::LOWEST,
+        }
+    }
+
+    fn check(&self) -> Result<(), SandboxError> {
+        let invalid = |reason: String| Err(SandboxError::Job { reason });
+        let inside = [&self.directory]
+            .into_iter()
+            .chain(self.binds.iter().map(|bind| &bind.at))
+            .chain(self.overlays.iter().map(|overlay| &overlay.at))
+            .chain(&self.collect);
+        for path in inside {
+            if !mounts::is_plain_absolute(path) {
+                return invalid(format!(
+                    "the path {} inside the sandbox must be absolute and without `.` or `..`",
+                    path.display()
+                ));
+            }
+        }
+        for overlay in &self.overlays {
+            for replaced in &overlay.replaced {
+                if !mounts::is_plain_relative(&replaced.path) {
+                    return invalid(format!(
+                        "the replaced file {} must be named relative to its overlay and without `..`",
+                        replaced.path.display()
+                    ));
+                }
+            }
+        }
+        if self.limits.processes == 0 || self.limits.memory == 0 || self.limits.disk == 0 {
+            return invalid("the limits on processes, memory and disk must be above zero".into());
+        }
+        Ok(())
+    }
+}
+
+/// A host file or directory shown inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bind {
+    /// The file or directory on the host; symbolic links are followed.
+    pub source: PathBuf,
+    /// Where it appears: an absolute path inside. Missing parents are made.
+    pub at: PathBuf,
+    /// Whether the program may write to the host's own file or directory. The limit on disk does
+    /// not cover what it writes there.
+    pub writable: bool,
+}
+
+impl Bind {
+    /// `source` read-only at its own host path.
+    #[must_use]
+    pub fn same(source: impl Into<PathBuf>) -> Self {
+        let source = source.into();
+        Self {
+            at: source.clone(),
+            source,
+            writable: false,
+        }
+    }
+
+    /// `source` read-only at `at`.
+    #[must_use]
+    pub fn read_only(source: impl Into<PathBuf>, at: impl Into<PathBuf>) -> Self {
+        Self {
+            source: source.into(),
+            at: at.into(),
+            writable: false,
+        }
+    }
+
+    /// `source` at `at`, with writes going through to the host.
+    #[must_use]
+    pub fn writable(source: impl Into<PathBuf>, at: impl Into<PathBuf>) -> Self {
+        Self {
+            source: source.into(),
+            at: at.into(),
+            writable: true,
+        }
+    }
+}
+
+/// A host directory shown copy-on-write: reads come from the host, writes stay in memory and are
+/// gone afterwards. The host directory must not change while the sandbox runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overlay {
+    /// The directory on the host.
+    pub lower: PathBuf,
+    /// Where it appears: an absolute path inside.
+    pub at: PathBuf,
+    /// Files laid over it before the program starts.
+    pub replaced: Vec<Replaced>,
+}
+
+impl Overlay {
+    /// `lower` at `at`, with nothing laid over it.
+    #[must_use]
+    pub fn new(lower: impl Into<PathBuf>, at: impl Into<PathBuf>) -> Self {
+        Self {
+            lower: lower.into(),
+            at: at.into(),
+            replaced: Vec::new(),
+        }
+    }
+
+    /// The same with the file at `path`, relative to the overlay, replaced or added.
+    #[must_use]
+    pub fn replacing(mut self, path: impl Into<PathBuf>, content: impl Into<Vec<u8>>) -> Self {
+        self.replaced.push(Replaced {
+            path: path.into(),
+            content: content.into(),
+        });
+        self
+    }
+}
+
+/// One file laid over an [`Overlay`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// Relative to the overlay. A symbolic link is followed as long as it stays inside.
+    pub path: PathBuf,
+    /// The whole new content. The file keeps the mode it had; its time is the present.
+    #[serde(with = "wire::base64_bytes")]
+    pub content: Vec<u8>,
+}
+
+/// How far a job may go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Wall-clock time from the program's start.
+    pub wall: Duration,
+    /// Processor time of the whole tree, user and system, summed over cores.
+    pub cpu: Duration,
+    /// Memory of the whole tree in bytes. Under a control group it includes what the job wrote to
+    /// its temporary file systems.
+    pub memory: u64,
+    /// Processes and threads at one time.
+    pub processes: u32,
+    /// Open files per process.
+    pub open_files: u64,
+    /// Size of any one file in bytes.
+    pub file_size: u64,
+    /// Bytes written altogether to `/tmp`, `/dev/shm` and the overlays; beyond it writes fail
+    /// with "no space left".
+    pub disk: u64,
+    /// Bytes on standard output and standard error together; beyond it the tree is killed.
+    pub output: u64,
+    /// Bytes kept of each of the two streams: the first half and the last half of this many.
+    pub output_kept: usize,
+    /// Largest file that [`Job::collect`] takes out, in bytes.
+    pub collect: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(60),
+            cpu: Duration::from_secs(120),
+            memory: 2 << 30,
+            processes: 256,
+            open_files: 1024,
+            file_size: 256 << 20,
+            disk: 512 << 20,
+            output: 32 << 20,
+            output_kept: 256 << 10,
+            collect: 16 << 20,
+        }
+    }
+}
+
+/// What became of a job whose program was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// How it ended.
+    pub end: End,
+    /// What it wrote to standard output.
+    pub stdout: Captured,
+    /// What it wrote to standard error.
+    pub stderr: Captured,
+    /// The files asked for in [`Job::collect`]. Empty when a limit stopped the job.
+    #[serde(with = "wire::base64_files")]
+    pub collected: BTreeMap<PathBuf, Vec<u8>>,
+    /// Wall-clock time from the program's start to its end.
+    pub wall: Duration,
+    /// Processor time of the whole tree, some two milliseconds of the sandbox's own included.
+    pub cpu: Duration,
+    /// The most memory the tree was seen to hold, in bytes: the control group's own figure, or
+    /// without one the largest of the samples taken and of any single process's peak.
+    pub peak_memory: u64,
+    /// The isolation it ran under.
+    pub level: Level,
+}
+
+/// How a job ended. A limit that was hit outranks the status the program ended with, even if the
+/// program went on after it: its result is then the limit's doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The program exited with this status.
+    Exited(i32),
+    /// The program was ended by this signal, not sent by the sandbox.
+    Signalled(i32),
+    /// [`Limits::wall`] ran out.
+    TimedOut,
+    /// [`Limits::cpu`] ran out.
+    OutOfProcessor,
+    /// [`Limits::memory`] was exceeded.
+    OutOfMemory,
+    /// [`Limits::processes`] was exceeded.
+    TooManyProcesses,
+    /// [`Limits::output`] was exceeded.
+    TooMuchOutput,
+}
+
+/// Why a job could not be run or judged. None of these says anything about the program.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The kernel or this machine's set-up does not grant what the job asks for.
+    #[error("the sandbox stays below the required level: {refused}; {remedy}")]
+    BelowLevel {
+        /// What was refused.
+        refused: String,
+        /// What a person can do about it.
+        remedy: String,
+    },
+    /// The job's program could not be started.
+    #[error(
+        "{program} cannot be started in the sandbox: {reason}; check that it is under a directory the sandbox shows"
+    )]
+    Program {
+        /// As named in the job.
+        program: String,
+        /// The system's answer.
+        reason: String,
+    },
+    /// The job contradicts itself.
+    #[error("the sandbox job is not valid: {reason}")]
+    Job {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A step of building the sandbox failed.
+    #[error("the sandbox could not {step}: {reason}")]
+    Setup {
+        /// What it was about to do.
+        step: String,
+        /// The system's answer.
+        reason: String,
+    },
+    /// A stage of the sandbox went away without saying how the program ended.
+    #[error("the sandbox ended without a report ({reason}); run the job again")]
+    Lost {
+        /// What was seen instead.
+        reason: String,
+    },
+}
+
+impl SandboxError {
+    fn setup(step: impl Into<String>, reason: impl ToString) -> Self {
+        Self::Setup {
+            step: step.into(),
+            reason: reason.to_string(),
+        }
+    }
+
+    fn at(step: &str, path: &Path, reason: impl ToString) -> Self {
+        Self::setup(format!("{step} {}", path.display()), reason)
+    }
+}

@@ -1,0 +1,188 @@
+//! The first stage: leaves the host's namespaces, starts pid 1 and waits for it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, ExitCode};
+
+use caps::CapSet;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::{Pid, close, getegid, geteuid, setsid};
+
+use super::wire::{Report, send};
+use super::{SandboxError, init};
+
+/// The argument that makes the binary a sandbox's first stage.
+pub(super) const FIRST_STAGE: &str = "sandbox-init";
+/// The argument that makes the binary pid 1 inside.
+pub(super) const SECOND_STAGE: &str = "sandbox-pid1";
+/// User and group of everything inside. A fixed number, so that runs by different people do not
+/// differ, and not 0, so that tests see the ordinary user they expect.
+pub(super) const INSIDE_ID: u32 = 1000;
+
+/// Becomes a stage of a sandbox if the command line asks for one, and then returns the status to
+/// exit with. Call it first in `main`: the kernel lets only a process without threads into a new
+/// user namespace.
+#[must_use]
+pub fn enter_if_asked() -> Option<ExitCode> {
+    let stage = std::env::args_os().nth(1)?;
+    let become_stage: fn(&UnixStream) -> Result<(), SandboxError> =
+        if stage == OsStr::new(FIRST_STAGE) {
+            first_stage
+        } else if stage == OsStr::new(SECOND_STAGE) {
+            init::second_stage
+        } else {
+            return None;
+        };
+    let socket = match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(stdin) => UnixStream::from(stdin),
+        Err(error) => {
+            eprintln!("a sandbox stage is started by fillrate alone: {error}");
+            return Some(ExitCode::FAILURE);
+        }
+    };
+    let Err(error) = become_stage(&socket) else {
+        return Some(ExitCode::SUCCESS);
+    };
+    let message = error.to_string();
+    if send(&socket, &Report::Failed(error.into())).is_err() {
+        eprintln!("{message}");
+    }
+    Some(ExitCode::FAILURE)
+}
+
+fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
+    prctl::set_pdeathsig(Signal::SIGKILL)
+        .map_err(|errno| SandboxError::setup("tie itself to its caller's life", errno))?;
+    close_inherited(socket)?;
+    // A session of its own: keys pressed at the caller's terminal are the caller's to handle.
+    setsid().map_err(|errno| SandboxError::setup("start a session", errno))?;
+    new_namespaces()?;
+    let mut child = Command::new("/proc/self/exe")
+        .arg(SECOND_STAGE)
+        .env_clear()
+        .spawn()
+        .map_err(|error| SandboxError::setup("start its second stage", error))?;
+    let lost = |error: io::Error| SandboxError::Lost {
+        reason: error.to_string(),
+    };
+    let pid = i32::try_from(child.id()).map_err(|error| lost(io::Error::other(error)))?;
+    send(socket, &Report::Started(pid)).map_err(lost)?;
+
+    // Waiting without reaping: until the caller has answered, nobody else can get this pid, so
+    // the caller never looks at or kills a stranger.
+    let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    while waitid(Id::Pid(Pid::from_raw(pid)), peek) == Err(Errno::EINTR) {}
+    send(socket, &Report::Gone).map_err(lost)?;
+    let mut socket_reader = socket;
+    socket_reader.read_to_end(&mut Vec::new()).map_err(lost)?;
+    child.wait().map_err(lost)?;
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
+        .map_err(|errno| SandboxError::setup("read what the job used", errno))?;
+    let microseconds = |time: nix::sys::time::TimeVal| {
+        u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000
+            + u64::try_from(time.tv_usec()).unwrap_or(0)
+    };
+    let used = Report::Used {
+        cpu_us: microseconds(usage.user_time()) + microseconds(usage.system_time()),
+        // The kernel counts ru_maxrss in KiB.
+        peak_process: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,
+    };
+    send(socket, &used).map_err(lost)?;
+    socket.shutdown(Shutdown::Both).map_err(lost)
+}
+
+/// Closes what the caller's own starter may have left open across its exec: nothing but the
+/// standard three may reach the program.
+fn close_inherited(socket: &UnixStream) -> Result<(), SandboxError> {
+    let open: io::Result<Vec<i32>> = fs::read_dir("/proc/self/fd").and_then(|entries| {
+        entries
+            .map(|entry| {
+                Ok(entry?
+                    .file_name()
+                    .to_str()
+                    .and_then(|name| name.parse().ok()))
+            })
+            .filter_map(Result::transpose)
+            .collect()
+    });
+    let open = open.map_err(|error| SandboxError::setup("list its open files", error))?;
+    for fd in open {
+        if fd > 2 && fd != socket.as_raw_fd() {
+            // The listing's own descriptor is among them and closed by now: an error says no more
+            // than that.
+            let _ = close(fd);
+        }
+    }
+    Ok(())
+}
+
+fn new_namespaces() -> Result<(), SandboxError> {
+    let (uid, gid) = (geteuid(), getegid());
+    unshare(
+        CloneFlags::CLONE_NEWUSER
+            | CloneFlags::CLONE_NEWNS
+            | CloneFlags::CLONE_NEWPID
+            | CloneFlags::CLONE_NEWIPC
+            | CloneFlags::CLONE_NEWNET
+            | CloneFlags::CLONE_NEWUTS,
+    )
+    .map_err(|errno| refused_namespaces("new namespaces", errno))?;
+    for (file, content) in [
+        ("setgroups", "deny".to_owned()),
+        ("gid_map", format!("{INSIDE_ID} {gid} 1")),
+        ("uid_map", format!("{INSIDE_ID} {uid} 1")),
+    ] {
+        fs::write(format!("/proc/self/{file}"), content)
+            .map_err(|error| SandboxError::setup(format!("write its {file}"), error))?;
+    }
+    // An ordinary user loses the namespace's capabilities on exec unless they are ambient; the
+    // second stage needs them to mount and gives them up before it starts the program.
+    caps::read(None, CapSet::Permitted)
+        .and_then(|all| {
+            caps::set(None, CapSet::Inheritable, &all)?;
+            caps::set(None, CapSet::Ambient, &all)
+        })
+        .map_err(|error| refused_namespaces(&format!("capabilities ({error})"), Errno::EPERM))
+}
+
+/// The error for a kernel that does not grant user namespaces, with the switch that forbids them
+/// if it can be found.
+pub(super) fn refused_namespaces(what: &str, errno: Errno) -> SandboxError {
+    let reads = |path: &str, value: &str| {
+        fs::read_to_string(path).is_ok_and(|content| content.trim() == value)
+    };
+    let remedy = if reads("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "run `sysctl kernel.unprivileged_userns_clone=1`"
+    } else if reads("/proc/sys/user/max_user_namespaces", "0") {
+        "run `sysctl user.max_user_namespaces=15000`"
+    } else if reads(
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+    ) {
+        "run `sysctl kernel.apparmor_restrict_unprivileged_userns=0` or give the binary an AppArmor profile that allows `userns`"
+    } else {
+        "allow unprivileged user namespaces; in a container, start it with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`"
+    };
+    SandboxError::BelowLevel {
+        refused: format!("the kernel refuses {what} to this user ({})", name(errno)),
+        remedy: remedy.into(),
+    }
+}
+
+fn name(errno: Errno) -> String {
+    match errno as i32 {
+        libc::EPERM => "EPERM".into(),
+        libc::ENOSPC => "ENOSPC: too many namespaces".into(),
+        _ => errno.to_string(),
+    }
+}

@@ -1,0 +1,275 @@
+//! The second stage: pid 1 of the sandbox. It builds the root, gives up its rights, starts the
+//! program, reaps what the program leaves behind and reports how the program ended.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use caps::CapSet;
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket as open_socket};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, sethostname, setsid};
+
+use super::wire::{Order, Report, Status, receive, send};
+use super::{Job, Limits, MemoryControl, SandboxError, filter, mounts};
+
+pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
+    prctl::set_pdeathsig(Signal::SIGKILL)
+        .map_err(|errno| SandboxError::setup("tie pid 1 to the first stage's life", errno))?;
+    if std::process::id() != 1 {
+        return Err(SandboxError::setup(
+            "become pid 1",
+            "it is started by fillrate alone",
+        ));
+    }
+    // Out of the first stage's session and group, which lie outside: a signal to one's own group
+    // crosses pid namespaces.
+    setsid().map_err(|errno| SandboxError::setup("start a session inside", errno))?;
+    // An end of file here is a caller that died before it said what to do.
+    let order: Order = receive(socket).map_err(|error| SandboxError::Lost {
+        reason: error.to_string(),
+    })?;
+    let job = &order.job;
+
+    // Hides the path of the control group and nothing else; older kernels do without.
+    let _ = unshare(CloneFlags::CLONE_NEWCGROUP);
+    sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
+    loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
+    let overlay = mounts::build(job)?;
+    order.level(overlay).satisfies(&job.required)?;
+    set_limits(&job.limits)?;
+    give_up_rights(order.memory)?;
+
+    let lost = |error: io::Error| SandboxError::Lost {
+        reason: error.to_string(),
+    };
+    send(socket, &Report::Ready(overlay)).map_err(lost)?;
+    let child = start(job)?;
+    let status = attend(child, socket)?;
+    let collected = if job.collect.is_empty() {
+        Vec::new()
+    } else {
+        end_survivors();
+        job.collect
+            .iter()
+            .map(|path| take_out(path, job.limits.collect).map(|bytes| STANDARD.encode(bytes)))
+            .collect()
+    };
+    send(socket, &Report::Ended { status, collected }).map_err(lost)
+}
+
+fn start(job: &Job) -> Result<Child, SandboxError> {
+    let failed = |reason: String| SandboxError::Program {
+        program: job.program.clone(),
+        reason,
+    };
+    if !job.directory.is_dir() {
+        return Err(failed(format!(
+            "its working directory {} does not exist inside",
+            job.directory.display()
+        )));
+    }
+    let mut command = Command::new(&job.program);
+    command
+        .args(&job.arguments)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", "/tmp")
+        .env("LANG", "C.UTF-8")
+        .envs(&job.environment)
+        .current_dir(&job.directory)
+        .stdin(Stdio::null())
+        .process_group(0);
+    command.spawn().map_err(|error| failed(error.to_string()))
+}
+
+/// Waits for the program, reaping orphans meanwhile. If the caller goes away, so does pid 1.
+fn attend(mut child: Child, socket: &UnixStream) -> Result<Status, SandboxError> {
+    let failed = |errno: Errno| SandboxError::setup("wait for the program", errno);
+    // Blocked only now: the program would have inherited it.
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    mask.thread_block().map_err(failed)?;
+    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+        .map_err(failed)?;
+    loop {
+        if let Some(status) = reap(&mut child)? {
+            return Ok(status);
+        }
+        let mut ready = [
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(socket.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut ready, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        if ready[1].any() == Some(true) {
+            return Err(SandboxError::Lost {
+                reason: "the caller is gone".into(),
+            });
+        }
+        while let Ok(Some(_)) = signals.read_signal() {}
+    }
+}
+
+/// Reaps whatever is dead; the program's own status if it is among them.
+fn reap(child: &mut Child) -> Result<Option<Status>, SandboxError> {
+    let target = i32::try_from(child.id()).unwrap_or(-1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(Some(told(status))),
+            Ok(None) => {}
+            // Reaped by a waitpid below that could not name its signal: nix knows no real-time
+            // signals, of which this is the first.
+            Err(_) => return Ok(Some(Status::Signalled(libc::SIGRTMIN()))),
+        }
+        match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(None),
+            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == target => {
+                return Ok(Some(Status::Exited(code)));
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == target => {
+                return Ok(Some(Status::Signalled(signal as i32)));
+            }
+            Ok(_) | Err(Errno::EINTR | Errno::EINVAL) => {}
+            Err(errno) => return Err(SandboxError::setup("wait for the program", errno)),
+        }
+    }
+}
+
+fn told(status: ExitStatus) -> Status {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Status::Exited(code),
+        (None, signal) => Status::Signalled(signal.unwrap_or(0)),
+    }
+}
+
+/// Kills and reaps everything but pid 1, so that what is taken out no longer changes.
+fn end_survivors() {
+    // With nobody left this is ESRCH, which is as good.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    while !matches!(waitpid(Pid::from_raw(-1), None), Err(Errno::ECHILD)) {}
+}
+
+/// The content of a regular file of at most `limit` bytes. The program chose what lies at `path`:
+/// a fifo must not block, a link must not lead elsewhere, a device must not be read.
+fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
+        .open(path)
+        .ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limit).then_some(bytes)
+}
+
+fn set_limits(limits: &Limits) -> Result<(), SandboxError> {
+    // Processor time has no limit here: a limit per process says little about a tree, and pid 1
+    // would share it. The caller's watch adds up the tree. Nor has memory: a refused allocation
+    // would look like a fault of the program.
+    let mut all = vec![
+        ("file size", Resource::RLIMIT_FSIZE, limits.file_size),
+        ("open files", Resource::RLIMIT_NOFILE, limits.open_files),
+        // One byte stands for none, and unlike 0 it also holds back a core handler that the host
+        // runs through a pipe, core(5).
+        ("core size", Resource::RLIMIT_CORE, 1),
+    ];
+    if kernel_at_least(5, 14) {
+        // Counted per user namespace since 5.14; before, the caller's other processes would
+        // count. The slack lets the watch see that the limit was passed: it is the one to tell.
+        let slack = 16;
+        let processes = u64::from(limits.processes) + slack;
+        all.push(("processes", Resource::RLIMIT_NPROC, processes));
+    }
+    for (name, resource, limit) in all {
+        setrlimit(resource, limit, limit)
+            .map_err(|errno| SandboxError::setup(format!("limit the {name}"), errno))?;
+    }
+    Ok(())
+}
+
+/// Whether the running kernel is this version or newer.
+pub(super) fn kernel_at_least(major: u32, minor: u32) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(have_major)), Some(Ok(have_minor))) => (have_major, have_minor) >= (major, minor),
+        _ => false,
+    }
+}
+
+fn give_up_rights(memory: MemoryControl) -> Result<(), SandboxError> {
+    for (name, set) in [
+        ("ambient", CapSet::Ambient),
+        ("bounding", CapSet::Bounding),
+        ("inheritable", CapSet::Inheritable),
+        ("effective", CapSet::Effective),
+        ("permitted", CapSet::Permitted),
+    ] {
+        caps::clear(None, set)
+            .map_err(|error| SandboxError::setup(format!("drop its {name} capabilities"), error))?;
+    }
+    prctl::set_no_new_privs()
+        .map_err(|errno| SandboxError::setup("rule out new privileges", errno))?;
+    // Keeps the program, which has the same user, from this process's memory and descriptors.
+    prctl::set_dumpable(false)
+        .map_err(|errno| SandboxError::setup("close itself to tracing", errno))?;
+    filter::apply(memory)
+}
+
+/// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields stand in
+/// the order of `struct nlmsghdr` and `struct ifinfomsg`.
+fn loopback_up() -> io::Result<()> {
+    const LENGTH: u32 = 32;
+    const LOOPBACK_INDEX: i32 = 1;
+    let mut socket = File::from(open_socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )?);
+    let mut request = Vec::new();
+    request.extend_from_slice(&LENGTH.to_ne_bytes());
+    request.extend_from_slice(&libc::RTM_NEWLINK.to_ne_bytes());
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+    request.extend_from_slice(&flags.to_ne_bytes());
+    request.extend_from_slice(&[0; 8]); // sequence number, port
+    request.extend_from_slice(&[0; 4]); // address family, padding, device type
+    request.extend_from_slice(&LOOPBACK_INDEX.to_ne_bytes());
+    let up = libc::IFF_UP as u32;
+    request.extend_from_slice(&up.to_ne_bytes()); // flags
+    request.extend_from_slice(&up.to_ne_bytes()); // which of them to change
+    socket.write_all(&request)?;
+    let mut answer = [0; 128];
+    let length = socket.read(&mut answer)?;
+    // An acknowledgement is an error message with code 0 behind its header of 16 bytes.
+    match answer[..length]
+        .get(16..20)
+        .and_then(|code| code.try_into().ok())
+        .map(i32::from_ne_bytes)
+    {
+        Some(0) => Ok(()),
+        Some(code) => Err(io::Error::from_raw_os_error(-code)),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

@@ -1,0 +1,646 @@
+//! The root that the program sees, built in a mount namespace of its own.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{chdir, pivot_root};
+
+use super::enter::{INSIDE_ID, refused_namespaces};
+use super::init::kernel_at_least;
+use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
+
+/// While building, this process's root is a small tmpfs with the host under `/old`, the future
+/// root under `/new`, the job's one writable file system under `/disk` and the overlays' lower
+/// directories under `/lower`.
+const OLD: &str = "/old";
+const NEW: &str = "/new";
+
+/// What the system keeps its programs and libraries in. Where one is a symbolic link, as on
+/// merged-usr systems, the link is made again.
+const SYSTEM: [&str; 8] = [
+    "usr",
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "nix/store",
+];
+/// Parts of `/etc` that programs need and that hold no secrets.
+const ETC: [&str; 4] = [
+    "etc/ld.so.cache",
+    "etc/alternatives",
+    "etc/ssl/certs",
+    "etc/ssl/openssl.cnf",
+];
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Files of `/proc` that tell about the host's kernel and memory and that a host's root could
+/// read even without capabilities.
+const MASKED: [&str; 9] = [
+    "kcore",
+    "keys",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "kallsyms",
+    "sched_debug",
+    "timer_list",
+    "vmallocinfo",
+];
+
+/// A mount point below `/new` and whether writes are meant to reach it.
+struct Place {
+    at: PathBuf,
+    writable: bool,
+    /// An overlay, in which missing mount points may be made: they stay in memory.
+    in_memory: bool,
+}
+
+/// Builds the root of `job`, enters it and leaves the host's behind.
+pub(super) fn build(job: &Job) -> Result<OverlayKind, SandboxError> {
+    umask(Mode::from_bits_truncate(0o022));
+    mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
+        .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
+    let sources = resolve(job)?;
+    let localtime = fs::read("/etc/localtime").ok();
+
+    enter_base(job)?;
+    let mut places = Vec::new();
+    system(&mut places)?;
+    etc(localtime.as_deref(), &mut places)?;
+    devices()?;
+    proc()?;
+    for (name, inside, mode) in [("tmp", "tmp", 0o1777), ("shm", "dev/shm", 0o1777)] {
+        let source = PathBuf::from(format!("/disk/{name}"));
+        directory(&source, mode)?;
+        let at = Path::new(NEW).join(inside);
+        directory(&at, mode)?;
+        bind(&source, &at)?;
+        places.push(Place {
+            at,
+            writable: true,
+            in_memory: true,
+        });
+    }
+    let kind = job_mounts(job, &sources, &mut places)?;
+    protect(&places)?;
+    enter_new_root()?;
+    Ok(kind)
+}
+
+/// Absolute, and of plain names only.
+pub(super) fn is_plain_absolute(path: &Path) -> bool {
+    let mut components = path.components();
+    components.next() == Some(Component::RootDir) && components.all(is_name)
+}
+
+/// Relative, not empty, and of plain names only.
+pub(super) fn is_plain_relative(path: &Path) -> bool {
+    path.components().next().is_some() && path.components().all(is_name)
+}
+
+fn is_name(component: Component) -> bool {
+    matches!(component, Component::Normal(_))
+}
+
+/// Host paths with every link followed, as long as the host's own root is the root.
+struct Sources {
+    binds: Vec<PathBuf>,
+    lowers: Vec<PathBuf>,
+}
+
+fn resolve(job: &Job) -> Result<Sources, SandboxError> {
+    let real = |path: &PathBuf| {
+        fs::canonicalize(path)
+            .map_err(|error| SandboxError::at("find the host's", path, error))
+            .map(|real| below(OLD, &real))
+    };
+    Ok(Sources {
+        binds: job
+            .binds
+            .iter()
+            .map(|b| real(&b.source))
+            .collect::<Result<_, _>>()?,
+        lowers: job
+            .overlays
+            .iter()
+            .map(|o| real(&o.lower))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// The absolute `path` moved below `root`.
+fn below(root: &str, path: &Path) -> PathBuf {
+    Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn enter_base(job: &Job) -> Result<(), SandboxError> {
+    // Any directory serves: what lies below it comes back into sight once the new mount has
+    // become the root.
+    let base = "/tmp";
+    tmpfs(base, 4 << 20, 4096)?;
+    let old = format!("{base}{OLD}");
+    directory(Path::new(&old), 0o700)?;
+    pivot_root(base, old.as_str())
+        .and_then(|()| chdir("/"))
+        .map_err(|errno| SandboxError::setup("leave the host's root", errno))?;
+    for name in [NEW, "/disk", "/lower"] {
+        directory(Path::new(name), 0o755)?;
+    }
+    tmpfs(NEW, 4 << 20, 16_384)?;
+    // An inode costs the kernel about one KiB that the size does not count.
+    let inodes = (job.limits.disk / 8192).clamp(4096, 1 << 20);
+    tmpfs("/disk", job.limits.disk, inodes)
+}
+
+fn system(places: &mut Vec<Place>) -> Result<(), SandboxError> {
+    for name in SYSTEM {
+        let source = Path::new(OLD).join(name);
+        let at = Path::new(NEW).join(name);
+        let Ok(metadata) = fs::symlink_metadata(&source) else {
+            continue;
+        };
+        if metadata.is_symlink() {
+            fs::read_link(&source)
+                .and_then(|target| symlink(target, &at))
+                .map_err(|error| SandboxError::at("link", &at, error))?;
+        } else {
+            show(&source, at, places)?;
+        }
+    }
+    Ok(())
+}
+
+fn etc(localtime: Option<&[u8]>, places: &mut Vec<Place>) -> Result<(), SandboxError> {
+    let passwd = format!(
+        "root:x:0:0::/root:/bin/sh\nsandbox:x:{INSIDE_ID}:{INSIDE_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+    );
+    let group = format!("root:x:0:\nsandbox:x:{INSIDE_ID}:\nnogroup:x:65534:\n");
+    let mut files = vec![
+        ("passwd", passwd.as_bytes()),
+        ("group", group.as_bytes()),
+        (
+            "hosts",
+            b"127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
+        ),
+        (
+            "nsswitch.conf",
+            b"passwd: files\ngroup: files\nhosts: files\n",
+        ),
+    ];
+    if let Some(localtime) = localtime {
+        files.push(("localtime", localtime));
+    }
+    let etc = Path::new(NEW).join("etc");
+    directory(&etc, 0o755)?;
+    for (name, content) in files {
+        let at = etc.join(name);
+        fs::write(&at, content).map_err(|error| SandboxError::at("write", &at, error))?;
+    }
+    for name in ETC {
+        let source = Path::new(OLD).join(name);
+        // One that is a link leads somewhere else on the host; programs do without it.
+        if fs::symlink_metadata(&source).is_ok_and(|metadata| !metadata.is_symlink()) {
+            show(&source, Path::new(NEW).join(name), places)?;
+        }
+    }
+    Ok(())
+}
+
+fn devices() -> Result<(), SandboxError> {
+    let dev = Path::new(NEW).join("dev");
+    directory(&dev, 0o755)?;
+    for name in DEVICES {
+        let at = dev.join(name);
+        File::create(&at).map_err(|error| SandboxError::at("make", &at, error))?;
+        bind(&Path::new(OLD).join("dev").join(name), &at)?;
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
+        let at = dev.join(name);
+        symlink(target, &at).map_err(|error| SandboxError::at("link", &at, error))?;
+    }
+    Ok(())
+}
+
+/// A `/proc` of the new pid namespace, read-only as a whole: files such as `sysrq-trigger`,
+/// `sys/kernel/core_pattern` or `irq/*/smp_affinity` ask for no capability but only for the user
+/// that a host's root still is to the kernel.
+fn proc() -> Result<(), SandboxError> {
+    let at = Path::new(NEW).join("proc");
+    directory(&at, 0o755)?;
+    let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount_at(Some(Path::new("proc")), &at, Some("proc"), flags, None).map_err(
+        |errno| match errno {
+            Errno::EPERM | Errno::EACCES => SandboxError::BelowLevel {
+                refused:
+                    "the kernel refuses an own /proc, because parts of this system's are hidden"
+                        .into(),
+                remedy: "start the container with `--security-opt systempaths=unconfined`".into(),
+            },
+            errno => SandboxError::at("mount", &at, errno),
+        },
+    )?;
+    let null = Path::new(OLD).join("dev/null");
+    for name in MASKED {
+        let file = at.join(name);
+        if file.exists() {
+            bind(&null, &file)?;
+        }
+    }
+    Ok(())
+}
+
+/// The job's own binds and overlays, outer ones before what lies inside them.
+fn job_mounts(
+    job: &Job,
+    sources: &Sources,
+    places: &mut Vec<Place>,
+) -> Result<OverlayKind, SandboxError> {
+    enum Wanted<'a> {
+        Bind(&'a Path, bool),
+        Overlay(usize, &'a Path, &'a Overlay),
+    }
+    let binds = job.binds.iter().zip(&sources.binds);
+    let overlays = job.overlays.iter().zip(&sources.lowers).enumerate();
+    let mut wanted: Vec<(&Path, Wanted)> = binds
+        .map(|(bind, source)| (bind.at.as_path(), Wanted::Bind(source, bind.writable)))
+        .chain(overlays.map(|(index, (overlay, lower))| {
+            (overlay.at.as_path(), Wanted::Overlay(index, lower, overlay))
+        }))
+        .collect();
+    wanted.sort_by_key(|(at, _)| at.components().count());
+
+    let mut kind = OverlayKind::Overlayfs;
+    for (at, wanted) in wanted {
+        let at = below(NEW, at);
+        match wanted {
+            Wanted::Bind(source, writable) => {
+                mount_point(&at, source.is_dir(), places)?;
+                bind(source, &at)?;
+                places.push(Place {
+                    at,
+                    writable,
+                    in_memory: false,
+                });
+            }
+            Wanted::Overlay(index, lower, overlay) => {
+                mount_point(&at, true, places)?;
+                kind = kind.min(overlay_at(index, lower, &at)?);
+                for replaced in &overlay.replaced {
+                    replace(&at, replaced)?;
+                }
+                places.push(Place {
+                    at,
+                    writable: true,
+                    in_memory: true,
+                });
+            }
+        }
+    }
+    Ok(kind)
+}
+
+/// Shows a directory of the host copy-on-write, by overlay where the kernel allows it.
+fn overlay_at(index: usize, lower: &Path, at: &Path) -> Result<OverlayKind, SandboxError> {
+    // A bind gives the lower directory a name that needs no escaping among mount options.
+    let plain_lower = PathBuf::from(format!("/lower/{index}"));
+    let own = PathBuf::from(format!("/disk/overlay-{index}"));
+    let metadata =
+        fs::metadata(lower).map_err(|error| SandboxError::at("look at", lower, error))?;
+    if !metadata.is_dir() {
+        return Err(SandboxError::at("lay over", lower, "it is not a directory"));
+    }
+    let mode = metadata.permissions().mode() & 0o777;
+    directory(&plain_lower, 0o755)?;
+    bind(lower, &plain_lower)?;
+    directory(&own, 0o755)?;
+    let upper = own.join("upper");
+    directory(&upper, mode)?;
+    if mount_overlay(&plain_lower, &own, at).is_ok() {
+        if kernel_at_least(6, 6) || overlay_replaces_directories()? {
+            return Ok(OverlayKind::Overlayfs);
+        }
+        umount2(at, MntFlags::MNT_DETACH)
+            .map_err(|errno| SandboxError::at("unmount", at, errno))?;
+    }
+    copy_tree(lower, &upper).map_err(|error| SandboxError::at("copy", lower, error))?;
+    bind(&upper, at)?;
+    Ok(OverlayKind::Copy)
+}
+
+fn mount_overlay(lower: &Path, own: &Path, at: &Path) -> Result<(), SandboxError> {
+    directory(&own.join("work"), 0o755)?;
+    let options = format!(
+        "lowerdir={},upperdir={}/upper,workdir={}/work,userxattr",
+        lower.display(),
+        own.display(),
+        own.display()
+    );
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount_at(
+        Some(Path::new("overlay")),
+        at,
+        Some("overlay"),
+        flags,
+        Some(&options),
+    )
+    .map_err(|errno| SandboxError::at("mount an overlay at", at, errno))
+}
+
+/// Before Linux 6.6 a tmpfs keeps no user attributes, and an overlay on it cannot replace a
+/// directory by an empty one. Tried out rather than believed.
+fn overlay_replaces_directories() -> Result<bool, SandboxError> {
+    let own = Path::new("/disk/overlay-trial");
+    let at = own.join("at");
+    let kept = own.join("lower/directory/file");
+    for name in ["", "lower", "lower/directory", "upper", "at"] {
+        directory(&own.join(name), 0o755)?;
+    }
+    fs::write(&kept, "").map_err(|error| SandboxError::at("write", &kept, error))?;
+    mount_overlay(&own.join("lower"), own, &at)?;
+    let replaced = fs::remove_dir_all(at.join("directory"))
+        .and_then(|()| fs::create_dir(at.join("directory")))
+        .is_ok_and(|()| !at.join("directory/file").exists());
+    umount2(&at, MntFlags::MNT_DETACH).map_err(|errno| SandboxError::at("unmount", &at, errno))?;
+    Ok(replaced)
+}
+
+/// Copies what is in `from` into `to`, with modes, times and links as they are. Sockets, fifos
+/// and devices are left out, as they are of no use in a copy.
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let metadata = entry.metadata()?;
+        if metadata.is_symlink() {
+            symlink(fs::read_link(&source)?, &target)?;
+        } else if metadata.is_dir() {
+            fs::create_dir(&target)?;
+            copy_tree(&source, &target)?;
+            fs::set_permissions(&target, metadata.permissions())?;
+        } else if metadata.is_file() {
+            fs::copy(&source, &target)?;
+            // A stale .pyc is told by its source's time.
+            File::open(&target)?.set_modified(metadata.modified()?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lays one file over the mounted overlay `at`. Links in the repository are followed only as far
+/// as they stay inside it: this process still has rights that the repository must not borrow.
+fn replace(at: &Path, replaced: &Replaced) -> Result<(), SandboxError> {
+    let wanted = at.join(&replaced.path);
+    let failed = |error: io::Error| SandboxError::at("replace", &replaced.path, error);
+    let outside = || SandboxError::Job {
+        reason: format!(
+            "the replaced file {} leads out of its overlay through a symbolic link",
+            replaced.path.display()
+        ),
+    };
+    // The part that exists, with its links followed, and the names that are still to be made.
+    let mut existing = wanted.clone();
+    let mut missing = Vec::new();
+    while fs::symlink_metadata(&existing).is_err() {
+        match (existing.file_name(), existing.parent()) {
+            (Some(name), Some(parent)) => {
+                missing.push(name.to_owned());
+                existing = parent.to_owned();
+            }
+            _ => return Err(outside()),
+        }
+    }
+    let mut real = fs::canonicalize(&existing).map_err(|_| outside())?;
+    if !real.starts_with(at) {
+        return Err(outside());
+    }
+    while let Some(name) = missing.pop() {
+        if !real.exists() {
+            fs::create_dir(&real).map_err(failed)?;
+        }
+        real.push(name);
+    }
+    fs::write(&real, &replaced.content).map_err(failed)
+}
+
+/// Makes the mount point `at` below `/new` if it is missing.
+fn mount_point(at: &Path, is_directory: bool, places: &[Place]) -> Result<(), SandboxError> {
+    let relative = at.strip_prefix(NEW).unwrap_or(at);
+    let mut current = PathBuf::from(NEW);
+    let last = relative.components().count().saturating_sub(1);
+    for (index, name) in relative.components().enumerate() {
+        current.push(name);
+        match fs::symlink_metadata(&current) {
+            // It could lead back to the host, which still hangs below /old.
+            Ok(metadata) if metadata.is_symlink() => {
+                return Err(SandboxError::Job {
+                    reason: format!(
+                        "the mount point {} goes through a symbolic link; name the real path",
+                        below("/", relative).display()
+                    ),
+                });
+            }
+            Ok(_) => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(SandboxError::at("look at", &current, error)),
+        }
+        if innermost(places, &current).is_some_and(|place| !place.in_memory) {
+            return Err(SandboxError::Job {
+                reason: format!(
+                    "the mount point {} does not exist in the host directory shown around it",
+                    below("/", relative).display()
+                ),
+            });
+        }
+        if index == last && !is_directory {
+            File::create(&current).map_err(|error| SandboxError::at("make", &current, error))?;
+        } else {
+            directory(&current, 0o755)?;
+        }
+    }
+    Ok(())
+}
+
+fn innermost<'a>(places: &'a [Place], path: &Path) -> Option<&'a Place> {
+    places
+        .iter()
+        .filter(|place| path.starts_with(&place.at))
+        .max_by_key(|place| place.at.components().count())
+}
+
+/// Makes every mount in the new root what its place asks for. A recursive bind carries the
+/// host's own mounts below it along, each of which keeps its flags and gains the missing ones.
+fn protect(places: &[Place]) -> Result<(), SandboxError> {
+    let list = Path::new(OLD).join("proc/self/mountinfo");
+    let list = fs::read_to_string(&list).map_err(|error| SandboxError::at("read", &list, error))?;
+    for (at, options) in list.lines().filter_map(mount_entry) {
+        let Some(place) = innermost(places, &at) else {
+            continue;
+        };
+        let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        if !place.writable {
+            flags |= MsFlags::MS_RDONLY;
+        }
+        for option in options.split(',') {
+            flags |= match option {
+                "ro" => MsFlags::MS_RDONLY,
+                "noexec" => MsFlags::MS_NOEXEC,
+                "noatime" => MsFlags::MS_NOATIME,
+                "nodiratime" => MsFlags::MS_NODIRATIME,
+                "relatime" => MsFlags::MS_RELATIME,
+                _ => MsFlags::empty(),
+            };
+        }
+        flags |= MsFlags::MS_REMOUNT | MsFlags::MS_BIND;
+        mount_at(None, &at, None, flags, None)
+            .map_err(|errno| SandboxError::at("protect", &at, errno))?;
+    }
+    Ok(())
+}
+
+/// Mount point and options of one line of `/proc/self/mountinfo`, proc_pid_mountinfo(5).
+fn mount_entry(line: &str) -> Option<(PathBuf, &str)> {
+    let mut fields = line.split(' ').skip(4);
+    let (at, options) = (fields.next()?, fields.next()?);
+    // Space, tab, line feed and backslash are written as octal numbers.
+    let at = at
+        .replace("\\040", " ")
+        .replace("\\011", "\t")
+        .replace("\\012", "\n")
+        .replace("\\134", "\\");
+    Some((PathBuf::from(at), options))
+}
+
+fn enter_new_root() -> Result<(), SandboxError> {
+    let read_only = MsFlags::MS_REMOUNT
+        | MsFlags::MS_BIND
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NODEV;
+    // The old root ends up stacked below the new one, from where it is taken away.
+    chdir(NEW)
+        .and_then(|()| pivot_root(".", "."))
+        .and_then(|()| umount2(".", MntFlags::MNT_DETACH))
+        .and_then(|()| chdir("/"))
+        .and_then(|()| mount_at(None, "/", None, read_only, None))
+        .map_err(|errno| SandboxError::setup("enter its new root", errno))
+}
+
+/// Binds a file or directory read-only once [`protect`] has run.
+fn show(source: &Path, at: PathBuf, places: &mut Vec<Place>) -> Result<(), SandboxError> {
+    mount_point(&at, source.is_dir(), places)?;
+    bind(source, &at)?;
+    places.push(Place {
+        at,
+        writable: false,
+        in_memory: false,
+    });
+    Ok(())
+}
+
+/// With everything mounted below it: a user namespace may not uncover what the host had covered.
+fn bind(source: &Path, at: &Path) -> Result<(), SandboxError> {
+    mount_at(
+        Some(source),
+        at,
+        None,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        None,
+    )
+    .map_err(|errno| SandboxError::at("bind to", at, errno))
+}
+
+fn tmpfs(at: &str, size: u64, inodes: u64) -> Result<(), SandboxError> {
+    let options = format!("mode=0755,size={size},nr_inodes={inodes}");
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount_at(
+        Some(Path::new("tmpfs")),
+        at,
+        Some("tmpfs"),
+        flags,
+        Some(&options),
+    )
+    .map_err(|errno| SandboxError::at("mount", Path::new(at), errno))
+}
+
+fn mount_at(
+    source: Option<&Path>,
+    at: impl AsRef<Path>,
+    kind: Option<&str>,
+    flags: MsFlags,
+    options: Option<&str>,
+) -> Result<(), Errno> {
+    mount(source, at.as_ref(), kind, flags, options)
+}
+
+/// Makes a directory with exactly this mode, if it is not there.
+fn directory(path: &Path, mode: u32) -> Result<(), SandboxError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new()
+        .mode(0o755)
+        .create(path)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+        .map_err(|error| SandboxError::at("make", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn paths_are_plain_or_refused() {
+        let absolute = |path: &str| is_plain_absolute(Path::new(path));
+        assert!(absolute("/") && absolute("/a/b"));
+        assert!(!absolute("a") && !absolute("/a/../b") && !absolute(""));
+        let relative = |path: &str| is_plain_relative(Path::new(path));
+        assert!(relative("a/b.py"));
+        assert!(!relative("") && !relative("/a") && !relative("../a") && !relative("a/../../b"));
+    }
+
+    #[test]
+    fn a_mount_line_gives_its_point_with_escapes_undone() {
+        let line = "36 35 98:0 /mnt1 /mnt\\040two rw,noatime master:1 - ext3 /dev/root rw";
+        let (at, options) = mount_entry(line).unwrap();
+        assert_eq!((at.to_str(), options), (Some("/mnt two"), "rw,noatime"));
+    }
+
+    #[test]
+    fn a_copy_keeps_modes_times_and_links() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let script = from.path().join("bin/run");
+        fs::create_dir(from.path().join("bin")).unwrap();
+        fs::write(&script, "x").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        File::options()
+            .write(true)
+            .open(&script)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+        symlink("bin/run", from.path().join("link")).unwrap();
+        copy_tree(from.path(), to.path()).unwrap();
+        let copied = fs::metadata(to.path().join("bin/run")).unwrap();
+        assert_eq!(copied.permissions().mode() & 0o777, 0o755);
+        assert_eq!(copied.modified().unwrap(), old);
+        assert_eq!(
+            fs::read_link(to.path().join("link")).unwrap(),
+            Path::new("bin/run")
+        );
+    }
+}

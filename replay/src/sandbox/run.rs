@@ -1,0 +1,444 @@
+//! The caller's side: starts the stages, keeps the limits, drains the output, tells the end.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::cgroup::Group;
+use super::output::Capture;
+use super::watch::{INTERVAL, Watch};
+use super::wire::{Order, Report, Status, send, take};
+use super::{End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
+
+/// Longest time from the start of the first stage to the start of the program, copies of
+/// overlays included.
+const SETUP: Duration = Duration::from_secs(60);
+/// Longest time the kernel may take to end a killed tree.
+const BURIAL: Duration = Duration::from_secs(60);
+
+pub(super) fn run(executable: &Path, job: &Job) -> Result<Finished, SandboxError> {
+    let group = Group::create(&job.limits);
+    let memory = group.as_ref().map_or(MemoryControl::Watch, Group::control);
+    Level {
+        overlay: super::OverlayKind::Overlayfs,
+        memory,
+    }
+    .satisfies(&job.required)?;
+    let order = Order {
+        job: job.clone(),
+        memory,
+    };
+    let tree = Tree::start(executable)?;
+    Conversation::new(&order, group.as_ref(), tree)?.hold()
+}
+
+/// The first stage and what hangs on it. Dropping it ends and reaps whatever is left.
+#[derive(Debug)]
+struct Tree {
+    first: Child,
+    /// Pid 1 as seen from here, until it is known to be dead.
+    init: Option<Pid>,
+    socket: UnixStream,
+}
+
+impl Tree {
+    fn start(executable: &Path) -> Result<Self, SandboxError> {
+        let failed = |error: io::Error| SandboxError::at("start", executable, error);
+        let (socket, theirs) = UnixStream::pair().map_err(failed)?;
+        let first = Command::new(executable)
+            .arg(enter::FIRST_STAGE)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        Ok(Self {
+            first,
+            init: None,
+            socket,
+        })
+    }
+
+    /// Kills pid 1 and with it its namespace; before there is one, the first stage.
+    fn kill(&mut self) {
+        // Errors mean that it is dead, which is what is wanted.
+        match self.init {
+            Some(init) => drop(kill(init, Signal::SIGKILL)),
+            None => drop(self.first.kill()),
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if self.init.is_some() {
+            self.kill();
+        }
+        let _ = self.socket.shutdown(Shutdown::Both);
+        // The first stage ends by itself once pid 1 is dead and the socket is shut; pid 1 follows
+        // it in any case.
+        if self.init.is_none() {
+            let _ = self.first.kill();
+        }
+        let _ = self.first.wait();
+    }
+}
+
+/// One run from the order to the last word.
+struct Conversation<'a> {
+    order: &'a Order,
+    limits: &'a Limits,
+    group: Option<&'a Group>,
+    tree: Tree,
+    stdout: Stream<ChildStdout>,
+    stderr: Stream<ChildStderr>,
+    incoming: Vec<u8>,
+    watch: Option<Watch>,
+    /// When to give up waiting for the next thing that must happen.
+    deadline: Instant,
+    next_look: Instant,
+    started: Option<Instant>,
+    level: Option<Level>,
+    /// The limit for which the tree was killed.
+    stopped: Option<End>,
+    status: Option<Status>,
+    wall: Duration,
+    collected: Vec<Option<String>>,
+    peak: u64,
+    /// Processor time and largest process, the first stage's last word.
+    used: Option<(Duration, u64)>,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(
+        order: &'a Order,
+        group: Option<&'a Group>,
+        mut tree: Tree,
+    ) -> Result<Self, SandboxError> {
+        let limits = &order.job.limits;
+        let lost = || SandboxError::setup("drain its output", "there is no pipe");
+        let stdout = tree.first.stdout.take().ok_or_else(lost)?;
+        let stderr = tree.first.stderr.take().ok_or_else(lost)?;
+        let now = Instant::now();
+        Ok(Self {
+            order,
+            limits,
+            group,
+            tree,
+            stdout: Stream::new(stdout, limits.output_kept),
+            stderr: Stream::new(stderr, limits.output_kept),
+            incoming: Vec::new(),
+            watch: None,
+            deadline: now + SETUP,
+            next_look: now + SETUP,
+            started: None,
+            level: None,
+            stopped: None,
+            status: None,
+            wall: Duration::ZERO,
+            collected: Vec::new(),
+            peak: 0,
+            used: None,
+        })
+    }
+
+    fn hold(mut self) -> Result<Finished, SandboxError> {
+        while self.used.is_none() {
+            let (news, out, err) = self.wait()?;
+            if out {
+                self.stdout.drain()?;
+            }
+            if err {
+                self.stderr.drain()?;
+            }
+            if self.stdout.total + self.stderr.total > self.limits.output {
+                self.stop(End::TooMuchOutput);
+            }
+            if news {
+                self.listen()?;
+            }
+            let now = Instant::now();
+            if now >= self.next_look {
+                self.look();
+                self.next_look = now + INTERVAL;
+            }
+            if now >= self.deadline {
+                self.overdue()?;
+            }
+        }
+        // Everything that could write is dead or about to exit.
+        while !self.stdout.ended {
+            self.stdout.drain()?;
+        }
+        while !self.stderr.ended {
+            self.stderr.drain()?;
+        }
+        self.finish()
+    }
+
+    /// Waits for something to happen; whether there is news from the stages, output, errors.
+    fn wait(&self) -> Result<(bool, bool, bool), SandboxError> {
+        let until = self.deadline.min(self.next_look);
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up: a wait of zero would spin.
+        let timeout = u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX);
+        let fds = [
+            (!self.stdout.ended).then(|| self.stdout.pipe.as_fd()),
+            (!self.stderr.ended).then(|| self.stderr.pipe.as_fd()),
+        ];
+        let mut polled = vec![PollFd::new(self.tree.socket.as_fd(), PollFlags::POLLIN)];
+        polled.extend(
+            fds.into_iter()
+                .flatten()
+                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
+        );
+        match poll(&mut polled, PollTimeout::from(timeout)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(SandboxError::setup("wait for news", errno)),
+        }
+        let mut ready = polled.iter().map(|fd| fd.any() == Some(true));
+        let mut next = |open: bool| open && ready.next() == Some(true);
+        Ok((
+            next(true),
+            next(!self.stdout.ended),
+            next(!self.stderr.ended),
+        ))
+    }
+
+    fn listen(&mut self) -> Result<(), SandboxError> {
+        let lost = |reason: String| SandboxError::Lost { reason };
+        let mut bytes = [0; 16 << 10];
+        match self.tree.socket.read(&mut bytes) {
+            Ok(0) => return Err(lost("its stages went away".into())),
+            Ok(length) => self.incoming.extend_from_slice(&bytes[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(lost(error.to_string())),
+        }
+        loop {
+            match take(&mut self.incoming) {
+                Ok(Some(report)) => self.take_in(report)?,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(lost(error.to_string())),
+            }
+        }
+    }
+
+    fn take_in(&mut self, report: Report) -> Result<(), SandboxError> {
+        let lost = |error: io::Error| SandboxError::Lost {
+            reason: error.to_string(),
+        };
+        match report {
+            Report::Started(pid) => {
+                self.tree.init = Some(Pid::from_raw(pid));
+                if let Some(group) = self.group {
+                    group.admit(pid).map_err(|error| {
+                        SandboxError::setup("move it into its control group", error)
+                    })?;
+                }
+                send(&self.tree.socket, self.order).map_err(lost)?;
+            }
+            Report::Ready(overlay) => {
+                let watch = self.tree.init.map(|init| Watch::new(init.as_raw()));
+                let watch = watch.transpose().map_err(lost)?;
+                // Better no run than one that nobody watches.
+                if let Some(watch) = &watch {
+                    watch
+                        .sample()
+                        .map_err(|error| SandboxError::setup("watch its processes", error))?;
+                }
+                self.watch = watch;
+                self.level = Some(self.order.level(overlay));
+                let now = Instant::now();
+                self.started = Some(now);
+                self.deadline = now + self.limits.wall;
+                self.next_look = now + INTERVAL;
+            }
+            Report::Ended { status, collected } => {
+                self.mark_end();
+                self.status = Some(status);
+                self.collected = collected;
+            }
+            Report::Gone => {
+                self.mark_end();
+                self.tree.init = None;
+                self.watch = None;
+                self.deadline = Instant::now() + BURIAL;
+                self.tree.socket.shutdown(Shutdown::Write).map_err(lost)?;
+            }
+            Report::Used {
+                cpu_us,
+                peak_process,
+            } => self.used = Some((Duration::from_micros(cpu_us), peak_process)),
+            Report::Failed(failure) => return Err(failure.into()),
+        }
+        Ok(())
+    }
+
+    fn mark_end(&mut self) {
+        if let (Some(started), Duration::ZERO) = (self.started, self.wall) {
+            self.wall = started.elapsed();
+            // Files may still be on their way out.
+            self.deadline = Instant::now() + BURIAL;
+        }
+    }
+
+    /// Compares the tree with its limits.
+    fn look(&mut self) {
+        let Some(watch) = &self.watch else { return };
+        // Unreadable only while pid 1 is dying, which it will report.
+        let Ok(sample) = watch.sample() else { return };
+        let mut held = sample.resident;
+        if self.order.memory == MemoryControl::Watch {
+            held += watch.disk().unwrap_or(0);
+            // Shared pages counted more than once may have made too much of it.
+            if held > self.limits.memory {
+                let exact = watch.proportional().unwrap_or(sample.resident);
+                held = exact + watch.disk().unwrap_or(0);
+            }
+            if held > self.limits.memory {
+                self.stop(End::OutOfMemory);
+            }
+        }
+        self.peak = self.peak.max(held);
+        if sample.tasks > u64::from(self.limits.processes) {
+            self.stop(End::TooManyProcesses);
+        }
+        if sample.cpu > self.limits.cpu {
+            self.stop(End::OutOfProcessor);
+        }
+        if let Some(group) = self.group {
+            if group.ran_out_of_memory() {
+                self.stop(End::OutOfMemory);
+            } else if group.ran_out_of_processes() {
+                self.stop(End::TooManyProcesses);
+            }
+        }
+    }
+
+    /// Kills the tree for `end`, unless it was killed or has ended before.
+    fn stop(&mut self, end: End) {
+        if self.stopped.is_none() && self.status.is_none() && self.started.is_some() {
+            self.stopped = Some(end);
+            self.tree.kill();
+            self.deadline = Instant::now() + BURIAL;
+        }
+    }
+
+    /// The deadline has passed.
+    fn overdue(&mut self) -> Result<(), SandboxError> {
+        if self.started.is_none() {
+            let reason = format!("it took longer than {} s", SETUP.as_secs());
+            return Err(SandboxError::setup("get ready", reason));
+        }
+        if self.stopped.is_some() || self.status.is_some() || self.wall > Duration::ZERO {
+            let reason = format!("its tree did not die within {} s", BURIAL.as_secs());
+            return Err(SandboxError::Lost { reason });
+        }
+        self.stop(End::TimedOut);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Finished, SandboxError> {
+        let (cpu, peak_process) = self.used.unwrap_or_default();
+        // The kernel may have killed only one process of the tree, or the program may have gone
+        // on after a refusal: what it said then is the limit's doing.
+        let limit = self.stopped.or_else(|| {
+            let group = self.group?;
+            if group.ran_out_of_memory() {
+                Some(End::OutOfMemory)
+            } else if group.ran_out_of_processes() {
+                Some(End::TooManyProcesses)
+            } else {
+                None
+            }
+        });
+        let end = match (limit, self.status) {
+            (Some(end), _) => end,
+            (None, Some(Status::Exited(code))) => End::Exited(code),
+            (None, Some(Status::Signalled(signal))) => End::Signalled(signal),
+            (None, None) => {
+                return Err(SandboxError::Lost {
+                    reason: "pid 1 of the sandbox was killed from outside".into(),
+                });
+            }
+        };
+        let Some(level) = self.level else {
+            return Err(SandboxError::Lost {
+                reason: "it never became ready".into(),
+            });
+        };
+        let mut collected = BTreeMap::new();
+        for (path, content) in self.order.job.collect.iter().zip(self.collected) {
+            if let Some(content) = content {
+                let bytes = STANDARD
+                    .decode(content)
+                    .map_err(|error| SandboxError::Lost {
+                        reason: error.to_string(),
+                    })?;
+                collected.insert(path.clone(), bytes);
+            }
+        }
+        let peak_memory = self
+            .group
+            .and_then(Group::peak_memory)
+            .unwrap_or_else(|| self.peak.max(peak_process));
+        Ok(Finished {
+            end,
+            stdout: self.stdout.capture.finish(),
+            stderr: self.stderr.capture.finish(),
+            collected,
+            wall: self.wall,
+            cpu,
+            peak_memory,
+            level,
+        })
+    }
+}
+
+/// One of the program's output pipes.
+struct Stream<P> {
+    pipe: P,
+    capture: Capture,
+    total: u64,
+    ended: bool,
+}
+
+impl<P: Read> Stream<P> {
+    fn new(pipe: P, kept: usize) -> Self {
+        Self {
+            pipe,
+            capture: Capture::new(kept),
+            total: 0,
+            ended: false,
+        }
+    }
+
+    /// Reads what is there once; waits if nothing is.
+    fn drain(&mut self) -> Result<(), SandboxError> {
+        let mut bytes = [0; 64 << 10];
+        match self.pipe.read(&mut bytes) {
+            Ok(0) => self.ended = true,
+            Ok(length) => {
+                self.total += length as u64;
+                self.capture.push(&bytes[..length]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(SandboxError::setup("drain its output", error)),
+        }
+        Ok(())
+    }
+}

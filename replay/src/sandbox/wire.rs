@@ -1,0 +1,221 @@
+//! What the caller and the two stages say to each other: JSON frames, each behind its length as
+//! four little-endian bytes, over the socket that is the stages' standard input.
+
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Job, Level, MemoryControl, OverlayKind, SandboxError};
+
+/// From the stages to the caller.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    /// First stage: pid 1 of the sandbox exists, under this pid outside.
+    Started(i32),
+    /// Second stage: the root stands and the program is about to start.
+    Ready(OverlayKind),
+    /// Second stage: the program ended; base64 files follow in the order they were asked for.
+    Ended {
+        /// How.
+        status: Status,
+        /// Contents of [`Job::collect`], `None` where there is nothing to take.
+        collected: Vec<Option<String>>,
+    },
+    /// First stage: pid 1 and with it everything inside is dead, but not yet reaped, so that its
+    /// pid stays its own until the caller closes its side for writing.
+    Gone,
+    /// First stage, last word: what the dead tree used.
+    Used {
+        /// User and system time in microseconds.
+        cpu_us: u64,
+        /// The largest resident size of any one process, in bytes.
+        peak_process: u64,
+    },
+    /// Either stage: it gives up.
+    Failed(Failure),
+}
+
+/// The program's own end.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Status {
+    Exited(i32),
+    Signalled(i32),
+}
+
+/// A [`SandboxError`] on its way out of a stage.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Failure {
+    BelowLevel { refused: String, remedy: String },
+    Program { program: String, reason: String },
+    Job { reason: String },
+    Setup { step: String, reason: String },
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        match error {
+            SandboxError::BelowLevel { refused, remedy } => Self::BelowLevel { refused, remedy },
+            SandboxError::Program { program, reason } => Self::Program { program, reason },
+            SandboxError::Job { reason } => Self::Job { reason },
+            SandboxError::Setup { step, reason } => Self::Setup { step, reason },
+            SandboxError::Lost { reason } => Self::Setup {
+                step: "reach its caller".into(),
+                reason,
+            },
+        }
+    }
+}
+
+impl From<Failure> for SandboxError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::BelowLevel { refused, remedy } => Self::BelowLevel { refused, remedy },
+            Failure::Program { program, reason } => Self::Program { program, reason },
+            Failure::Job { reason } => Self::Job { reason },
+            Failure::Setup { step, reason } => Self::Setup { step, reason },
+        }
+    }
+}
+
+/// From the caller to the second stage.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// What to run.
+    pub(super) job: Job,
+    /// What holds the memory, decided outside; part of the level.
+    pub(super) memory: MemoryControl,
+}
+
+impl Order {
+    /// The level reached with this kind of overlay.
+    pub(super) fn level(&self, overlay: OverlayKind) -> Level {
+        Level {
+            overlay,
+            memory: self.memory,
+        }
+    }
+}
+
+/// Writes one frame.
+pub(super) fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    let mut frame = Vec::with_capacity(body.len() + 4);
+    frame.extend_from_slice(&length.to_le_bytes());
+    frame.extend_from_slice(&body);
+    to.write_all(&frame)
+}
+
+/// Reads one frame, waiting for it.
+pub(super) fn receive<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let mut body = Vec::new();
+    let length = u64::from(u32::from_le_bytes(length));
+    let read = from.take(length).read_to_end(&mut body)?;
+    if read as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&body)?)
+}
+
+/// Takes the first whole frame off `buffer`, if there is one.
+pub(super) fn take<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Option<T>> {
+    let Some((length, rest)) = buffer.split_first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let length = u32::from_le_bytes(*length) as usize;
+    let Some(body) = rest.get(..length) else {
+        return Ok(None);
+    };
+    let message = serde_json::from_slice(body)?;
+    buffer.drain(..4 + length);
+    Ok(Some(message))
+}
+
+/// Bytes as base64: JSON would spell them out as numbers.
+pub(super) mod base64_bytes {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(D::Error::custom)
+    }
+}
+
+/// Named files as base64.
+pub(super) mod base64_files {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        files: &BTreeMap<PathBuf, Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            files
+                .iter()
+                .map(|(path, bytes)| (path, STANDARD.encode(bytes))),
+        )
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<PathBuf, Vec<u8>>, D::Error> {
+        BTreeMap::<PathBuf, String>::deserialize(deserializer)?
+            .into_iter()
+            .map(|(path, text)| {
+                let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
+                Ok((path, bytes))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::sandbox::Overlay;
+
+    #[test]
+    fn a_job_survives_the_wire_whatever_bytes_it_carries() {
+        let mut job = Job::new("python3", "/repo");
+        job.overlays
+            .push(Overlay::new("/host", "/repo").replacing("a.py", (0..=255).collect::<Vec<u8>>()));
+        let mut bytes = Vec::new();
+        send(&mut bytes, &job).unwrap();
+        assert_eq!(receive::<Job>(&bytes[..]).unwrap(), job);
+        assert_eq!(take::<Job>(&mut bytes).unwrap(), Some(job));
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn a_frame_is_taken_only_when_it_is_whole() {
+        let mut whole = Vec::new();
+        send(&mut whole, &Report::Gone).unwrap();
+        for cut in 0..whole.len() {
+            let mut part = whole[..cut].to_vec();
+            assert!(take::<Report>(&mut part).unwrap().is_none());
+            assert_eq!(part.len(), cut);
+            assert!(receive::<Report>(&part[..]).is_err());
+        }
+    }
+}
