@@ -137,6 +137,8 @@ fn new_namespaces() -> Result<(), SandboxError> {
             | CloneFlags::CLONE_NEWUTS,
     )
     .map_err(|errno| refused_namespaces("new namespaces", errno))?;
+    // Hides the path of the caller's control group and nothing else; old kernels do without.
+    let _ = unshare(CloneFlags::CLONE_NEWCGROUP);
     for (file, content) in [
         ("setgroups", "deny".to_owned()),
         ("gid_map", format!("{INSIDE_ID} {gid} 1")),

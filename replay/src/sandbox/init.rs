@@ -16,7 +16,6 @@ use caps::CapSet;
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -25,7 +24,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket a
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, setsid};
 
-use super::wire::{Order, Report, Status, receive, send};
+use super::wire::{Go, Order, Report, Status, receive, send};
 use super::{Job, Limits, MemoryControl, SandboxError, filter, mounts};
 
 pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
@@ -46,30 +45,29 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     })?;
     let job = &order.job;
 
-    // Hides the path of the control group and nothing else; older kernels do without.
-    let _ = unshare(CloneFlags::CLONE_NEWCGROUP);
     sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
     loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
-    let overlay = mounts::build(job)?;
+    let kernel = Kernel::running();
+    let overlay = mounts::build(job, kernel)?;
     order.level(overlay).satisfies(&job.required)?;
-    set_limits(&job.limits)?;
+    set_limits(&job.limits, kernel)?;
     give_up_rights(order.memory)?;
 
     let lost = |error: io::Error| SandboxError::Lost {
         reason: error.to_string(),
     };
     send(socket, &Report::Ready(overlay)).map_err(lost)?;
+    // The caller moves this process into its control group while the root is being built, which
+    // takes the kernel about as long.
+    let Go = receive(socket).map_err(lost)?;
     let child = start(job)?;
     let status = attend(child, socket)?;
-    let collected = if job.collect.is_empty() {
-        Vec::new()
-    } else {
-        end_survivors();
-        job.collect
-            .iter()
-            .map(|path| take_out(path, job.limits.collect).map(|bytes| STANDARD.encode(bytes)))
-            .collect()
-    };
+    end_survivors();
+    let collected = job
+        .collect
+        .iter()
+        .map(|path| take_out(path, job.limits.collect).map(|bytes| STANDARD.encode(bytes)))
+        .collect();
     send(socket, &Report::Ended { status, collected }).map_err(lost)
 }
 
@@ -160,7 +158,8 @@ fn told(status: ExitStatus) -> Status {
     }
 }
 
-/// Kills and reaps everything but pid 1, so that what is taken out no longer changes.
+/// Kills and reaps everything but pid 1. What is taken out no longer changes then, and processor
+/// time is counted: that of processes which die with pid 1 is lost to the kernel.
 fn end_survivors() {
     // With nobody left this is ESRCH, which is as good.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
@@ -183,7 +182,7 @@ fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= limit).then_some(bytes)
 }
 
-fn set_limits(limits: &Limits) -> Result<(), SandboxError> {
+fn set_limits(limits: &Limits, kernel: Kernel) -> Result<(), SandboxError> {
     // Processor time has no limit here: a limit per process says little about a tree, and pid 1
     // would share it. The caller's watch adds up the tree. Nor has memory: a refused allocation
     // would look like a fault of the program.
@@ -194,11 +193,12 @@ fn set_limits(limits: &Limits) -> Result<(), SandboxError> {
         // runs through a pipe, core(5).
         ("core size", Resource::RLIMIT_CORE, 1),
     ];
-    if kernel_at_least(5, 14) {
+    if kernel.at_least(5, 14) {
         // Counted per user namespace since 5.14; before, the caller's other processes would
-        // count. The slack lets the watch see that the limit was passed: it is the one to tell.
-        let slack = 16;
-        let processes = u64::from(limits.processes) + slack;
+        // count. Well above the limit, so that the watch sees it passed before a program is
+        // refused and takes that for its own failure: it only bounds what starts between two
+        // looks. The kernel does not apply it to a host's root at all.
+        let processes = 4 * u64::from(limits.processes) + 256;
         all.push(("processes", Resource::RLIMIT_NPROC, processes));
     }
     for (name, resource, limit) in all {
@@ -208,13 +208,24 @@ fn set_limits(limits: &Limits) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Whether the running kernel is this version or newer.
-pub(super) fn kernel_at_least(major: u32, minor: u32) -> bool {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(have_major)), Some(Ok(have_minor))) => (have_major, have_minor) >= (major, minor),
-        _ => false,
+/// The running kernel's version.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernel(Option<(u32, u32)>);
+
+impl Kernel {
+    /// Reads it from `/proc`, which must be in place.
+    fn running() -> Self {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Self(Some((major, minor))),
+            _ => Self(None),
+        }
+    }
+
+    /// Whether it is this version or newer; an unknown one counts as old.
+    pub(super) fn at_least(self, major: u32, minor: u32) -> bool {
+        self.0.is_some_and(|version| version >= (major, minor))
     }
 }
 

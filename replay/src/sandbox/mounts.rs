@@ -11,7 +11,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, pivot_root};
 
 use super::enter::{INSIDE_ID, refused_namespaces};
-use super::init::kernel_at_least;
+use super::init::Kernel;
 use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
 
 /// While building, this process's root is a small tmpfs with the host under `/old`, the future
@@ -63,7 +63,7 @@ struct Place {
 }
 
 /// Builds the root of `job`, enters it and leaves the host's behind.
-pub(super) fn build(job: &Job) -> Result<OverlayKind, SandboxError> {
+pub(super) fn build(job: &Job, kernel: Kernel) -> Result<OverlayKind, SandboxError> {
     umask(Mode::from_bits_truncate(0o022));
     mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
         .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
@@ -88,7 +88,7 @@ pub(super) fn build(job: &Job) -> Result<OverlayKind, SandboxError> {
             in_memory: true,
         });
     }
-    let kind = job_mounts(job, &sources, &mut places)?;
+    let kind = job_mounts(job, &sources, kernel, &mut places)?;
     protect(&places)?;
     enter_new_root()?;
     Ok(kind)
@@ -265,6 +265,7 @@ fn proc() -> Result<(), SandboxError> {
 fn job_mounts(
     job: &Job,
     sources: &Sources,
+    kernel: Kernel,
     places: &mut Vec<Place>,
 ) -> Result<OverlayKind, SandboxError> {
     enum Wanted<'a> {
@@ -296,7 +297,7 @@ fn job_mounts(
             }
             Wanted::Overlay(index, lower, overlay) => {
                 mount_point(&at, true, places)?;
-                kind = kind.min(overlay_at(index, lower, &at)?);
+                kind = kind.min(overlay_at(index, lower, &at, kernel)?);
                 for replaced in &overlay.replaced {
                     replace(&at, replaced)?;
                 }
@@ -312,7 +313,12 @@ fn job_mounts(
 }
 
 /// Shows a directory of the host copy-on-write, by overlay where the kernel allows it.
-fn overlay_at(index: usize, lower: &Path, at: &Path) -> Result<OverlayKind, SandboxError> {
+fn overlay_at(
+    index: usize,
+    lower: &Path,
+    at: &Path,
+    kernel: Kernel,
+) -> Result<OverlayKind, SandboxError> {
     // A bind gives the lower directory a name that needs no escaping among mount options.
     let plain_lower = PathBuf::from(format!("/lower/{index}"));
     let own = PathBuf::from(format!("/disk/overlay-{index}"));
@@ -328,7 +334,7 @@ fn overlay_at(index: usize, lower: &Path, at: &Path) -> Result<OverlayKind, Sand
     let upper = own.join("upper");
     directory(&upper, mode)?;
     if mount_overlay(&plain_lower, &own, at).is_ok() {
-        if kernel_at_least(6, 6) || overlay_replaces_directories()? {
+        if kernel.at_least(6, 6) || overlay_replaces_directories()? {
             return Ok(OverlayKind::Overlayfs);
         }
         umount2(at, MntFlags::MNT_DETACH)

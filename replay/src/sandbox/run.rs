@@ -19,7 +19,7 @@ use nix::unistd::Pid;
 use super::cgroup::Group;
 use super::output::Capture;
 use super::watch::{INTERVAL, Watch};
-use super::wire::{Order, Report, Status, send, take};
+use super::wire::{Go, Order, Report, Status, send, take};
 use super::{End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
 
 /// Longest time from the start of the first stage to the start of the program, copies of
@@ -119,6 +119,8 @@ struct Conversation<'a> {
     wall: Duration,
     collected: Vec<Option<String>>,
     peak: u64,
+    /// Processor time at the last look: the kernel does not count processes that die with pid 1.
+    cpu: Duration,
     /// Processor time and largest process, the first stage's last word.
     used: Option<(Duration, u64)>,
 }
@@ -152,6 +154,7 @@ impl<'a> Conversation<'a> {
             wall: Duration::ZERO,
             collected: Vec::new(),
             peak: 0,
+            cpu: Duration::ZERO,
             used: None,
         })
     }
@@ -244,12 +247,14 @@ impl<'a> Conversation<'a> {
         match report {
             Report::Started(pid) => {
                 self.tree.init = Some(Pid::from_raw(pid));
+                send(&self.tree.socket, self.order).map_err(lost)?;
+                // After the order, because the kernel takes some 7 ms for the first of a series of
+                // moves; pid 1 builds its root meanwhile and starts nothing before it is told to.
                 if let Some(group) = self.group {
                     group.admit(pid).map_err(|error| {
                         SandboxError::setup("move it into its control group", error)
                     })?;
                 }
-                send(&self.tree.socket, self.order).map_err(lost)?;
             }
             Report::Ready(overlay) => {
                 let watch = self.tree.init.map(|init| Watch::new(init.as_raw()));
@@ -262,6 +267,7 @@ impl<'a> Conversation<'a> {
                 }
                 self.watch = watch;
                 self.level = Some(self.order.level(overlay));
+                send(&self.tree.socket, &Go).map_err(lost)?;
                 let now = Instant::now();
                 self.started = Some(now);
                 self.deadline = now + self.limits.wall;
@@ -314,6 +320,7 @@ impl<'a> Conversation<'a> {
             }
         }
         self.peak = self.peak.max(held);
+        self.cpu = self.cpu.max(sample.cpu);
         if sample.tasks > u64::from(self.limits.processes) {
             self.stop(End::TooManyProcesses);
         }
@@ -333,6 +340,9 @@ impl<'a> Conversation<'a> {
     fn stop(&mut self, end: End) {
         if self.stopped.is_none() && self.status.is_none() && self.started.is_some() {
             self.stopped = Some(end);
+            if let Some(Ok(sample)) = self.watch.as_ref().map(Watch::sample) {
+                self.cpu = self.cpu.max(sample.cpu);
+            }
             self.tree.kill();
             self.deadline = Instant::now() + BURIAL;
         }
@@ -402,7 +412,7 @@ impl<'a> Conversation<'a> {
             stderr: self.stderr.capture.finish(),
             collected,
             wall: self.wall,
-            cpu,
+            cpu: cpu.max(self.cpu),
             peak_memory,
             level,
         })

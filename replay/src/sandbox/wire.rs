@@ -97,6 +97,10 @@ impl Order {
     }
 }
 
+/// From the caller to the second stage, in answer to [`Report::Ready`]: start the program.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Go;
+
 /// Writes one frame.
 pub(super) fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     let body = serde_json::to_vec(message)?;
