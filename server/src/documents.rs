@@ -82,6 +82,11 @@ impl Documents {
         self.open.get(uri).cloned()
     }
 
+    /// All open documents, in no particular order.
+    pub fn all(&self) -> Vec<Arc<Snapshot>> {
+        self.open.values().cloned().collect()
+    }
+
     /// The open document of a file.
     pub fn of_path(&self, path: &Path) -> Option<Arc<Snapshot>> {
         self.open

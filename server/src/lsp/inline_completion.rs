@@ -1,0 +1,70 @@
+//! `textDocument/inlineCompletion`, in the words of protocol version 3.18, which lsp-types 0.94
+//! does not have.
+//! <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.18/specification/#textDocument_inlineCompletion>
+
+use serde::{Deserialize, Serialize};
+use tower_lsp::lsp_types::{Position, Range, TextDocumentIdentifier};
+
+use super::to_protocol;
+use crate::completion::Completion;
+
+/// The request's method.
+pub const METHOD: &str = "textDocument/inlineCompletion";
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineCompletionParams {
+    /// The document.
+    pub text_document: TextDocumentIdentifier,
+    /// The cursor.
+    pub position: Position,
+    /// How the request came about.
+    #[serde(default)]
+    pub context: InlineCompletionContext,
+}
+
+/// How a request came about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineCompletionContext {
+    /// 1: the person asked for it; 2: typing did. Both are answered alike.
+    pub trigger_kind: u8,
+}
+
+/// Asked for by the person.
+pub const TRIGGER_INVOKED: u8 = 1;
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineCompletionList {
+    /// Candidates, best first.
+    pub items: Vec<InlineCompletionItem>,
+}
+
+/// One candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineCompletionItem {
+    /// What is inserted.
+    pub insert_text: String,
+    /// What it replaces: always given, since clients disagree about what a missing range means.
+    pub range: Option<Range>,
+}
+
+impl InlineCompletionList {
+    /// The candidates of a completion, each inserted at the cursor.
+    pub(super) fn at(completion: &Completion, position: crate::text::Position) -> Self {
+        let cursor = to_protocol(position);
+        let items = completion
+            .candidates
+            .iter()
+            .map(|text| InlineCompletionItem {
+                insert_text: text.clone(),
+                range: Some(Range::new(cursor, cursor)),
+            })
+            .collect();
+        Self { items }
+    }
+}

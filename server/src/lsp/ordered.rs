@@ -1,0 +1,76 @@
+//! Keeps messages in order: each handler has run up to its first await before the next message
+//! is looked at.
+
+use std::future::{Future, Ready, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::future::Either;
+use futures::task::noop_waker_ref;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::{ErrorCode, Request, Response};
+use tower_service::Service;
+
+/// A service around the server that polls every handler's future once inside `call`, requests
+/// and notifications alike. Without it a request may see the document as it was before an edit
+/// that arrived earlier; with notifications alone polled, requests fall out of order.
+pub(super) struct Ordered<S>(S);
+
+impl<S> Ordered<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self(inner)
+    }
+}
+
+type Answer<E> = Result<Option<Response>, E>;
+
+impl<S> Service<Request> for Ordered<S>
+where
+    S: Service<Request, Response = Option<Response>>,
+    S::Future: Future<Output = Answer<S::Error>> + Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Option<Response>;
+    type Error = S::Error;
+    type Future = Either<
+        Ready<Answer<S::Error>>,
+        Pin<Box<dyn Future<Output = Answer<S::Error>> + Send + 'static>>,
+    >;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let initializes = request.method() == "initialize";
+        let future = self.0.call(request);
+        let mut future: Pin<Box<dyn Future<Output = Answer<S::Error>> + Send>> =
+            Box::pin(async move { Ok(future.await?.map(|answer| amended(answer, initializes))) });
+        // The waker may be idle: whoever gets a pending future polls it again before sleeping,
+        // with a waker of its own.
+        match future
+            .as_mut()
+            .poll(&mut Context::from_waker(noop_waker_ref()))
+        {
+            Poll::Ready(answer) => Either::Left(ready(answer)),
+            Poll::Pending => Either::Right(future),
+        }
+    }
+}
+
+/// An answer as it goes out: `initialize` names the capability that lsp-types has no field for,
+/// and a cancelled request is answered with `null`, since editors show errors to people.
+fn amended(answer: Response, initializes: bool) -> Response {
+    let (id, result) = answer.into_parts();
+    let result = match result {
+        Ok(mut value) => {
+            if initializes && let Some(capabilities) = value.pointer_mut("/capabilities") {
+                capabilities["inlineCompletionProvider"] = json!(true);
+            }
+            Ok(value)
+        }
+        Err(error) if error.code == ErrorCode::RequestCancelled => Ok(Value::Null),
+        Err(error) => Err(error),
+    };
+    Response::from_parts(id, result)
+}

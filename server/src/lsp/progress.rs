@@ -1,0 +1,130 @@
+//! What a client is told without asking: the state of the server and the progress of indexing.
+
+use std::fmt::Display;
+
+use serde::{Deserialize, Serialize};
+use tower_lsp::Client;
+use tower_lsp::lsp_types::notification::{Notification, Progress};
+use tower_lsp::lsp_types::request::WorkDoneProgressCreate;
+use tower_lsp::lsp_types::{
+    MessageType, NumberOrString, ProgressParams, ProgressParamsValue, WorkDoneProgress,
+    WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressEnd,
+    WorkDoneProgressReport,
+};
+
+/// The parameters of `fillrate/status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// `indexing`, `ready` or `error`.
+    pub state: String,
+    /// How many files are indexed, once that is known.
+    pub files: Option<usize>,
+    /// What went wrong, where something did.
+    pub message: Option<String>,
+}
+
+impl Status {
+    /// The notification's method.
+    pub const METHOD: &'static str = "fillrate/status";
+
+    pub(super) fn indexing() -> Self {
+        Self::of("indexing")
+    }
+
+    pub(super) fn ready(files: usize) -> Self {
+        Self {
+            files: Some(files),
+            ..Self::of("ready")
+        }
+    }
+
+    fn of(state: &str) -> Self {
+        Self {
+            state: state.to_owned(),
+            files: None,
+            message: None,
+        }
+    }
+}
+
+enum StatusNotification {}
+
+impl Notification for StatusNotification {
+    type Params = Status;
+    const METHOD: &'static str = Status::METHOD;
+}
+
+/// Sends the server's state.
+pub(super) async fn tell(client: &Client, status: Status) {
+    client.send_notification::<StatusNotification>(status).await;
+}
+
+/// Says that the server can't work as it is set up.
+pub(super) async fn complain(client: &Client, error: impl Display) {
+    let message = error.to_string();
+    client.log_message(MessageType::ERROR, &message).await;
+    let status = Status {
+        message: Some(message),
+        ..Status::of("error")
+    };
+    tell(client, status).await;
+}
+
+/// The client's progress bar for indexing, where it shows one.
+pub(super) struct Bar<'a> {
+    client: &'a Client,
+    shown: bool,
+}
+
+impl<'a> Bar<'a> {
+    pub(super) async fn begin(client: &'a Client, wanted: bool) -> Self {
+        let create = WorkDoneProgressCreateParams { token: token() };
+        let shown = wanted
+            && client
+                .send_request::<WorkDoneProgressCreate>(create)
+                .await
+                .is_ok();
+        let bar = Self { client, shown };
+        bar.send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
+            title: "Indexing".to_owned(),
+            percentage: Some(0),
+            ..WorkDoneProgressBegin::default()
+        }))
+        .await;
+        bar
+    }
+
+    pub(super) async fn report(&self, done: usize, all: usize) {
+        // One report a hundredth is plenty for a bar.
+        if all == 0 || done % (all / 100).max(1) != 0 {
+            return;
+        }
+        let percentage = u32::try_from(done * 100 / all).unwrap_or(100);
+        self.send(WorkDoneProgress::Report(WorkDoneProgressReport {
+            message: Some(format!("{done}/{all} files")),
+            percentage: Some(percentage),
+            ..WorkDoneProgressReport::default()
+        }))
+        .await;
+    }
+
+    pub(super) async fn end(self) {
+        self.send(WorkDoneProgress::End(WorkDoneProgressEnd::default()))
+            .await;
+    }
+
+    async fn send(&self, value: WorkDoneProgress) {
+        if self.shown {
+            let params = ProgressParams {
+                token: token(),
+                value: ProgressParamsValue::WorkDone(value),
+            };
+            self.client.send_notification::<Progress>(params).await;
+        }
+    }
+}
+
+fn token() -> NumberOrString {
+    NumberOrString::String("fillrate/indexing".to_owned())
+}
