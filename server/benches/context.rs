@@ -1,11 +1,12 @@
 //! How long the context index takes to build, to take in a saved file, and to answer.
 //!
 //! `cargo bench -p fillrate-server --bench context -- FOLDER…` measures the repositories in these
-//! folders; without any, two synthetic ones of 15 and of 400 files.
+//! folders, and how good the windows are; without any, two synthetic ones of 15 and of 400 files.
 
 // A bench that can't go on has nothing better to do than to say so.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use fillrate_server::workspace::Workspace;
 const QUERIES: usize = 200;
 const SAVES: usize = 30;
 const BUILDS: usize = 5;
+const LINES: usize = 3000;
 
 fn main() {
     // Cargo hands flags of its own to every bench.
@@ -60,6 +62,7 @@ fn main() {
             .filter_map(|file| Some((file.path.clone(), workspace.read(file).ok()?)))
             .collect();
         measure(&name, &files, list);
+        recall(&files);
     }
 }
 
@@ -132,6 +135,71 @@ fn measure(name: &str, files: &[(String, String)], list: f64) {
         queries[QUERIES * 95 / 100],
         queries[QUERIES - 1],
     );
+}
+
+/// Prints how good the windows are, without a model: the last line before the cursor's line end
+/// is taken out, and of its words that occur in other files but nowhere else in its own, the share
+/// is counted that the best 10 windows have.
+fn recall(files: &[(String, String)]) {
+    let language = |path: &str| Language::for_path(path.as_ref()).unwrap();
+    let index = Index::new().unwrap();
+    let mut holders: HashMap<&str, usize> = HashMap::new();
+    for (path, contents) in files {
+        index.update(path, contents, language(path)).unwrap();
+        for word in words(contents) {
+            *holders.entry(word).or_default() += 1;
+        }
+    }
+    index.commit().unwrap();
+    let (mut lines, mut asked, mut found) = (0, 0, [0; 3]);
+    for number in 0..LINES {
+        let (path, contents) = &files[number * files.len() / LINES];
+        let all: Vec<&str> = contents.split_inclusive('\n').collect();
+        let row = number * 7919 % all.len().max(1);
+        let Some(line) = all.get(row) else { continue };
+        let (prefix, suffix) = (all[..row].concat(), all[row + 1..].concat());
+        let (before, after) = (words(&prefix), words(&suffix));
+        let new: Vec<&str> = words(line)
+            .into_iter()
+            .filter(|word| !before.contains(word) && !after.contains(word) && holders[word] > 1)
+            .collect();
+        if new.is_empty() {
+            continue;
+        }
+        let query = Query {
+            path,
+            prefix: &prefix,
+            suffix: &suffix,
+            language: language(path),
+        };
+        let windows = index.retrieve(&query, 10).unwrap();
+        lines += 1;
+        asked += new.len();
+        for (count, limit) in found.iter_mut().zip([1, 5, 10]) {
+            let texts: Vec<_> = windows
+                .iter()
+                .take(limit)
+                .map(|window| words(&window.text))
+                .collect();
+            *count += new
+                .iter()
+                .filter(|word| texts.iter().any(|text| text.contains(*word)))
+                .count();
+        }
+    }
+    let share = |count: usize| 100.0 * count as f64 / asked.max(1) as f64;
+    println!(
+        "    words new to their file ({asked} in {lines} lines) in the best 1, 5, 10 windows: {:.1} {:.1} {:.1} %",
+        share(found[0]),
+        share(found[1]),
+        share(found[2])
+    );
+}
+
+fn words(text: &str) -> HashSet<&str> {
+    text.split(|character: char| !(character.is_alphanumeric() || character == '_'))
+        .filter(|word| word.len() > 2 && !word.starts_with(char::is_numeric))
+        .collect()
 }
 
 fn sorted(times: impl Iterator<Item = Duration>) -> Vec<f64> {

@@ -8,7 +8,10 @@ mod windows;
 use serde::{Deserialize, Serialize};
 
 pub use index::{Index, IndexError};
-pub use query::{IMPORT_BOOST, PREFIX_LINES, Query, SAME_FOLDER_BOOST, SUFFIX_LINES};
+pub use query::{
+    IMPORT_BOOST, LINE_DECAY, PREFIX_LINES, Query, SAME_FOLDER_BOOST, SIGNATURE_WEIGHT,
+    SUFFIX_LINES,
+};
 pub use windows::{LARGEST_DEFINITION, SMALLEST_DEFINITION, STEP, windows};
 
 /// A piece of another file that may help at the cursor.
@@ -45,7 +48,48 @@ pub fn budget(windows: Vec<Window>, tokens: usize, count: impl Fn(&str) -> usize
 mod tests {
     use proptest::prelude::*;
 
+    use crate::syntax::Language;
+    use crate::workspace::Workspace;
+
     use super::*;
+
+    #[test]
+    fn what_is_hidden_is_never_retrieved() {
+        let folder = tempfile::TempDir::new().expect("there is room for a folder");
+        for (path, contents) in [
+            (".gitignore", "local.py"),
+            (".fillrateignore", "private"),
+            ("open.py", "def api_token():\n    return read_token()\n"),
+            ("local.py", "api_token = 'hidden 1'\n"),
+            ("private/a.py", "api_token = 'hidden 2'\n"),
+            ("secrets.py", "api_token = 'hidden 3'\n"),
+            (".env", "api_token='hidden 4'\n"),
+        ] {
+            let file = folder.path().join(path);
+            std::fs::create_dir_all(file.parent().expect("a file has a folder"))
+                .expect("it can be made");
+            std::fs::write(file, contents).expect("it can be written");
+        }
+        let workspace = Workspace::new(vec![folder.path().to_path_buf()]);
+        let python = Language::by_id("python").expect("the table has it");
+        let index = Index::new().expect("an index in memory opens");
+        for file in workspace.files() {
+            let contents = workspace.read(&file).expect("it was there a moment ago");
+            index
+                .update(&file.path, &contents, python)
+                .expect("the writer lives");
+        }
+        index.commit().expect("the writer lives");
+        let query = Query {
+            path: "main.py",
+            prefix: "use(api_token",
+            suffix: "",
+            language: python,
+        };
+        let found = index.retrieve(&query, 9).expect("the index can be read");
+        let paths: Vec<_> = found.iter().map(|window| window.path.as_str()).collect();
+        assert_eq!(paths, ["open.py"]);
+    }
 
     fn window(text: &str) -> Window {
         Window {

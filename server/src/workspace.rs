@@ -215,20 +215,18 @@ impl Workspace {
         Some(path)
     }
 
-    /// A file's contents, without a byte order mark.
+    /// A file's contents, without a byte order mark. The file is one that [`Workspace::files`] or
+    /// [`Workspace::visibility`] let through: the ignore rules, which cost more than reading, are
+    /// not asked again.
     ///
     /// # Errors
-    /// The file is gone, or is no longer one that [`Workspace::files`] would give.
+    /// The file is gone, or no longer has contents that may be seen.
     pub fn read(&self, file: &SourceFile) -> Result<String, WorkspaceError> {
-        let hidden = |reason| WorkspaceError::Hidden {
-            path: file.path.clone(),
-            reason,
-        };
-        if let Visibility::Hidden(reason) = self.visibility_of_path(&file.absolute) {
-            return Err(hidden(reason));
-        }
         contents(&file.absolute).map_err(|obstacle| match obstacle {
-            Obstacle::Reason(reason) => hidden(reason),
+            Obstacle::Reason(reason) => WorkspaceError::Hidden {
+                path: file.path.clone(),
+                reason,
+            },
             Obstacle::Io(reason) => WorkspaceError::Unreadable {
                 path: file.path.clone(),
                 reason,
@@ -535,15 +533,15 @@ mod tests {
     }
 
     #[test]
-    fn reading_checks_once_more() {
+    fn reading_looks_at_the_contents_once_more() {
         let folder = tree(&[("a.py", "\u{feff}a = 1\r\n"), ("b.py", "b = 1\n")]);
         let workspace = Workspace::new(vec![folder.path().to_path_buf()]);
         let files = workspace.files();
         let read = |index: usize| workspace.read(&files[index]);
         assert_eq!(read(0).expect("it is there"), "a = 1\r\n");
-        write(folder.path(), ".gitignore", "b.py\n");
-        let error = read(1).expect_err("it is ignored by now").to_string();
-        assert_eq!(error, "b.py is left out: an ignore file leaves it out");
+        write(folder.path(), "b.py", "b = '\0'\n");
+        let error = read(1).expect_err("it is binary by now").to_string();
+        assert_eq!(error, "b.py is left out: it is not text in UTF-8");
         fs::remove_file(&files[0].absolute).expect("it was there");
         assert!(matches!(read(0), Err(WorkspaceError::Unreadable { .. })));
     }

@@ -58,8 +58,8 @@ struct Fields {
     terms: BTreeMap<&'static str, Field>,
 }
 
-/// The least that tantivy takes. It is enough for some 10,000 windows at a time, and a larger one
-/// costs start-up.
+/// The writer's memory: the least that tantivy takes. What does not fit becomes a segment of its
+/// own, which costs little.
 const WRITER_BYTES: usize = 15_000_000;
 
 const FIRST_LINE: &str = "first_line";

@@ -16,8 +16,8 @@ pub const LARGEST_DEFINITION: usize = 40;
 /// tell more together with their neighbours.
 pub const SMALLEST_DEFINITION: usize = 3;
 
-/// How many lines that are not blank make a window where no definition does: the windows of
-/// CrossCodeEval and RepoCoder's smallest. <https://arxiv.org/abs/2310.11248>
+/// How many lines that are not blank make a window where no definition does, as in
+/// CrossCodeEval. <https://arxiv.org/abs/2310.11248>
 pub const STEP: usize = 10;
 
 /// How many nodes deep definitions are looked for. What is deeper is cut by lines, so that no
