@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use fillrate::sandbox::{
     Bind, End, Finished, Job, Level, MemoryControl, Overlay, OverlayKind, Sandbox, SandboxError,
 };
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::geteuid;
 
 const MIB: u64 = 1 << 20;
@@ -277,7 +279,10 @@ fn no_host_file_is_visible_but_the_systems() {
 
 #[test]
 fn only_the_three_standard_descriptors_are_open() {
-    // One that the caller's own starter left open across exec must not get through either.
+    // One that the caller leaves open across exec must not get through either.
+    let left_open = fs::File::open("/etc/passwd").unwrap();
+    fcntl(&left_open, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    assert!(left_open.as_raw_fd() > 2);
     let text = said(&python(
         "import os; print(sorted(os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))",
     ));
@@ -576,6 +581,36 @@ fn memory_below_the_limit_is_fine_and_reported() {
         "{}",
         finished.peak_memory
     );
+}
+
+#[test]
+fn memory_shared_by_forks_counts_once() {
+    let mut job = python(
+        "
+import os, time
+b = bytearray(b'x' * 100_000_000)
+children = [os.fork() for _ in range(1)]
+for _ in range(5):
+    if children[-1]: children.append(os.fork())
+time.sleep(0.3)
+",
+    );
+    job.limits.memory = 250 * MIB;
+    assert_eq!(run(&job).end, End::Exited(0));
+}
+
+#[test]
+fn files_in_memory_count_as_memory() {
+    let mut job = python(
+        "
+import time
+for place in ('/tmp', '/dev/shm'):
+    open(place + '/x', 'wb').write(b'x' * 150_000_000)
+time.sleep(5)
+",
+    );
+    job.limits.memory = 200 * MIB;
+    assert_eq!(run(&job).end, End::OutOfMemory);
 }
 
 #[test]
@@ -895,6 +930,7 @@ fn the_probe_and_a_run_agree() {
     let repository = repository();
     let finished = run(&in_repository(repository.path(), shell(":")));
     assert_eq!(sandbox().probe().unwrap(), finished.level);
+    println!("level: {}", finished.level);
 }
 
 #[test]
@@ -910,6 +946,114 @@ fn a_level_above_the_machines_is_refused_before_anything_runs() {
     let result = sandbox().run(&job);
     assert_eq!(result.is_ok(), reached.satisfies(&job.required).is_ok());
     assert_eq!(given.path().join("ran").exists(), result.is_ok());
+}
+
+/// Runs an ignored test of this file as the root of a user namespace of its own, behind some shell
+/// commands that spoil the machine for it.
+fn in_spoiled_namespace(commands: &str, test: &str) {
+    let Some(unshare) = find("unshare") else {
+        return;
+    };
+    let output = Command::new(unshare)
+        .args(["--user", "--map-root-user", "--mount", "/bin/sh", "-ec"])
+        .arg(format!(
+            "{commands}\nexec \"$0\" --exact {test} --ignored --nocapture"
+        ))
+        .arg(std::env::current_exe().unwrap())
+        .env("SANDBOX_SPOILED", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn where_no_overlay_can_be_mounted_a_copy_is_made_and_said() {
+    // The kernel stacks two file systems at most, so over these two there is no third.
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    in_spoiled_namespace(
+        &format!(
+            "mount -t tmpfs tmpfs {at}; cd {at}; mkdir a b c u1 w1 u2 w2; echo lower > a/file; ln -s file a/link
+mount -t overlay overlay -o lowerdir={at}/a,upperdir={at}/u1,workdir={at}/w1,userxattr {at}/b
+mount -t overlay overlay -o lowerdir={at}/b,upperdir={at}/u2,workdir={at}/w2,userxattr {at}/c
+export SANDBOX_LOWER={at}/c"
+        ),
+        "inner_copy",
+    );
+}
+
+#[test]
+#[ignore = "started by where_no_overlay_can_be_mounted_a_copy_is_made_and_said"]
+fn inner_copy() {
+    let Some(lower) = std::env::var_os("SANDBOX_LOWER") else {
+        return;
+    };
+    let mut job = shell("cat file link other; echo inside > file");
+    job.directory = "/repo".into();
+    job.overlays
+        .push(Overlay::new(&lower, "/repo").replacing("other", "laid over\n"));
+    let finished = run(&job);
+    assert_eq!(finished.stdout.text(), "lower\nlower\nlaid over\n");
+    assert_eq!(finished.level.overlay, OverlayKind::Copy);
+    assert!(finished.level.to_string().starts_with("copy/"));
+    assert_eq!(
+        fs::read_to_string(Path::new(&lower).join("file")).unwrap(),
+        "lower\n"
+    );
+
+    job.required.overlay = OverlayKind::Overlayfs;
+    let error = sandbox().run(&job).unwrap_err();
+    assert!(
+        matches!(error, SandboxError::BelowLevel { .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn forbidden_user_namespaces_are_an_error_that_names_the_switch() {
+    in_spoiled_namespace(
+        "echo 0 > /proc/sys/user/max_user_namespaces",
+        "inner_no_user_namespaces",
+    );
+}
+
+#[test]
+#[ignore = "started by forbidden_user_namespaces_are_an_error_that_names_the_switch"]
+fn inner_no_user_namespaces() {
+    if std::env::var_os("SANDBOX_SPOILED").is_none() {
+        return;
+    }
+    let error = sandbox().probe().unwrap_err();
+    assert!(
+        matches!(error, SandboxError::BelowLevel { .. }),
+        "{error:?}"
+    );
+    let text = error.to_string();
+    assert!(text.contains("sysctl user.max_user_namespaces="), "{text}");
+}
+
+#[test]
+fn a_hidden_proc_is_an_error_that_says_so() {
+    in_spoiled_namespace("mount -t tmpfs tmpfs /proc/bus", "inner_hidden_proc");
+}
+
+#[test]
+#[ignore = "started by a_hidden_proc_is_an_error_that_says_so"]
+fn inner_hidden_proc() {
+    if std::env::var_os("SANDBOX_SPOILED").is_none() {
+        return;
+    }
+    let error = sandbox().probe().unwrap_err();
+    assert!(
+        matches!(error, SandboxError::BelowLevel { .. }),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("own /proc"), "{error}");
 }
 
 // Real programs.
@@ -1042,7 +1186,7 @@ fn everything_holds_for_an_ordinary_user_too() {
     let mut child = Command::new(setpriv)
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&copies[0].1)
-        .args(["--test-threads=2"])
+        .args(["--test-threads=2", "--show-output"])
         .env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"))
         .env("SANDBOX_EXECUTABLE", &copies[1].1)
         .env("TMPDIR", "/tmp")
@@ -1061,4 +1205,8 @@ fn everything_holds_for_an_ordinary_user_too() {
         .unwrap();
     assert!(child.wait().unwrap().success(), "{report}");
     assert!(report.contains("test result: ok."), "{report}");
+    assert!(
+        report.contains("level: full/watch") || report.contains("level: copy/watch"),
+        "{report}"
+    );
 }
