@@ -220,7 +220,8 @@ impl Bind {
 }
 
 /// A host directory shown copy-on-write: reads come from the host, writes stay in memory and are
-/// gone afterwards. The host directory must not change while the sandbox runs.
+/// gone afterwards. The host directory must not change while the sandbox runs. One that belongs to
+/// another user than the caller is copied, [`OverlayKind::Copy`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
     /// The directory on the host.

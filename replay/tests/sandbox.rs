@@ -6,7 +6,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -1012,6 +1012,31 @@ fn inner_copy() {
         matches!(error, SandboxError::BelowLevel { .. }),
         "{error:?}"
     );
+}
+
+#[test]
+fn another_users_repository_can_be_written_to_as_a_copy() {
+    // Only root can give files away; for others there is nothing to see here.
+    if !geteuid().is_root() {
+        return;
+    }
+    let repository = repository();
+    for path in ["", "a.py", "tests", "tests/b.py"] {
+        chown(repository.path().join(path), Some(12_345), Some(12_345)).unwrap();
+    }
+    let mut job = shell("echo 'B = 2' > tests/b.py; touch new; cat a.py tests/b.py");
+    job.directory = "/repo".into();
+    job.overlays
+        .push(Overlay::new(repository.path(), "/repo").replacing("a.py", "A = 2\n"));
+    let finished = run(&job);
+    assert_eq!(
+        finished.stdout.text(),
+        "A = 2\nB = 2\n",
+        "{}",
+        finished.stderr.text()
+    );
+    assert_eq!(finished.level.overlay, OverlayKind::Copy);
+    assert!(!repository.path().join("new").exists());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, close, getegid, geteuid, setsid};
 
@@ -64,6 +64,9 @@ fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     prctl::set_pdeathsig(Signal::SIGKILL)
         .map_err(|errno| SandboxError::setup("tie itself to its caller's life", errno))?;
     close_inherited(socket)?;
+    SigSet::empty()
+        .thread_set_mask()
+        .map_err(|errno| SandboxError::setup("let go of its caller's signal mask", errno))?;
     // A session of its own: keys pressed at the caller's terminal are the caller's to handle.
     setsid().map_err(|errno| SandboxError::setup("start a session", errno))?;
     new_namespaces()?;

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket as open_socket};
@@ -202,7 +202,10 @@ fn set_limits(limits: &Limits, kernel: Kernel) -> Result<(), SandboxError> {
         all.push(("processes", Resource::RLIMIT_NPROC, processes));
     }
     for (name, resource, limit) in all {
-        setrlimit(resource, limit, limit)
+        // No process without rights on the host may raise what it was started with.
+        getrlimit(resource)
+            .map(|(_, hard)| limit.min(hard))
+            .and_then(|limit| setrlimit(resource, limit, limit))
             .map_err(|errno| SandboxError::setup(format!("limit the {name}"), errno))?;
     }
     Ok(())

@@ -55,8 +55,8 @@ impl Level {
     pub fn satisfies(&self, required: &Self) -> Result<(), SandboxError> {
         if self.overlay < required.overlay {
             return Err(SandboxError::BelowLevel {
-                refused: "the kernel refuses an overlay file system in a user namespace".into(),
-                remedy: "use Linux 5.11 or newer with the overlay module loaded (`modprobe overlay`), or accept a copy".into(),
+                refused: "a directory can only be copied, because the kernel refuses an overlay over it or it belongs to another user".into(),
+                remedy: "use Linux 5.11 or newer with the overlay module loaded (`modprobe overlay`) and directories of your own, or accept a copy".into(),
             });
         }
         if self.memory == MemoryControl::Watch && required.memory != MemoryControl::Watch {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
@@ -312,7 +312,8 @@ fn job_mounts(
     Ok(kind)
 }
 
-/// Shows a directory of the host copy-on-write, by overlay where the kernel allows it.
+/// Shows a directory of the host copy-on-write: by overlay where the kernel allows it and the
+/// directory is the caller's own, by copy elsewhere.
 fn overlay_at(
     index: usize,
     lower: &Path,
@@ -333,7 +334,10 @@ fn overlay_at(
     directory(&own, 0o755)?;
     let upper = own.join("upper");
     directory(&upper, mode)?;
-    if mount_overlay(&plain_lower, &own, at).is_ok() {
+    // Through an overlay, another user's files could not be changed: their owner has no number in
+    // this namespace.
+    let own_files = metadata.uid() == INSIDE_ID;
+    if own_files && mount_overlay(&plain_lower, &own, at).is_ok() {
         if kernel.at_least(6, 6) || overlay_replaces_directories()? {
             return Ok(OverlayKind::Overlayfs);
         }
