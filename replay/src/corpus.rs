@@ -74,7 +74,7 @@ pub enum CorpusError {
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// An outside program is missing or too old. The projects that do not need it still work.
-    #[error("{program} is needed for {needed_for} and was not found; {how_to_get}")]
+    #[error("{program} is needed for {needed_for}; {how_to_get}")]
     MissingProgram {
         /// The program, with the least version where that matters, e.g. `node ≥ 20`.
         program: String,

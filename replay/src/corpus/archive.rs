@@ -82,12 +82,19 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
             EntryType::Symlink => {
                 let name = entry.link_name().map_err(reading)?;
                 let name = name.ok_or_else(|| refuse("is a link without a target"))?;
-                links.push((target, name.into_owned()));
+                links.push((named, target, name.into_owned()));
             }
             _ => return Err(refuse("is neither a file, a folder nor a link")),
         }
     }
-    for (link, target) in links {
+    for (named, link, target) in links {
+        if link.symlink_metadata().is_ok() {
+            return Err(CorpusError::Refused {
+                project: project.to_owned(),
+                entry: named.to_string_lossy().into_owned(),
+                reason: "is a link where another entry stands".to_owned(),
+            });
+        }
         std::os::unix::fs::symlink(target, &link).map_err(CorpusError::io("linking", &link))?;
     }
     check_links(project, into)

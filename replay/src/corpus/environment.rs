@@ -226,7 +226,10 @@ pub fn build(
 
 /// The files of the repository that say what to install, with their names and texts: a lock file
 /// and the `package.json` beside it, or a requirements file and those it includes.
-fn requested_files(project: &Project, source: &Path) -> Result<Vec<(String, String)>, CorpusError> {
+pub(super) fn requested_files(
+    project: &Project,
+    source: &Path,
+) -> Result<Vec<(String, String)>, CorpusError> {
     let unusable = |message: String| CorpusError::Unusable {
         project: project.name.clone(),
         message,
@@ -451,19 +454,19 @@ for root in {sys.base_prefix, sys.base_exec_prefix}: print(os.path.realpath(root
     ask.args(["-I", "-c", ASK]);
     let answer = answer(&mut ask).map_err(|found| {
         missing(format!(
-            "install Python from your system's packages ({found})"
+            "it could not be run ({found}), so install Python from your system's packages"
         ))
     })?;
     let mut lines = answer.lines().map(str::to_owned);
     let (Some(path), Some(version), Some(platform)) = (lines.next(), lines.next(), lines.next())
     else {
         return Err(missing(
-            "install Python; the one found gave no version".to_owned(),
+            "the one found gave no version, so install another".to_owned(),
         ));
     };
     if !at_least(&version, OLDEST_PYTHON) {
         return Err(missing(format!(
-            "the one found is {version}; install a newer one"
+            "the one found is {version}, so install a newer one"
         )));
     }
     let path = PathBuf::from(path);
@@ -492,7 +495,9 @@ fn venv_works(python: &Interpreter) -> Result<String, CorpusError> {
         Err(found) => Err(missing(
             "python3 -m venv",
             "Python projects",
-            format!("install the venv part of Python, on Debian `python3-venv` ({found})"),
+            format!(
+                "it does not work ({found}), so install that part of Python, on Debian `python3-venv`"
+            ),
         )),
     }
 }
@@ -505,18 +510,21 @@ console.log(process.platform, process.arch, process.versions.modules)";
     let missing = |how_to_get| missing("node ≥ 20", "TypeScript projects", how_to_get);
     let mut ask = Command::new(&toolchain.node);
     ask.args(["-e", ASK]);
-    let answer = answer(&mut ask)
-        .map_err(|found| missing(format!("install Node.js 20 or newer ({found})")))?;
+    let answer = answer(&mut ask).map_err(|found| {
+        missing(format!(
+            "it could not be run ({found}), so install Node.js 20 or newer"
+        ))
+    })?;
     let mut lines = answer.lines();
     let (Some(path), Some(version), Some(platform)) = (lines.next(), lines.next(), lines.next())
     else {
         return Err(missing(
-            "install Node.js; the one found gave no version".to_owned(),
+            "the one found gave no version, so install another".to_owned(),
         ));
     };
     if !at_least(version, OLDEST_NODE) {
         return Err(missing(format!(
-            "the one found is {version}; install Node.js 20 or newer"
+            "the one found is {version}, so install a newer one"
         )));
     }
     let path = PathBuf::from(path);
@@ -536,8 +544,9 @@ pub(super) fn npm(toolchain: &Toolchain) -> Result<String, CorpusError> {
     answer(&mut ask)
         .map(|version| version.trim().to_owned())
         .map_err(|found| {
-            let how_to_get =
-                format!("install npm, which comes with most Node.js packages ({found})");
+            let how_to_get = format!(
+                "it could not be run ({found}), so install it; it comes with most Node.js packages"
+            );
             missing("npm", "TypeScript projects", how_to_get)
         })
 }
@@ -549,7 +558,9 @@ pub(super) fn git(toolchain: &Toolchain) -> Result<String, CorpusError> {
     answer(&mut ask)
         .map(|version| version.trim().trim_start_matches("git version ").to_owned())
         .map_err(|found| {
-            let how_to_get = format!("install git from your system's packages ({found})");
+            let how_to_get = format!(
+                "it could not be run ({found}), so install git from your system's packages"
+            );
             missing("git", "projects whose source is a git revision", how_to_get)
         })
 }

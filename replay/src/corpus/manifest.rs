@@ -164,7 +164,7 @@ impl Manifest {
             file: path.to_owned(),
             line: 1,
             key: String::new(),
-            message: format!("the manifest cannot be read: {error}."),
+            message: format!("the manifest cannot be read: {error}"),
         })?;
         Self::parse(&text, path)
     }
@@ -179,7 +179,7 @@ impl Manifest {
         let table = DeTable::parse(text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             let message = format!(
-                "this is not TOML: {}.",
+                "this is not TOML: {}",
                 error.message().trim_end_matches('.')
             );
             reader.error(span, "", message)
@@ -196,7 +196,7 @@ impl Manifest {
             return Err(reader.error(
                 span,
                 "schema",
-                format!("`schema` is {version}, but this version of Fillrate reads {SCHEMA}."),
+                format!("`schema` is {version}, but this version of Fillrate reads {SCHEMA}"),
             ));
         }
         let mut projects = Vec::new();
@@ -209,7 +209,7 @@ impl Manifest {
                     "project.name",
                     format!(
                         "`project.name` is `{}`, as is the name of the project on line {line}; \
-                         give each its own.",
+                         give each its own",
                         project.name
                     ),
                 ));
@@ -360,7 +360,7 @@ impl<'a> Section<'a> {
     /// An error at a key of this table; the message starts with the key.
     fn wrong(&self, span: Range<usize>, key: &str, message: impl fmt::Display) -> ManifestError {
         let dotted = self.dotted(key);
-        let message = format!("`{dotted}` {message}.");
+        let message = format!("`{dotted}` {message}");
         self.reader.error(span, &dotted, message)
     }
 
@@ -605,7 +605,7 @@ impl<'a> Section<'a> {
             let key = self.key.clone();
             return Err(self
                 .reader
-                .error(self.span.clone(), &key, format!("`{key}` {message}.")));
+                .error(self.span.clone(), &key, format!("`{key}` {message}")));
         };
         let (place, span) = self.required(kind, Self::string)?;
         let pin_key = match kind {
@@ -723,7 +723,7 @@ impl<'a> Section<'a> {
         let file = self.string(lock_key)?;
         if listed.is_none() && file.is_none() {
             let (key, span) = (self.key.clone(), self.span.clone());
-            let message = format!("`{key}` needs `packages`, `{lock_key}` or both.");
+            let message = format!("`{key}` needs `packages`, `{lock_key}` or both");
             return Err(self.reader.error(span, &key, message));
         }
         let mut packages = Vec::new();
