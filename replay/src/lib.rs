@@ -8,7 +8,14 @@
 //! Architecture invariants: `score` and `stats` are pure and know nothing of the rest; model
 //! keys never reach a test process; code written by a model runs only in `sandbox`.
 
+pub mod cli;
 pub mod corpus;
+pub mod developer;
+pub mod mine;
+pub mod report;
 pub mod sandbox;
 pub mod score;
 pub mod stats;
+pub mod store;
+pub mod task;
+pub mod verdict;

@@ -5,5 +5,5 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = fillrate::sandbox::enter_if_asked() {
         return code;
     }
-    std::process::ExitCode::SUCCESS
+    fillrate::cli::main()
 }

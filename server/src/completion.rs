@@ -58,6 +58,9 @@ pub struct Trace {
     pub steps: Vec<Step>,
     /// Why there is nothing to show, where there is nothing.
     pub nothing: Option<String>,
+    /// What kept the model from answering, where something did: a fault of the machinery, which
+    /// says nothing of the model's skill.
+    pub fault: Option<String>,
     /// Milliseconds spent finding windows.
     pub context_ms: f64,
     /// Milliseconds the model took.
@@ -230,7 +233,7 @@ impl Engine {
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
-                trace.nothing = Some(error.to_string());
+                trace.fault = Some(error.to_string());
                 return Completion {
                     candidates: Vec::new(),
                     trace,

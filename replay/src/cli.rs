@@ -1,0 +1,163 @@
+//! The command line: one file for each subcommand.
+
+mod doctor;
+mod mine;
+mod progress;
+mod projects;
+mod replay;
+mod serve;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::corpus::CorpusError;
+use crate::corpus::manifest::ManifestError;
+use crate::developer::DeveloperError;
+use crate::store::StoreError;
+use crate::task::{Kind, TaskError};
+use crate::verdict::VerdictError;
+
+/// Runs the program as its command line says.
+pub fn main() -> ExitCode {
+    let command = CommandLine::parse().command;
+    let outcome = match command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Mine(arguments) => mine::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+    };
+    match outcome {
+        Ok(Success::Whole) => ExitCode::SUCCESS,
+        Ok(Success::Partial) => ExitCode::from(3),
+        Err(error) => {
+            eprintln!("fillrate: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Measures code-completion models where they are used, in the editor.
+///
+/// Exit status: 0 when all went well, 1 when it did not, 2 for a command line that can't be
+/// read, 3 when some projects failed and the others were done.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Give inline completions to an editor, over standard input and output (LSP)
+    Serve(serve::Arguments),
+    /// Play a developer on benchmark repositories and judge the completions with their tests
+    Replay(replay::Arguments),
+    /// Choose holes that a corpus's tests can judge, and write them to a file
+    Mine(mine::Arguments),
+    /// Show a run's figures, or one hole of it with all that was seen
+    Show(show::Arguments),
+    /// Say what this machine lacks and how to get it
+    Doctor(doctor::Arguments),
+}
+
+/// How far a command came that did not fail.
+enum Success {
+    /// All of it was done.
+    Whole,
+    /// Some projects failed; the others were done.
+    Partial,
+}
+
+/// Which holes are wanted.
+#[derive(Args, Clone, Debug)]
+struct HoleChoice {
+    /// The most holes, spread evenly over the corpus's projects
+    #[arg(long, default_value_t = 80, value_name = "N")]
+    holes: usize,
+    /// Another seed chooses other holes
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The kinds of holes, taken in turn: line, statement, block, body, span
+    #[arg(long, value_delimiter = ',', default_values_t = Kind::ALL)]
+    kinds: Vec<Kind>,
+}
+
+/// How much runs at once.
+#[derive(Args, Clone, Copy, Debug)]
+struct Parallelism {
+    /// How many holes are worked on at once [default: the number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+impl Parallelism {
+    fn jobs(self) -> usize {
+        self.jobs.map_or_else(
+            || std::thread::available_parallelism().map_or(1, usize::from),
+            usize::from,
+        )
+    }
+}
+
+/// Everything that ends a command.
+#[derive(Debug, thiserror::Error)]
+enum CliError {
+    /// A corpus's manifest.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// A corpus's sources and environments.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A tasks file, or a hole that does not fit its project.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The run database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The project's tests, or the sandbox.
+    #[error(transparent)]
+    Verdict(#[from] VerdictError),
+    /// The conversation with the language server.
+    #[error(transparent)]
+    Developer(#[from] DeveloperError),
+    /// The server's settings.
+    #[error(transparent)]
+    Configuration(#[from] fillrate_server::configuration::ConfigurationError),
+    /// The model's settings.
+    #[error(transparent)]
+    Model(#[from] fillrate_server::model::ModelError),
+    /// A file.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// What was asked can't be done.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl CliError {
+    /// Names the file that an I/O error is about.
+    fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,44 @@
+//! `fillrate doctor`.
+
+use clap::Args;
+
+use super::{CliError, Success};
+use crate::corpus::{Toolchain, environment};
+use crate::sandbox;
+
+/// Say what this machine lacks and how to get it.
+#[derive(Args)]
+pub(super) struct Arguments {}
+
+pub(super) fn run(_arguments: &Arguments) -> Result<Success, CliError> {
+    let mut lacking = 0;
+    let mut line = |name: &str, found: Result<String, String>| match found {
+        Ok(version) => println!("  ok       {name:10} {version}"),
+        Err(advice) => {
+            lacking += 1;
+            println!("  missing  {name:10} {advice}");
+        }
+    };
+    line(
+        "sandbox",
+        sandbox::probe()
+            .map(|level| level.to_string())
+            .map_err(|error| error.to_string()),
+    );
+    for probe in environment::probe(&Toolchain::default()) {
+        line(
+            probe.program,
+            probe.version.map_err(|error| error.to_string()),
+        );
+    }
+    match lacking {
+        0 => {
+            println!("Everything is there.");
+            Ok(Success::Whole)
+        }
+        _ => {
+            println!("What is missing leaves out the projects that need it; the others still run.");
+            Ok(Success::Partial)
+        }
+    }
+}

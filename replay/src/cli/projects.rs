@@ -1,0 +1,237 @@
+//! What `mine` and `replay` begin with: the projects of a corpus, made ready, and their holes.
+
+use std::path::Path;
+
+use fillrate_server::syntax::Language;
+
+use super::progress::Progress;
+use super::{CliError, HoleChoice};
+use crate::corpus::manifest::Manifest;
+use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
+use crate::mine::candidates;
+use crate::mine::leak::Audit;
+use crate::mine::{self, Mined, SourceFile, Wanted};
+use crate::store::{MiningCounts, ProjectState, State};
+use crate::task::sha256_hex;
+use crate::verdict::Judge;
+
+/// A project whose own tests have been run.
+pub(super) struct Ready {
+    pub(super) prepared: Prepared,
+    pub(super) judge: Judge,
+    /// The files that holes may be cut into.
+    pub(super) files: Vec<SourceFile>,
+}
+
+/// A project that takes no part, by name.
+pub(super) type Absent = (String, ProjectState);
+
+/// The version of the mining rules: what older rules chose is not read from the cache.
+const RULES: u32 = 1;
+
+/// Brings the sources and environments of all projects.
+pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, Vec<Absent>) {
+    let progress = Progress::of("preparing projects");
+    let mut prepared = Vec::new();
+    let mut absent = Vec::new();
+    let all = manifest.projects.len();
+    for (index, project) in manifest.projects.iter().enumerate() {
+        progress.at(index, all);
+        let tell = |name: &str, step: Step| match step {
+            Step::Source | Step::Ready => {}
+            Step::Environment => progress.say(&format!("{name}: preparing its environment")),
+            Step::Waiting => {
+                progress.say(&format!(
+                    "{name}: waiting for another process to prepare it"
+                ));
+            }
+        };
+        match corpus.prepare_project(project, &tell) {
+            Ok(ready) => prepared.push(ready),
+            Err(error) => {
+                let state = match error {
+                    CorpusError::MissingProgram { .. } => State::LeftOut,
+                    _ => State::Failed,
+                };
+                progress.say(&format!("{}: {error}", project.name));
+                absent.push(without(
+                    &project.name,
+                    project.language.name(),
+                    state,
+                    &error,
+                ));
+            }
+        }
+    }
+    progress.at(all, all);
+    (prepared, absent)
+}
+
+/// Runs the projects' own tests.
+pub(super) fn judge(
+    prepared: Vec<Prepared>,
+    cache: &Path,
+    jobs: usize,
+) -> Result<(Vec<Ready>, Vec<Absent>), CliError> {
+    let mut ready = Vec::new();
+    let mut absent = Vec::new();
+    for prepared in prepared {
+        let name = prepared.project.name.clone();
+        let progress = Progress::of(format!("{name}: own tests"));
+        match Judge::new(&prepared, cache, jobs, |done, all| progress.at(done, all)) {
+            Ok(judge) => {
+                let files = source_files(&prepared)?;
+                ready.push(Ready {
+                    prepared,
+                    judge,
+                    files,
+                });
+            }
+            // Without a sandbox no project can be judged.
+            Err(error @ crate::verdict::VerdictError::Sandbox(_)) => return Err(error.into()),
+            Err(error) => {
+                progress.say(&format!("{name}: {error}"));
+                let language = prepared.project.language.name();
+                absent.push(without(&name, language, State::Failed, &error));
+            }
+        }
+    }
+    Ok((ready, absent))
+}
+
+/// Mines one project, or reads in the cache what mining it came to.
+pub(super) fn holes(
+    ready: &Ready,
+    choice: &HoleChoice,
+    quota: usize,
+    cache: &Path,
+    jobs: usize,
+) -> Result<Mined, CliError> {
+    let name = &ready.prepared.project.name;
+    let wanted = Wanted {
+        holes: quota,
+        kinds: choice.kinds.clone(),
+        seed: choice.seed,
+    };
+    let key = format!("{RULES}\0{name}\0{}\0{wanted:?}", ready.judge.key());
+    let folder = cache.join("mined");
+    let path = folder.join(format!("{}.json", sha256_hex(key.as_bytes())));
+    let known = std::fs::read(&path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Mined>(&bytes).ok());
+    if let Some(mined) = known {
+        return Ok(mined);
+    }
+    let visible = tree::visible_files(&ready.prepared)?;
+    let audit = Audit::new(visible.into_iter().filter_map(|path| {
+        let bytes = std::fs::read(ready.prepared.source.join(&path)).ok()?;
+        // Bytecode and archives hold strings too.
+        Some((path, String::from_utf8_lossy(&bytes).into_owned()))
+    }));
+    let candidates = ready
+        .files
+        .iter()
+        .flat_map(|file| {
+            let covered = |line| ready.judge.baseline().covers(&file.path, line);
+            candidates::find(name, file, &covered)
+        })
+        .collect();
+    let progress = Progress::of(format!("{name}: mining holes"));
+    let mined = mine::admit(
+        &ready.files,
+        candidates,
+        &audit,
+        &wanted,
+        |path, contents| ready.judge.judge(path, contents),
+        jobs,
+        |done, all| progress.at(done, all),
+    )?;
+    std::fs::create_dir_all(&folder).map_err(CliError::file(&folder))?;
+    let file = tempfile::NamedTempFile::new_in(&folder).map_err(CliError::file(&folder))?;
+    serde_json::to_writer(&file, &mined).map_err(|error| CliError::File {
+        path: path.clone(),
+        source: error.into(),
+    })?;
+    file.persist(&path)
+        .map_err(|error| CliError::file(&path)(error.error))?;
+    Ok(mined)
+}
+
+/// How many holes each project of a corpus gets. It depends on the manifest alone, so that a
+/// project left out on one machine does not change the others' holes.
+pub(super) fn quota(choice: &HoleChoice, manifest: &Manifest, name: &str) -> usize {
+    let all = manifest.projects.len().max(1);
+    let index = manifest
+        .projects
+        .iter()
+        .position(|project| project.name == name)
+        .unwrap_or_default();
+    choice.holes / all + usize::from(index < choice.holes % all)
+}
+
+/// What a run notes of a project that takes part.
+pub(super) fn state(ready: &Ready, mined: Option<&Mined>) -> ProjectState {
+    let baseline = ready.judge.baseline();
+    ProjectState {
+        language: ready.prepared.project.language.name().to_owned(),
+        state: State::Ready,
+        reason: None,
+        mined: mined.map(|mined| MiningCounts {
+            tests: baseline.stable().len(),
+            quarantined: baseline.quarantined().len(),
+            candidates: mined.candidates,
+            admitted: mined.holes.len(),
+            rejected: mined.rejected.clone(),
+        }),
+    }
+}
+
+fn without(name: &str, language: &str, state: State, reason: &dyn std::fmt::Display) -> Absent {
+    let state = ProjectState {
+        language: language.to_owned(),
+        state,
+        reason: Some(reason.to_string()),
+        mined: None,
+    };
+    (name.to_owned(), state)
+}
+
+fn source_files(prepared: &Prepared) -> Result<Vec<SourceFile>, CliError> {
+    let mut files = Vec::new();
+    for path in tree::hole_files(prepared)? {
+        let absolute = prepared.source.join(&path);
+        let Some(language) = Language::for_path(Path::new(&path)) else {
+            continue;
+        };
+        let contents = std::fs::read_to_string(&absolute).map_err(CliError::file(&absolute))?;
+        files.push(SourceFile {
+            path,
+            contents,
+            language,
+        });
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Kind;
+
+    #[test]
+    fn holes_are_spread_over_the_projects_of_the_manifest() {
+        let text = "schema = 1\n".to_owned()
+            + &["a", "b", "c"].map(|name| {
+                format!("[[project]]\nname = \"{name}\"\nlanguage = \"python\"\nsource = {{ path = \".\" }}\nholes = [\"*.py\"]\n[project.environment]\npackages = [\"pytest==8.4.2\"]\n[project.test]\nrunner = \"pytest\"\n")
+            })
+            .concat();
+        let manifest = Manifest::parse(&text, Path::new("a.toml")).expect("it is well-formed");
+        let choice = HoleChoice {
+            holes: 8,
+            seed: 0,
+            kinds: Kind::ALL.to_vec(),
+        };
+        let quotas = ["a", "b", "c"].map(|name| quota(&choice, &manifest, name));
+        assert_eq!(quotas, [3, 3, 2]);
+    }
+}

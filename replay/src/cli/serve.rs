@@ -1,0 +1,76 @@
+//! `fillrate serve`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fillrate_server::lsp;
+use serde_json::{Map, Value, json};
+
+use super::{CliError, Success};
+
+/// Give inline completions to an editor, over standard input and output.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// A settings file, in place of the user's and the workspace's fillrate.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How windows of other files are found: `editor` or `none`
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// How the model is reached, e.g. `embedded`, `openai-completions`, `llama-infill`
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+    /// The address of the model's server
+    #[arg(long)]
+    url: Option<String>,
+    /// The model's name as its server knows it
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Accepted for editors that pass it; standard input and output are always used
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("FILLRATE_LOG")
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
+        )
+        .with_ansi(false)
+        .init();
+    let options = lsp::Options {
+        flags: flags(&arguments),
+        configuration_file: arguments.config,
+    };
+    let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
+    let served = runtime.block_on(lsp::serve(options));
+    // A read of standard input can't be interrupted; nobody waits for its thread.
+    runtime.shutdown_background();
+    served?;
+    Ok(Success::Whole)
+}
+
+/// The flags as a layer of settings.
+fn flags(arguments: &Arguments) -> Value {
+    let mut model = Map::new();
+    let settings = [
+        ("protocol", &arguments.protocol),
+        ("url", &arguments.url),
+        ("name", &arguments.model),
+    ];
+    for (key, value) in settings {
+        if let Some(value) = value {
+            model.insert(key.to_owned(), json!(value));
+        }
+    }
+    let mut whole = Map::new();
+    if !model.is_empty() {
+        whole.insert("model".to_owned(), Value::Object(model));
+    }
+    if let Some(profile) = &arguments.context {
+        whole.insert("context".to_owned(), json!({"profile": profile}));
+    }
+    Value::Object(whole)
+}

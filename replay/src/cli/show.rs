@@ -1,0 +1,149 @@
+//! `fillrate show`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CliError, Success};
+use crate::report::Report;
+use crate::store::{Attempt, Run};
+use crate::task::Hole;
+
+/// Show a run's figures, or one hole of it with all that was seen.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The run: a folder that `replay` wrote
+    run: PathBuf,
+    /// A hole's id, or the beginning or end of one that names no other
+    hole: Option<String>,
+    /// Print one JSON object instead
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let run = Run::open(&arguments.run)?;
+    let Some(wanted) = &arguments.hole else {
+        let report = Report::of(&run)?;
+        if arguments.json {
+            println!("{}", json(&report));
+        } else {
+            print!("{}", report.table());
+            for attempt in run.attempts()? {
+                println!("{:14} {}", attempt.verdict.outcome.name(), attempt.hole);
+            }
+        }
+        return Ok(Success::Whole);
+    };
+    let holes = run.holes()?;
+    let matching: Vec<&Hole> = holes
+        .values()
+        .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
+        .collect();
+    let hole = match matching.as_slice() {
+        [hole] => *hole,
+        [] => {
+            return Err(CliError::Refused(format!(
+                "the run has no hole `{wanted}`; `fillrate show {}` lists them",
+                arguments.run.display()
+            )));
+        }
+        several => {
+            return Err(CliError::Refused(format!(
+                "`{wanted}` names {} holes, first {} and {}",
+                several.len(),
+                several[0].id,
+                several[1].id
+            )));
+        }
+    };
+    let contents = run.source(hole)?;
+    let (prefix, suffix) = hole.cut(&contents)?;
+    let attempts: Vec<Attempt> = run
+        .attempts()?
+        .into_iter()
+        .filter(|attempt| attempt.hole == hole.id)
+        .collect();
+    if arguments.json {
+        let whole = serde_json::json!({
+            "hole": hole, "prefix": prefix, "suffix": suffix, "attempts": attempts,
+        });
+        println!("{}", json(&whole));
+        return Ok(Success::Whole);
+    }
+    println!("{}", hole.id);
+    section("prefix (its last lines)", &tail(prefix, 15));
+    section("reference", &hole.reference);
+    section("suffix (its first lines)", &head(suffix, 5));
+    for attempt in &attempts {
+        show_attempt(attempt);
+    }
+    Ok(Success::Whole)
+}
+
+fn show_attempt(attempt: &Attempt) {
+    let answer = if attempt.answered {
+        format!("answered in {:.1} ms", attempt.latency_ms)
+    } else {
+        "not answered in time".to_owned()
+    };
+    println!(
+        "\n======== {} sample {}: {}, {answer}",
+        attempt.model,
+        attempt.sample,
+        attempt.verdict.outcome.name(),
+    );
+    section("completion", attempt.completion());
+    if let Some(trace) = &attempt.trace {
+        if let Some(reason) = trace.fault.as_ref().or(trace.nothing.as_ref()) {
+            section("why there is none", reason);
+        }
+        for step in &trace.steps {
+            for decision in &step.decisions {
+                section(
+                    &format!("removed by the clean-up rule `{}`", decision.rule),
+                    &decision.removed,
+                );
+            }
+        }
+        for window in &trace.windows {
+            let name = format!(
+                "context: {}:{} (score {:.2})",
+                window.path,
+                window.first_line + 1,
+                window.score
+            );
+            section(&name, &window.text);
+        }
+        section("prompt", &trace.prompt);
+    }
+    let verdict = &attempt.verdict;
+    section(
+        &format!(
+            "verdict: {} ({} tests run, {:.2} s, sandbox {})",
+            verdict.outcome.name(),
+            verdict.executed,
+            verdict.seconds,
+            verdict.sandbox
+        ),
+        &verdict.reason,
+    );
+    section("test output", &verdict.output);
+}
+
+fn section(name: &str, text: &str) {
+    println!("\n--- {name}\n{text}");
+}
+
+fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.split('\n').collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+fn head(text: &str, lines: usize) -> String {
+    text.split('\n').take(lines).collect::<Vec<_>>().join("\n")
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

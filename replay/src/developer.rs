@@ -1,0 +1,353 @@
+//! The LSP client that plays a person: opens a file, puts the cursor in a hole, waits for a
+//! completion and takes it.
+//!
+//! It starts the language server as an editor does, as a child over standard input and output,
+//! and knows nothing of it but the protocol.
+
+mod wire;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use fillrate_server::completion::Trace;
+use fillrate_server::lsp::{
+    EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
+    InlineCompletionParams, Status, TRIGGER_INVOKED,
+};
+use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
+use lsp_types::{TextDocumentIdentifier, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use wire::Wire;
+
+/// A person at an editor with one workspace open.
+pub struct Developer {
+    server: Child,
+    wire: Wire,
+    encoding: Encoding,
+}
+
+/// How the language server is started.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// How long it may take until it is ready.
+    pub patience: Duration,
+}
+
+/// What a person got at a cursor.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The candidates, best first; none where the server had nothing or did not answer in time.
+    pub candidates: Vec<String>,
+    /// From the request's last byte out to the answer's last byte in.
+    pub latency: Duration,
+    /// Whether the answer came in time.
+    pub answered: bool,
+    /// How it came about, as the server tells it.
+    pub trace: Option<Trace>,
+}
+
+/// Why the conversation with the server failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeveloperError {
+    /// The server can't be started.
+    #[error("the language server {program} can't be started: {source}")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The server went away.
+    #[error("the language server ended in the middle of a conversation; its last words: {0}")]
+    Ended(String),
+    /// The server refused a request.
+    #[error("the language server refused `{method}`: {message}")]
+    Refused {
+        /// The request.
+        method: String,
+        /// Its answer.
+        message: String,
+    },
+    /// The server sent something that is no LSP.
+    #[error("the language server sent something that can't be read: {0}")]
+    Garbled(String),
+    /// The server did not get ready.
+    #[error("the language server was not ready after {0:?}")]
+    NotReady(Duration),
+    /// A path has no file URI.
+    #[error("{0} can't be named by a URI")]
+    Path(PathBuf),
+}
+
+impl Developer {
+    /// Starts a server on a workspace folder and waits until it has read the repository.
+    ///
+    /// # Errors
+    /// The server can't be started, refuses its settings, or does not get ready.
+    pub async fn start(server: &Server, workspace: &Path) -> Result<Self, DeveloperError> {
+        let mut child = Command::new(&server.program)
+            .args(&server.arguments)
+            .current_dir(workspace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|source| DeveloperError::Start {
+                program: server.program.clone(),
+                source,
+            })?;
+        let wire = Wire::of(&mut child)?;
+        let mut developer = Self {
+            server: child,
+            wire,
+            encoding: Encoding::default(),
+        };
+        let ready = tokio::time::timeout(server.patience, developer.initialize(workspace)).await;
+        match ready {
+            Ok(done) => done.map(|()| developer),
+            Err(_) => Err(DeveloperError::NotReady(server.patience)),
+        }
+    }
+
+    async fn initialize(&mut self, workspace: &Path) -> Result<(), DeveloperError> {
+        let uri = uri(workspace)?;
+        let answer: Value = self
+            .request(
+                "initialize",
+                json!({
+                    "processId": std::process::id(),
+                    "clientInfo": {"name": "fillrate-replay", "version": env!("CARGO_PKG_VERSION")},
+                    "rootUri": uri,
+                    "workspaceFolders": [{"uri": uri, "name": "workspace"}],
+                    "capabilities": {
+                        "general": {"positionEncodings": ["utf-16"]},
+                        "textDocument": {"inlineCompletion": {}},
+                    },
+                }),
+            )
+            .await?;
+        if let Some(name) = answer
+            .pointer("/capabilities/positionEncoding")
+            .and_then(Value::as_str)
+        {
+            self.encoding = Encoding::from_name(name)
+                .ok_or_else(|| DeveloperError::Garbled(format!("position encoding {name}")))?;
+        }
+        self.notify("initialized", json!({})).await?;
+        loop {
+            let (method, params) = self.wire.notification().await?;
+            if method != Status::METHOD {
+                continue;
+            }
+            let status: Status = from_value(params)?;
+            match status.state.as_str() {
+                "ready" => return Ok(()),
+                "error" => {
+                    return Err(DeveloperError::Refused {
+                        method: "initialize".to_owned(),
+                        message: status.message.unwrap_or_default(),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Changes the server's settings, as an editor does when a person edits theirs.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub async fn configure(&mut self, settings: &Value) -> Result<(), DeveloperError> {
+        self.notify(
+            "workspace/didChangeConfiguration",
+            json!({"settings": {"fillrate": settings}}),
+        )
+        .await
+    }
+
+    /// Opens a file with these contents, which may differ from what the disk has.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub async fn open(
+        &mut self,
+        path: &Path,
+        language_id: &str,
+        contents: &str,
+    ) -> Result<Buffer, DeveloperError> {
+        let uri = uri(path)?;
+        self.notify(
+            "textDocument/didOpen",
+            json!({"textDocument": {
+                "uri": uri, "languageId": language_id, "version": 1, "text": contents,
+            }}),
+        )
+        .await?;
+        Ok(Buffer {
+            uri,
+            version: 1,
+            text: Text::new(contents),
+        })
+    }
+
+    /// Asks for a completion at a cursor and waits for it, no longer than `patience`; then the
+    /// request is cancelled.
+    ///
+    /// # Errors
+    /// The server went away or refused the request.
+    pub async fn ask(
+        &mut self,
+        buffer: &Buffer,
+        cursor: ByteOffset,
+        patience: Duration,
+    ) -> Result<Offer, DeveloperError> {
+        let params = InlineCompletionParams {
+            text_document: TextDocumentIdentifier::new(buffer.uri.clone()),
+            position: self.position(&buffer.text, cursor),
+            context: InlineCompletionContext {
+                trigger_kind: TRIGGER_INVOKED,
+            },
+        };
+        let started = Instant::now();
+        let id = self.wire.send_request(INLINE_COMPLETION, &params).await?;
+        let (answered, list) = match tokio::time::timeout(patience, self.wire.answer(id)).await {
+            Ok(answer) => {
+                let list: Option<InlineCompletionList> = from_answer(INLINE_COMPLETION, answer?)?;
+                (true, list.unwrap_or_default())
+            }
+            Err(_) => {
+                self.notify("$/cancelRequest", json!({"id": id})).await?;
+                (false, InlineCompletionList::default())
+            }
+        };
+        let latency = started.elapsed();
+        let explanation: Option<Explanation> = self
+            .request(EXPLAIN, json!({"textDocument": {"uri": buffer.uri}}))
+            .await?;
+        Ok(Offer {
+            candidates: list
+                .items
+                .into_iter()
+                .map(|item| item.insert_text)
+                .collect(),
+            latency,
+            answered,
+            trace: explanation.map(|explanation| explanation.trace),
+        })
+    }
+
+    /// Takes a completion: the editor inserts it and tells the server.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub async fn accept(
+        &mut self,
+        buffer: &mut Buffer,
+        cursor: ByteOffset,
+        completion: &str,
+    ) -> Result<(), DeveloperError> {
+        let position = buffer.text.position(cursor, self.encoding);
+        let at = self.position(&buffer.text, cursor);
+        buffer.version += 1;
+        buffer
+            .text
+            .replace(position..position, self.encoding, completion);
+        self.notify(
+            "textDocument/didChange",
+            json!({
+                "textDocument": {"uri": buffer.uri, "version": buffer.version},
+                "contentChanges": [{"range": {"start": at, "end": at}, "text": completion}],
+            }),
+        )
+        .await
+    }
+
+    /// Closes the file.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub async fn close(&mut self, buffer: Buffer) -> Result<(), DeveloperError> {
+        self.notify(
+            "textDocument/didClose",
+            json!({"textDocument": {"uri": buffer.uri}}),
+        )
+        .await
+    }
+
+    /// Ends the conversation in order.
+    ///
+    /// # Errors
+    /// The server went away before it was asked to.
+    pub async fn leave(mut self) -> Result<(), DeveloperError> {
+        let _: Value = self.request("shutdown", Value::Null).await?;
+        self.notify("exit", Value::Null).await?;
+        // A server that does not go when asked is killed when it is dropped.
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.server.wait()).await;
+        Ok(())
+    }
+
+    fn position(&self, text: &Text, offset: ByteOffset) -> lsp_types::Position {
+        let Position { line, character } = text.position(offset, self.encoding);
+        lsp_types::Position::new(line, character)
+    }
+
+    async fn request<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<T, DeveloperError> {
+        let id = self.wire.send_request(method, &params).await?;
+        let answer = self.wire.answer(id).await?;
+        from_answer(method, answer)
+    }
+
+    async fn notify(&mut self, method: &str, params: Value) -> Result<(), DeveloperError> {
+        self.wire.send_notification(method, params).await
+    }
+}
+
+/// A file as the editor shows it.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    uri: Url,
+    version: i32,
+    text: Text,
+}
+
+impl Buffer {
+    /// What the editor shows.
+    pub fn contents(&self) -> String {
+        self.text.to_string()
+    }
+}
+
+fn uri(path: &Path) -> Result<Url, DeveloperError> {
+    Url::from_file_path(path).map_err(|()| DeveloperError::Path(path.to_owned()))
+}
+
+fn from_answer<T: DeserializeOwned>(
+    method: &str,
+    answer: Result<Value, String>,
+) -> Result<T, DeveloperError> {
+    match answer {
+        Ok(value) => from_value(value),
+        Err(message) => Err(DeveloperError::Refused {
+            method: method.to_owned(),
+            message,
+        }),
+    }
+}
+
+fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, DeveloperError> {
+    serde_json::from_value(value).map_err(|error| DeveloperError::Garbled(error.to_string()))
+}

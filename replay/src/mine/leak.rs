@@ -1,0 +1,113 @@
+//! Whether a reference can be read elsewhere in what a server sees.
+
+use crate::task::Hole;
+
+/// The files a server sees, ready to be searched.
+#[derive(Debug, Default)]
+pub struct Audit {
+    /// Path and text with each run of white space made one space.
+    files: Vec<(String, String)>,
+}
+
+/// A reference with at least this many characters that are no white space is a leak wherever it
+/// stands in another file. Shorter ones, such as `return None`, stand everywhere by right; they
+/// leak only together with their neighbouring lines.
+const TELLING_CHARACTERS: usize = 30;
+
+impl Audit {
+    /// An audit of these files, given as path and text.
+    pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self {
+            files: files
+                .into_iter()
+                .map(|(path, text)| (path, folded(&text)))
+                .collect(),
+        }
+    }
+
+    /// Whether a file other than the hole's own holds the reference, or, for a short reference,
+    /// the reference with the lines around it. `contents` is the hole's own file.
+    pub fn leaks(&self, hole: &Hole, contents: &str) -> bool {
+        let ink = hole
+            .reference
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .count();
+        let needle = if ink >= TELLING_CHARACTERS {
+            folded(&hole.reference)
+        } else {
+            folded(&contents[around(contents, hole.start.0, hole.end.0)])
+        };
+        self.files
+            .iter()
+            .any(|(path, text)| *path != hole.path && text.contains(&needle))
+    }
+}
+
+/// The hole with the line before it and the line after it.
+fn around(contents: &str, start: usize, end: usize) -> std::ops::Range<usize> {
+    let line_start = contents[..start].rfind('\n').unwrap_or(0);
+    let before = contents[..line_start]
+        .rfind('\n')
+        .map_or(0, |index| index + 1);
+    let line_end = contents[end..]
+        .find('\n')
+        .map_or(contents.len(), |index| end + index + 1);
+    let after = contents[line_end..]
+        .find('\n')
+        .map_or(contents.len(), |index| line_end + index);
+    before..after
+}
+
+fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Kind;
+
+    const OWN: &str = "def f(a):\n    b = a\n    return b\n";
+
+    fn leaks(range: std::ops::Range<usize>, own: &str, other: &str) -> bool {
+        let hole = Hole::new("demo", "python", "src/a.py", Kind::Line, range, own);
+        Audit::new([
+            ("src/a.py".to_owned(), own.to_owned()),
+            ("build/lib/a.py".to_owned(), other.to_owned()),
+        ])
+        .leaks(&hole, own)
+    }
+
+    #[test]
+    fn a_short_reference_leaks_only_with_its_neighbours() {
+        assert!(!leaks(14..19, OWN, "x = 1\nb = a\ny = 2\n"));
+        assert!(leaks(
+            14..19,
+            OWN,
+            "def f(a):\n        b = a\n        return b\n"
+        ));
+    }
+
+    #[test]
+    fn a_long_reference_leaks_anywhere() {
+        let own = "def f(a):\n    return compute_the_total_of(a, rounding=True)\n";
+        let start = 14;
+        assert!(leaks(
+            start..own.len() - 1,
+            own,
+            "return  compute_the_total_of(a, rounding=True)"
+        ));
+        assert!(!leaks(
+            start..own.len() - 1,
+            own,
+            "return compute_the_total_of(a)"
+        ));
+    }
+
+    #[test]
+    fn the_own_file_is_no_leak() {
+        let hole = Hole::new("demo", "python", "src/a.py", Kind::Line, 14..19, OWN);
+        assert!(!Audit::new([("src/a.py".to_owned(), OWN.to_owned())]).leaks(&hole, OWN));
+    }
+}

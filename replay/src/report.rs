@@ -1,0 +1,377 @@
+//! What people look at after a run: figures by project, as a table or as JSON.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use fillrate_server::syntax::Language;
+use serde::Serialize;
+
+use crate::score::{self, Sample, Unit};
+use crate::stats::{self, Estimate};
+use crate::store::{Attempt, ProjectState, Run, State, StoreError};
+use crate::task::Hole;
+use crate::verdict::Outcome;
+
+/// The figures of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// One row for each project, and a last one for all.
+    pub rows: Vec<Row>,
+    /// The run's folder.
+    pub run: String,
+    /// What became of each project.
+    pub projects: BTreeMap<String, ProjectState>,
+}
+
+/// The figures of one project under one model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The project's name, or `*` for all.
+    pub project: String,
+    /// The language's name, or `*` where there are several.
+    pub language: String,
+    /// The model's name.
+    pub model: String,
+    /// Holes that were attempted.
+    pub holes: usize,
+    /// Completions that were offered: attempts that the server had an answer to.
+    pub completions: usize,
+    /// By variant. Rates are between 0 and 1, `es/*` between 0 and 100, latencies in
+    /// milliseconds.
+    pub metrics: BTreeMap<String, Estimate>,
+    /// How many attempts ended how.
+    pub outcomes: BTreeMap<&'static str, usize>,
+}
+
+/// Text metrics of the report.
+const TEXT_METRICS: [&str; 4] = [
+    "em/cceval",
+    "em/tokens",
+    "es/cceval-levenshtein",
+    "id_f1/cceval",
+];
+
+/// The simulated acceptance: offered completions that an `oracle-prefix` developer accepts, of
+/// those that were offered.
+pub const ACCEPTANCE: &str = "acceptance/oracle-prefix";
+
+/// The median time to an answer.
+pub const LATENCY: &str = "latency_ms/median";
+
+impl Report {
+    /// Reads a run and calculates its figures.
+    ///
+    /// # Errors
+    /// The run can't be read.
+    pub fn of(run: &Run) -> Result<Self, StoreError> {
+        let holes = run.holes()?;
+        let mut scored = Vec::new();
+        for attempt in run.attempts()? {
+            if let Some(hole) = holes.get(&attempt.hole) {
+                let contents = run.source(hole)?;
+                scored.push(Scored::of(hole, &contents, attempt));
+            }
+        }
+        let projects = run.projects()?;
+        let mut rows = Vec::new();
+        let names: Vec<&String> = projects
+            .iter()
+            .filter(|(_, state)| state.state == State::Ready)
+            .map(|(name, _)| name)
+            .collect();
+        for name in &names {
+            let of_project: Vec<&Scored> = scored
+                .iter()
+                .filter(|scored| scored.attempt.project == **name)
+                .collect();
+            rows.push(row(name, &projects[*name].language, &of_project));
+        }
+        let languages: std::collections::BTreeSet<&str> = names
+            .iter()
+            .map(|name| projects[*name].language.as_str())
+            .collect();
+        let language = match languages.len() {
+            1 => languages.iter().next().copied().unwrap_or("*"),
+            _ => "*",
+        };
+        rows.push(row("*", language, &scored.iter().collect::<Vec<_>>()));
+        Ok(Self {
+            rows,
+            run: run.folder().display().to_string(),
+            projects,
+        })
+    }
+
+    /// The table for people, with what was left out below it.
+    pub fn table(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        let columns = [
+            "pass@1",
+            "em/cceval",
+            "es/cceval-levenshtein",
+            "id_f1/cceval",
+            ACCEPTANCE,
+            LATENCY,
+        ];
+        let mut header = vec!["project", "language", "holes", "completions"];
+        header.extend(columns);
+        table.set_header(header);
+        for row in &self.rows {
+            let mut cells = vec![
+                Cell::new(&row.project),
+                Cell::new(&row.language),
+                Cell::new(row.holes).set_alignment(CellAlignment::Right),
+                Cell::new(row.completions).set_alignment(CellAlignment::Right),
+            ];
+            for name in columns {
+                let text = row
+                    .metrics
+                    .get(name)
+                    .map_or_else(|| "–".to_owned(), |estimate| shown(name, estimate));
+                cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
+            }
+            table.add_row(cells);
+        }
+        let mut text = format!("{table}\n");
+        if let Some(all) = self.rows.last() {
+            let outcomes: Vec<String> = all
+                .outcomes
+                .iter()
+                .map(|(name, count)| format!("{name} {count}"))
+                .collect();
+            text.push_str(&format!(
+                "model {}; outcomes: {}\n",
+                all.model,
+                outcomes.join(", ")
+            ));
+        }
+        text.push_str(
+            "Rates in %, each with its 95 % interval (clustered by file) and its n; pass@1 over \
+             holes, text metrics over attempts,\nacceptance over completions offered: simulated, \
+             not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
+        );
+        text.push_str(&self.mining());
+        text
+    }
+
+    /// What mining came to, and what was left out.
+    fn mining(&self) -> String {
+        let mut text = String::new();
+        for (name, project) in &self.projects {
+            if let Some(mined) = &project.mined {
+                let rejected: Vec<String> = mined
+                    .rejected
+                    .iter()
+                    .map(|(reason, count)| format!("{} {count}", reason.name()))
+                    .collect();
+                let rejected = if rejected.is_empty() {
+                    "none".to_owned()
+                } else {
+                    rejected.join(", ")
+                };
+                text.push_str(&format!(
+                    "{name}: {} tests, {} quarantined; {} candidates, {} holes admitted; \
+                     rejected: {rejected}\n",
+                    mined.tests, mined.quarantined, mined.candidates, mined.admitted,
+                ));
+            }
+        }
+        for (state, what) in [(State::LeftOut, "left out"), (State::Failed, "failed")] {
+            let of_state: Vec<_> = self
+                .projects
+                .iter()
+                .filter(|(_, project)| project.state == state)
+                .collect();
+            if !of_state.is_empty() {
+                text.push_str(&format!("{} {what}:\n", projects_count(of_state.len())));
+            }
+            for (name, project) in of_state {
+                let reason = project.reason.as_deref().unwrap_or("no reason known");
+                text.push_str(&format!("  {name}: {reason}\n"));
+            }
+        }
+        text
+    }
+}
+
+fn projects_count(count: usize) -> String {
+    match count {
+        1 => "1 project".to_owned(),
+        _ => format!("{count} projects"),
+    }
+}
+
+/// One attempt with what can be calculated of it.
+struct Scored {
+    attempt: Attempt,
+    /// Holes of one file stand or fall together, so intervals are clustered by it.
+    cluster: String,
+    text: BTreeMap<&'static str, f64>,
+    accepted: bool,
+}
+
+impl Scored {
+    fn of(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
+        let mut text = BTreeMap::new();
+        let language = Language::for_path(std::path::Path::new(&hole.path));
+        if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
+            let sample = Sample {
+                language,
+                prompt: prefix,
+                prediction: attempt.completion(),
+                reference: &hole.reference,
+            };
+            for (metric, value) in score::scores(&sample) {
+                if TEXT_METRICS.contains(&metric.name) {
+                    text.insert(metric.name, value);
+                }
+            }
+        }
+        let accepted = attempt
+            .offered
+            .iter()
+            .any(|candidate| score::oracle_prefix(&hole.reference, candidate).is_some());
+        Self {
+            cluster: format!("{}\0{}", hole.project, hole.path),
+            text,
+            accepted,
+            attempt,
+        }
+    }
+}
+
+fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
+    let mut by_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+    for one in scored {
+        by_hole.entry(&one.attempt.hole).or_default().push(one);
+    }
+    let mut metrics = BTreeMap::new();
+    let mut put = |name: String, estimate: Option<Estimate>| {
+        if let Some(estimate) = estimate {
+            metrics.insert(name, estimate);
+        }
+    };
+
+    let fewest = by_hole
+        .values()
+        .map(|of_hole| evidence(of_hole).len())
+        .min();
+    for k in [1, fewest.unwrap_or(1).max(1)] {
+        let passes: Vec<(&str, f64)> = by_hole
+            .values()
+            .filter_map(|of_hole| {
+                let verdicts = evidence(of_hole);
+                let correct = verdicts.iter().filter(|passed| **passed).count();
+                let chance = score::pass_at_k(verdicts.len() as u64, correct as u64, k as u64)?;
+                Some((of_hole[0].cluster.as_str(), chance))
+            })
+            .collect();
+        put(format!("pass@{k}"), rate(&passes));
+    }
+    for name in TEXT_METRICS {
+        let values: Vec<(&str, f64)> = scored
+            .iter()
+            .filter_map(|one| Some((one.cluster.as_str(), *one.text.get(name)?)))
+            .collect();
+        let percent = score::Metric::named(name).is_some_and(|m| m.unit == Unit::Percent);
+        let (estimate, most) = if percent {
+            (stats::clustered_mean(&values), 100.0)
+        } else {
+            (rate(&values), 1.0)
+        };
+        put(
+            name.to_owned(),
+            estimate.map(|estimate| within(estimate, most)),
+        );
+    }
+    let offered: Vec<&&Scored> = scored
+        .iter()
+        .filter(|one| !one.attempt.offered.is_empty())
+        .collect();
+    let accepted: Vec<(&str, bool)> = offered
+        .iter()
+        .map(|one| (one.cluster.as_str(), one.accepted))
+        .collect();
+    put(
+        ACCEPTANCE.to_owned(),
+        stats::clustered_proportion(&accepted),
+    );
+    let latencies: Vec<f64> = scored
+        .iter()
+        .filter(|one| one.attempt.answered)
+        .map(|one| one.attempt.latency_ms)
+        .collect();
+    put(LATENCY.to_owned(), stats::median(&latencies));
+
+    let mut outcomes: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for one in scored {
+        *outcomes
+            .entry(one.attempt.verdict.outcome.name())
+            .or_default() += 1;
+    }
+    Row {
+        project: project.to_owned(),
+        language: language.to_owned(),
+        model: scored
+            .first()
+            .map(|one| one.attempt.model.clone())
+            .unwrap_or_default(),
+        holes: by_hole.len(),
+        completions: offered.len(),
+        metrics,
+        outcomes,
+    }
+}
+
+/// Whether each attempt passed, of those whose outcome says so.
+fn evidence(scored: &[&Scored]) -> Vec<bool> {
+    scored
+        .iter()
+        .map(|one| one.attempt.verdict.outcome)
+        .filter(|outcome| outcome.is_evidence())
+        .map(|outcome| outcome == Outcome::Passed)
+        .collect()
+}
+
+/// The mean of values between 0 and 1: as a proportion where all are 0 or 1, since its interval
+/// then stays within 0 and 1.
+fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
+    let whole: Option<Vec<(&str, bool)>> = values
+        .iter()
+        .map(|(cluster, value)| match *value {
+            0.0 => Some((*cluster, false)),
+            1.0 => Some((*cluster, true)),
+            _ => None,
+        })
+        .collect();
+    match whole {
+        Some(whole) => stats::clustered_proportion(&whole),
+        None => stats::clustered_mean(values),
+    }
+}
+
+/// An estimate whose interval ends where the metric's range does: Student's interval does not
+/// know of it.
+fn within(estimate: Estimate, most: f64) -> Estimate {
+    Estimate {
+        low: estimate.low.map(|low| low.max(0.0)),
+        high: estimate.high.map(|high| high.min(most)),
+        ..estimate
+    }
+}
+
+/// A figure as the table shows it, over two lines: value, then interval and n.
+fn shown(name: &str, estimate: &Estimate) -> String {
+    let percent = !name.starts_with("es/") && name != LATENCY;
+    let scale = if percent { 100.0 } else { 1.0 };
+    let number = |value: f64| format!("{:.1}", value * scale);
+    let bound = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), number);
+    format!(
+        "{}\n[{}, {}]\nn {}",
+        number(estimate.value),
+        bound(estimate.low),
+        bound(estimate.high),
+        estimate.n
+    )
+}

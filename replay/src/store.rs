@@ -1,0 +1,532 @@
+//! The run database: what a run is of, and one row for each attempt under its key.
+//!
+//! A run is a folder with one SQLite file, `run.db`. Its tables:
+//!
+//! | table | holds |
+//! | --- | --- |
+//! | `meta` | `schema`; `identity`: what the run is of, as JSON; `finished`, once it is |
+//! | `projects` | by name, what became of each project, as JSON ([`ProjectState`]) |
+//! | `sources` | by SHA-256, the contents of the files that holes were cut into |
+//! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
+//! | `attempts` | by key, what was offered and what became of it ([`Attempt`]) |
+//!
+//! Attempts are only added, but for those that the machinery spoiled, which are made again. Each is committed with its whole contents, so that a run killed at any
+//! moment has every attempt either whole or not at all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fillrate_server::completion::Trace;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use crate::mine::Rejection;
+use crate::task::Hole;
+use crate::verdict::Verdict;
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// The file in a run's folder.
+pub const FILE_NAME: &str = "run.db";
+
+/// A run that is open for reading and adding.
+pub struct Run {
+    folder: PathBuf,
+    database: Connection,
+}
+
+/// One completion asked for and judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Hash of all that the attempt depends on.
+    pub key: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The project's name.
+    pub project: String,
+    /// The model's name.
+    pub model: String,
+    /// Which of the samples for this hole, from 0.
+    pub sample: u32,
+    /// The candidates the server returned, best first.
+    pub offered: Vec<String>,
+    /// Whether the server answered in time.
+    pub answered: bool,
+    /// Milliseconds from request to answer.
+    pub latency_ms: f64,
+    /// How the completion came about.
+    pub trace: Option<Trace>,
+    /// What the tests say of the first candidate, or of an empty splice where there is none.
+    pub verdict: Verdict,
+}
+
+impl Attempt {
+    /// What was spliced in: the first candidate, or nothing.
+    pub fn completion(&self) -> &str {
+        self.offered.first().map(String::as_str).unwrap_or_default()
+    }
+}
+
+/// What became of a project in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectState {
+    /// The language's name.
+    pub language: String,
+    /// Where it stands.
+    pub state: State,
+    /// Why, where it was left out or failed.
+    pub reason: Option<String>,
+    /// How its own tests ran and what mining came to, where they did.
+    pub mined: Option<MiningCounts>,
+}
+
+/// Whether a project takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It does.
+    Ready,
+    /// This machine lacks what its language needs.
+    LeftOut,
+    /// Its source, its environment or its own tests are at fault.
+    Failed,
+}
+
+/// Figures of a project's baseline and mining.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MiningCounts {
+    /// Tests that agree with themselves over all runs.
+    pub tests: usize,
+    /// Tests that don't, which take no part.
+    pub quarantined: usize,
+    /// Stretches of code that could be a hole.
+    pub candidates: usize,
+    /// Holes that were admitted.
+    pub admitted: usize,
+    /// Candidates that were tried and not admitted, by reason.
+    pub rejected: BTreeMap<Rejection, usize>,
+}
+
+/// Why a run can't be read or added to.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no run in the folder.
+    #[error("{0} holds no run; a run is a folder with a file `{FILE_NAME}`")]
+    NoRun(PathBuf),
+    /// The folder can't be made.
+    #[error("{folder}: {source}")]
+    Folder {
+        /// The run's folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The database refuses.
+    #[error("{folder}/{FILE_NAME}: {source}{}", advice(source))]
+    Database {
+        /// The run's folder.
+        folder: PathBuf,
+        /// What the database said.
+        source: rusqlite::Error,
+    },
+    /// A value in the database is not of the form this program writes.
+    #[error("{folder}/{FILE_NAME}: {reason}")]
+    Content {
+        /// The run's folder.
+        folder: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The folder holds another run.
+    #[error(
+        "{folder} holds a run of something else ({difference} differs); name another folder with \
+         --out, or start the command it was started with"
+    )]
+    OtherRun {
+        /// The run's folder.
+        folder: PathBuf,
+        /// The first part of the identity that differs.
+        difference: String,
+    },
+}
+
+/// What to do about a refusal.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            "; make room and start the same command again, nothing that was done is lost"
+        }
+        Some(rusqlite::ErrorCode::DatabaseBusy) => "; another process is writing to this run",
+        _ => "",
+    }
+}
+
+impl Run {
+    /// Opens the run in a folder, or begins one there. `identity` says what the run is of.
+    ///
+    /// # Errors
+    /// The folder holds a run of something else, or can't be written to.
+    pub fn open_or_begin(folder: &Path, identity: &serde_json::Value) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(folder).map_err(|source| StoreError::Folder {
+            folder: folder.to_owned(),
+            source,
+        })?;
+        let run = Self::connect(folder)?;
+        let fault = |source| run.fault(source);
+        run.database
+            .execute_batch(
+                "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS projects (name TEXT PRIMARY KEY, record TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS sources (sha256 TEXT PRIMARY KEY, contents TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS holes (id TEXT PRIMARY KEY, record TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS attempts (
+                     key TEXT PRIMARY KEY,
+                     hole TEXT NOT NULL,
+                     sample INTEGER NOT NULL,
+                     outcome TEXT NOT NULL,
+                     record TEXT NOT NULL
+                 );",
+            )
+            .map_err(fault)?;
+        let identity_text = identity.to_string();
+        run.database
+            .execute(
+                "INSERT OR IGNORE INTO meta VALUES ('schema', ?1), ('identity', ?2)",
+                params![SCHEMA.to_string(), identity_text],
+            )
+            .map_err(fault)?;
+        let known = run.identity()?;
+        if known != *identity {
+            return Err(StoreError::OtherRun {
+                folder: folder.to_owned(),
+                difference: first_difference(&known, identity),
+            });
+        }
+        Ok(run)
+    }
+
+    /// Opens a run that is there.
+    ///
+    /// # Errors
+    /// There is none, or this program can't read it.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        if !folder.join(FILE_NAME).is_file() {
+            return Err(StoreError::NoRun(folder.to_owned()));
+        }
+        let run = Self::connect(folder)?;
+        run.identity()?;
+        Ok(run)
+    }
+
+    fn connect(folder: &Path) -> Result<Self, StoreError> {
+        let fault = |source| StoreError::Database {
+            folder: folder.to_owned(),
+            source,
+        };
+        let database = Connection::open(folder.join(FILE_NAME)).map_err(fault)?;
+        // A write-ahead log: readers see whole commits while a run goes on.
+        database
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(fault)?;
+        database
+            .busy_timeout(Duration::from_secs(10))
+            .map_err(fault)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            database,
+        })
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the run is of.
+    ///
+    /// # Errors
+    /// It was written by another version of this program.
+    pub fn identity(&self) -> Result<serde_json::Value, StoreError> {
+        let schema = self.meta("schema")?;
+        if schema != SCHEMA.to_string() {
+            return Err(self.strange(format!(
+                "the run has schema {schema}, and this program reads {SCHEMA}"
+            )));
+        }
+        self.parse(&self.meta("identity")?)
+    }
+
+    /// Whether every attempt has been made.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn is_finished(&self) -> Result<bool, StoreError> {
+        let count: u32 = self
+            .database
+            .query_row(
+                "SELECT count(*) FROM meta WHERE key = 'finished'",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(|source| self.fault(source))?;
+        Ok(count > 0)
+    }
+
+    /// Notes that every attempt has been made.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_finished(&self) -> Result<(), StoreError> {
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('finished', 'true')",
+                [],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    fn meta(&self, key: &str) -> Result<String, StoreError> {
+        self.database
+            .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(|source| self.fault(source))?
+            .ok_or_else(|| self.strange(format!("`{key}` is missing")))
+    }
+
+    /// Notes what became of a project, in place of what was noted before.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_project(&self, name: &str, state: &ProjectState) -> Result<(), StoreError> {
+        self.put(
+            "INSERT OR REPLACE INTO projects VALUES (?1, ?2)",
+            name,
+            state,
+        )
+    }
+
+    /// What became of each project.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn projects(&self) -> Result<BTreeMap<String, ProjectState>, StoreError> {
+        self.pairs("SELECT name, record FROM projects ORDER BY name")
+    }
+
+    /// Adds the holes of a project, each with its file.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_holes<'a>(
+        &self,
+        holes: impl IntoIterator<Item = (&'a Hole, &'a str)>,
+    ) -> Result<(), StoreError> {
+        let fault = |source| self.fault(source);
+        let transaction = self.database.unchecked_transaction().map_err(fault)?;
+        for (hole, contents) in holes {
+            transaction
+                .execute(
+                    "INSERT OR IGNORE INTO sources VALUES (?1, ?2)",
+                    [&hole.file_sha256, contents],
+                )
+                .map_err(fault)?;
+            let record = self.encode(hole)?;
+            transaction
+                .execute(
+                    "INSERT OR IGNORE INTO holes VALUES (?1, ?2)",
+                    [&hole.id, &record],
+                )
+                .map_err(fault)?;
+        }
+        transaction.commit().map_err(fault)
+    }
+
+    /// Every hole, by id.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn holes(&self) -> Result<BTreeMap<String, Hole>, StoreError> {
+        self.pairs("SELECT id, record FROM holes ORDER BY id")
+    }
+
+    /// The file a hole was cut into.
+    ///
+    /// # Errors
+    /// The database refuses, or has no such file.
+    pub fn source(&self, hole: &Hole) -> Result<String, StoreError> {
+        self.database
+            .query_row(
+                "SELECT contents FROM sources WHERE sha256 = ?1",
+                [&hole.file_sha256],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(|source| self.fault(source))?
+            .ok_or_else(|| self.strange(format!("the file of {} is missing", hole.id)))
+    }
+
+    /// Adds an attempt. One with the same key stays as it is, unless the machinery spoiled it.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_attempt(&self, attempt: &Attempt) -> Result<(), StoreError> {
+        let record = self.encode(attempt)?;
+        self.database
+            .execute(
+                "INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, record = excluded.record
+                 WHERE attempts.outcome = 'infrastructure'",
+                params![
+                    attempt.key,
+                    attempt.hole,
+                    attempt.sample,
+                    attempt.verdict.outcome.name(),
+                    record
+                ],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Every attempt, in the order of holes and samples.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn attempts(&self) -> Result<Vec<Attempt>, StoreError> {
+        let fault = |source| self.fault(source);
+        let mut statement = self
+            .database
+            .prepare("SELECT record FROM attempts ORDER BY hole, sample, key")
+            .map_err(fault)?;
+        let records = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .map_err(fault)?;
+        records
+            .map(|record| self.parse(&record.map_err(fault)?))
+            .collect()
+    }
+
+    fn pairs<T: for<'a> Deserialize<'a>>(
+        &self,
+        query: &str,
+    ) -> Result<BTreeMap<String, T>, StoreError> {
+        let fault = |source| self.fault(source);
+        let mut statement = self.database.prepare(query).map_err(fault)?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            })
+            .map_err(fault)?;
+        rows.map(|row| {
+            let (key, record) = row.map_err(fault)?;
+            Ok((key, self.parse(&record)?))
+        })
+        .collect()
+    }
+
+    fn put(&self, query: &str, key: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        let record = self.encode(value)?;
+        self.database
+            .execute(query, [key, &record])
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    fn encode(&self, value: &impl Serialize) -> Result<String, StoreError> {
+        serde_json::to_string(value).map_err(|error| self.strange(error.to_string()))
+    }
+
+    fn parse<T: for<'a> Deserialize<'a>>(&self, text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|error| self.strange(error.to_string()))
+    }
+
+    fn fault(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::Database {
+            folder: self.folder.clone(),
+            source,
+        }
+    }
+
+    fn strange(&self, reason: String) -> StoreError {
+        StoreError::Content {
+            folder: self.folder.clone(),
+            reason,
+        }
+    }
+}
+
+/// The first key in which two objects differ.
+fn first_difference(a: &serde_json::Value, b: &serde_json::Value) -> String {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
+        return "everything".to_owned();
+    };
+    a.keys()
+        .chain(b.keys())
+        .find(|key| a.get(*key) != b.get(*key))
+        .map_or_else(|| "something".to_owned(), |key| format!("`{key}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::task::Kind;
+    use crate::verdict::Outcome;
+
+    fn attempt(key: &str) -> Attempt {
+        Attempt {
+            key: key.into(),
+            hole: "h".into(),
+            project: "demo".into(),
+            model: "embedded".into(),
+            sample: 0,
+            offered: vec!["x".into()],
+            answered: true,
+            latency_ms: 1.5,
+            trace: None,
+            verdict: Verdict::bare(Outcome::Passed),
+        }
+    }
+
+    #[test]
+    fn a_run_is_found_again_as_it_was_left() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let identity = json!({"model": "embedded", "seed": 1});
+        let contents = "x = 1\n";
+        let hole = Hole::new("demo", "python", "a.py", Kind::Line, 0..5, contents);
+        {
+            let run = Run::open_or_begin(folder.path(), &identity).expect("the folder is empty");
+            run.add_holes([(&hole, contents)]).expect("there is room");
+            run.add_attempt(&attempt("k")).expect("there is room");
+            run.add_attempt(&attempt("k"))
+                .expect("a second time changes nothing");
+        }
+        let run = Run::open_or_begin(folder.path(), &identity).expect("it is the same run");
+        assert_eq!(run.attempts().expect("they can be read"), [attempt("k")]);
+        assert_eq!(run.source(&hole).expect("it was added"), contents);
+        assert_eq!(run.holes().expect("they can be read")[&hole.id], hole);
+    }
+
+    #[test]
+    fn another_run_is_not_mixed_in() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        Run::open_or_begin(folder.path(), &json!({"seed": 1})).expect("the folder is empty");
+        let error = Run::open_or_begin(folder.path(), &json!({"seed": 2}))
+            .err()
+            .expect("the identity differs");
+        assert!(error.to_string().contains("`seed` differs"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_without_a_run_is_told() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let error = Run::open(folder.path()).err().expect("there is no run");
+        assert!(matches!(error, StoreError::NoRun(_)));
+    }
+}

@@ -1,0 +1,316 @@
+//! The hole record and its file format: JSON lines, one hole a line.
+//!
+//! ```json
+//! {"schema":1,"id":"mistune/src/util.py:12:line:1f0c77aa","project":"mistune","language":"python",
+//!  "path":"src/util.py","kind":"line","start":310,"end":334,"file_sha256":"…","reference":"…"}
+//! ```
+//! `start` and `end` are byte offsets into the file as the project's source has it; `file_sha256`
+//! is of that file. A record is refused where the file at hand has another hash: the offsets
+//! would point elsewhere.
+
+use std::fmt;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use fillrate_server::text::ByteOffset;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The version of the format this program writes and reads.
+pub const SCHEMA: u32 = 1;
+
+/// A stretch of a file that is cut out, for a model to fill in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hole {
+    /// Version of the format, [`SCHEMA`].
+    pub schema: u32,
+    /// Names the hole within its corpus: `PROJECT/PATH:LINE:KIND:HASH`.
+    pub id: String,
+    /// The project's name in its manifest.
+    pub project: String,
+    /// The language's name, e.g. `typescript`.
+    pub language: String,
+    /// The file, relative to the project's root, with `/`.
+    pub path: String,
+    /// How the hole was chosen.
+    pub kind: Kind,
+    /// Where it begins in the file.
+    pub start: ByteOffset,
+    /// Where it ends in the file, exclusive.
+    pub end: ByteOffset,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub file_sha256: String,
+    /// What stood in the hole.
+    pub reference: String,
+}
+
+/// How a hole was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// One line, from its first token to its end.
+    Line,
+    /// One simple statement, over one line or several.
+    Statement,
+    /// A branch, a loop's body, or some statements that follow each other.
+    Block,
+    /// A function's body, without its documentation.
+    Body,
+    /// From inside a line to the end of its statement, as when a person pauses while typing.
+    Span,
+}
+
+impl Kind {
+    /// Every kind, in the order of tables.
+    pub const ALL: [Self; 5] = [
+        Self::Line,
+        Self::Statement,
+        Self::Block,
+        Self::Body,
+        Self::Span,
+    ];
+
+    /// The kind's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Statement => "statement",
+            Self::Block => "block",
+            Self::Body => "body",
+            Self::Span => "span",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| {
+                let known = Self::ALL.map(Self::name).join(", ");
+                format!("`{name}` is no kind of hole; the kinds are {known}")
+            })
+    }
+}
+
+impl Hole {
+    /// A hole in a file; the id follows from the rest.
+    pub fn new(
+        project: &str,
+        language: &str,
+        path: &str,
+        kind: Kind,
+        range: std::ops::Range<usize>,
+        contents: &str,
+    ) -> Self {
+        let reference = contents[range.clone()].to_owned();
+        let line = 1 + contents[..range.start].matches('\n').count();
+        let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
+        let id = format!(
+            "{project}/{path}:{line}:{kind}:{}",
+            &sha256_hex(place.as_bytes())[..8]
+        );
+        Self {
+            schema: SCHEMA,
+            id,
+            project: project.to_owned(),
+            language: language.to_owned(),
+            path: path.to_owned(),
+            kind,
+            start: ByteOffset(range.start),
+            end: ByteOffset(range.end),
+            file_sha256: sha256_hex(contents.as_bytes()),
+            reference,
+        }
+    }
+
+    /// The file's text before and after the hole.
+    ///
+    /// # Errors
+    /// The file is not the one the hole was cut into.
+    pub fn cut<'a>(&self, contents: &'a str) -> Result<(&'a str, &'a str), TaskError> {
+        let range = self.start.0..self.end.0;
+        let fits = sha256_hex(contents.as_bytes()) == self.file_sha256
+            && contents.get(range.clone()) == Some(self.reference.as_str());
+        if !fits {
+            return Err(TaskError::OtherFile {
+                id: self.id.clone(),
+                path: self.path.clone(),
+            });
+        }
+        Ok((&contents[..range.start], &contents[range.end..]))
+    }
+
+    /// The file with this text in the hole.
+    ///
+    /// # Errors
+    /// The file is not the one the hole was cut into.
+    pub fn filled(&self, contents: &str, completion: &str) -> Result<String, TaskError> {
+        let (prefix, suffix) = self.cut(contents)?;
+        Ok([prefix, completion, suffix].concat())
+    }
+}
+
+/// Why holes can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// The file can't be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The tasks file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line of the file is no hole.
+    #[error("{path}, line {line}: {reason}")]
+    Record {
+        /// The tasks file.
+        path: PathBuf,
+        /// One-based line.
+        line: usize,
+        /// What is wrong, with the field's name.
+        reason: String,
+    },
+    /// The project's file is another than the one the hole was cut into.
+    #[error(
+        "{id}: {path} is not the file this hole was cut into; mine the corpus again, or use the \
+         version of the project the tasks were mined from"
+    )]
+    OtherFile {
+        /// The hole.
+        id: String,
+        /// The project's file.
+        path: String,
+    },
+}
+
+/// Reads a tasks file.
+///
+/// # Errors
+/// Names the file, and the line where one is no hole.
+pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
+    let fault = |source| TaskError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(fault)?;
+    let mut holes = Vec::new();
+    for (index, line) in std::io::BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(fault)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let refuse = |reason: String| TaskError::Record {
+            path: path.to_owned(),
+            line: index + 1,
+            reason,
+        };
+        let hole: Hole = serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
+        if hole.schema != SCHEMA {
+            return Err(refuse(format!(
+                "`schema` is {}, and this program reads {SCHEMA}",
+                hole.schema
+            )));
+        }
+        holes.push(hole);
+    }
+    Ok(holes)
+}
+
+/// Writes a tasks file, whole or not at all.
+///
+/// # Errors
+/// Names the file.
+pub fn write(path: &Path, holes: &[Hole]) -> Result<(), TaskError> {
+    let fault = |source| TaskError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
+    for hole in holes {
+        let line = serde_json::to_string(hole).map_err(|error| fault(error.into()))?;
+        writeln!(file, "{line}").map_err(fault)?;
+    }
+    file.persist(path).map_err(|error| fault(error.error))?;
+    Ok(())
+}
+
+/// SHA-256 in lower-case hexadecimal digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hole() -> Hole {
+        Hole::new(
+            "demo",
+            "python",
+            "a.py",
+            Kind::Line,
+            4..9,
+            "x = 1 + 2\ny = 3\n",
+        )
+    }
+
+    #[test]
+    fn a_hole_is_cut_and_filled() {
+        let hole = hole();
+        assert_eq!(hole.reference, "1 + 2");
+        assert_eq!(
+            hole.cut("x = 1 + 2\ny = 3\n").expect("it is the same file"),
+            ("x = ", "\ny = 3\n")
+        );
+        assert_eq!(
+            hole.filled("x = 1 + 2\ny = 3\n", "7")
+                .expect("it is the same file"),
+            "x = 7\ny = 3\n"
+        );
+        assert!(matches!(
+            hole.cut("x = 1 + 2\ny = 4\n"),
+            Err(TaskError::OtherFile { .. })
+        ));
+    }
+
+    #[test]
+    fn records_go_there_and_back() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
+        write(&path, &[hole(), hole()]).expect("the folder is writable");
+        assert_eq!(
+            read(&path).expect("it was just written"),
+            vec![hole(), hole()]
+        );
+    }
+
+    #[test]
+    fn a_bad_record_is_named_by_line_and_field() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
+        std::fs::write(&path, "\n{\"schema\":1}\n").expect("the folder is writable");
+        let message = read(&path).expect_err("fields are missing").to_string();
+        assert!(
+            message.contains("line 2") && message.contains("`id`"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,431 @@
+//! Test runners and what their runs prove: the outcome of putting one file in place of another.
+//!
+//! A verdict is evidence. A pass needs all of: exit status 0, a report written out of band, the
+//! set of executed tests equal to the baseline's, and no test that is skipped now and was not
+//! before. Everything runs in the [`crate::sandbox`], on a copy-on-write view of the project with
+//! the one file laid over it.
+
+pub mod baseline;
+mod pytest;
+mod report;
+mod runner;
+mod vitest;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fillrate_server::syntax::Language;
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::Prepared;
+use crate::sandbox::{End, Limits, SandboxError};
+use crate::task::sha256_hex;
+use baseline::Baseline;
+use report::{Report, TestOutcome};
+use runner::{Bench, Finding, TestRun};
+
+/// Judges changes to one project.
+pub struct Judge {
+    bench: Bench,
+    baseline: Baseline,
+    /// Verdicts by changed text, so that identical text is run once. The inner lock is held while
+    /// a run is under way, so that a second asker waits for it instead of running it again.
+    settled: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
+}
+
+/// What tests say of a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// What decided it, in a sentence.
+    pub reason: String,
+    /// Tests that failed, as far as they were run: a first failure is final.
+    pub failed: Vec<String>,
+    /// How many tests were run.
+    pub executed: usize,
+    /// Seconds of the clock, all runs together.
+    pub seconds: f64,
+    /// The isolation that was reached, e.g. `full/cgroup-v1`.
+    pub sandbox: String,
+    /// The end of what the tests printed, and the messages of those that failed.
+    pub output: String,
+}
+
+/// How a change ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Every test that should run ran and passed.
+    Passed,
+    /// A test failed, or the tests did not run as they should.
+    Failed,
+    /// The changed file does not parse, and the tests fail.
+    Syntax,
+    /// The time limit ran out.
+    Timeout,
+    /// The memory limit was exceeded.
+    Memory,
+    /// Another limit of the sandbox was exceeded: processes, output.
+    Sandbox,
+    /// The machinery failed; it says nothing of the change.
+    Infrastructure,
+    /// The verdict hangs on tests that don't agree with themselves.
+    Flaky,
+}
+
+impl Outcome {
+    /// The outcome's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Syntax => "syntax",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Sandbox => "sandbox",
+            Self::Infrastructure => "infrastructure",
+            Self::Flaky => "flaky",
+        }
+    }
+
+    /// Whether it says whether the completion was right. An outcome that does not is left out of
+    /// a pass rate's denominator and counted beside it.
+    pub fn is_evidence(self) -> bool {
+        !matches!(self, Self::Infrastructure | Self::Flaky)
+    }
+}
+
+/// Why there is no verdict, or no baseline to hold one against.
+#[derive(Debug, thiserror::Error)]
+pub enum VerdictError {
+    /// The sandbox can't be had.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The project fails its own tests.
+    #[error(
+        "`{project}` fails {failing} of its own {tests} tests, first {first}: {message}; fix the \
+         project's environment in the manifest, or leave these tests out by its `args`"
+    )]
+    TestsFail {
+        /// The project.
+        project: String,
+        /// How many fail.
+        failing: usize,
+        /// How many there are.
+        tests: usize,
+        /// The first one's id.
+        first: String,
+        /// What it said, shortened.
+        message: String,
+    },
+    /// The project's tests can't be run at all.
+    #[error("the tests of `{project}` can't be run: {reason}")]
+    NotRunnable {
+        /// The project.
+        project: String,
+        /// What happened, with the end of the output.
+        reason: String,
+    },
+    /// A file of the cache can't be read or written.
+    #[error("{path}: {source}")]
+    Cache {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Judge {
+    /// A judge for a project, which runs the project's own tests first, or reads in the cache how
+    /// they ended.
+    ///
+    /// # Errors
+    /// The tests can't be run, or fail.
+    pub fn new(
+        prepared: &Prepared,
+        cache: &Path,
+        jobs: usize,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<Self, VerdictError> {
+        let bench = Bench::new(prepared, cache)?;
+        let baseline = baseline::establish(&bench, cache, jobs, progress)?;
+        Ok(Self {
+            bench,
+            baseline,
+            settled: Mutex::default(),
+        })
+    }
+
+    /// The hash of all that a verdict depends on beside the change: source, environment, how the
+    /// tests are run.
+    pub fn key(&self) -> String {
+        self.bench.key()
+    }
+
+    /// How the project's own tests run.
+    pub fn baseline(&self) -> &Baseline {
+        &self.baseline
+    }
+
+    /// The verdict on a file of the project having these contents.
+    ///
+    /// # Errors
+    /// The sandbox can't be had: that is no verdict on the contents.
+    pub fn judge(&self, path: &str, contents: &str) -> Result<Verdict, VerdictError> {
+        let key = sha256_hex(format!("{path}\0{contents}").as_bytes());
+        let cell = {
+            let mut settled = lock(&self.settled);
+            Arc::clone(settled.entry(key).or_default())
+        };
+        let mut cell = lock(&cell);
+        if let Some(verdict) = &*cell {
+            return Ok(verdict.clone());
+        }
+        let verdict = self.run(path, contents)?;
+        *cell = Some(verdict.clone());
+        Ok(verdict)
+    }
+
+    fn run(&self, path: &str, contents: &str) -> Result<Verdict, VerdictError> {
+        let original = self.bench.read(path)?;
+        let expected = self.baseline.stable();
+        let covering = self.covering(path, &original, contents);
+        let rest: Vec<&str> = expected
+            .iter()
+            .filter(|id| !covering.contains(*id))
+            .copied()
+            .collect();
+        let first: Vec<&str> = expected
+            .iter()
+            .filter(|id| covering.contains(*id))
+            .copied()
+            .collect();
+        // Starting a runner costs about as much as a second or two of tests, so that short suites
+        // are run whole.
+        let whole = first.is_empty()
+            || rest.is_empty()
+            || self.baseline.seconds(&rest) < Duration::from_millis(1500);
+        let rounds: Vec<Vec<&str>> = if whole {
+            vec![expected.clone()]
+        } else {
+            vec![first, rest]
+        };
+        let mut verdict = Verdict::bare(Outcome::Passed);
+        for round in &rounds {
+            let run = TestRun {
+                replaced: Some((path, contents)),
+                // Selecting everything that is stable leaves quarantined tests out.
+                select: Some(round),
+                coverage: None,
+                first_failure_ends: true,
+                limits: self.limits(),
+            };
+            let finding = self.bench.run(&run)?;
+            verdict.add(self.interpret(&finding, round));
+            if verdict.outcome != Outcome::Passed {
+                break;
+            }
+        }
+        if verdict.outcome == Outcome::Failed && self.breaks_syntax(path, &original, contents) {
+            verdict.outcome = Outcome::Syntax;
+        }
+        Ok(verdict)
+    }
+
+    /// What one run of tests proves.
+    fn interpret(&self, finding: &Finding, expected: &[&str]) -> Verdict {
+        let (outcome, reason, failed) = self.decide(finding, expected);
+        let mut output = finding.output.clone();
+        for test in finding.report.tests.values() {
+            if failed.contains(&test.id) && !test.message.is_empty() {
+                output.push_str(&format!("\n--- {}\n{}\n", test.id, test.message));
+            }
+        }
+        for fault in &finding.report.collect_errors {
+            output.push_str(&format!("\n--- {}\n{}\n", fault.id, fault.message));
+        }
+        Verdict {
+            outcome,
+            reason,
+            failed,
+            executed: finding.report.tests.len(),
+            seconds: finding.wall.as_secs_f64(),
+            sandbox: finding.level.clone(),
+            output,
+        }
+    }
+
+    fn decide(&self, finding: &Finding, expected: &[&str]) -> (Outcome, String, Vec<String>) {
+        let limit = |outcome, what: &str| (outcome, what.to_owned(), Vec::new());
+        match finding.end {
+            End::TimedOut | End::OutOfProcessor => {
+                return limit(Outcome::Timeout, "the time limit ran out");
+            }
+            End::OutOfMemory => return limit(Outcome::Memory, "the memory limit was exceeded"),
+            End::TooManyProcesses => {
+                return limit(Outcome::Sandbox, "the limit on processes was exceeded");
+            }
+            End::TooMuchOutput => {
+                return limit(Outcome::Sandbox, "the limit on output was exceeded");
+            }
+            End::Exited(_) | End::Signalled(_) => {}
+        }
+        let Report {
+            tests,
+            collect_errors,
+            ended,
+            ..
+        } = &finding.report;
+        let failed: Vec<String> = tests
+            .values()
+            .filter(|test| test.outcome.is_failure())
+            .map(|test| test.id.clone())
+            .collect();
+        let fail = |reason: String| (Outcome::Failed, reason, failed.clone());
+        if let Some(first) = failed.first() {
+            return fail(format!("{first} failed"));
+        }
+        if let Some(fault) = collect_errors.first() {
+            return fail(format!("{} can't be loaded", fault.id));
+        }
+        if !ended {
+            return fail("the run ended without a complete report".to_owned());
+        }
+        if let Some(missing) = expected.iter().find(|id| !tests.contains_key(**id)) {
+            return fail(format!("{missing} was not run"));
+        }
+        let known: BTreeSet<&str> = expected.iter().copied().collect();
+        if let Some(strange) = tests.keys().find(|id| !known.contains(id.as_str())) {
+            return fail(format!("{strange} was run and is no test of the baseline"));
+        }
+        let newly_skipped = tests.values().find(|test| {
+            test.outcome == TestOutcome::Skipped
+                && self.baseline.outcome(&test.id) != Some(TestOutcome::Skipped)
+        });
+        if let Some(test) = newly_skipped {
+            return fail(format!("{} was skipped", test.id));
+        }
+        match finding.end {
+            End::Exited(0) => (
+                Outcome::Passed,
+                "every test ran and passed".to_owned(),
+                Vec::new(),
+            ),
+            End::Exited(status) => fail(format!("the test runner exited with status {status}")),
+            _ => fail("the test runner was killed".to_owned()),
+        }
+    }
+
+    /// The stable tests that run any of the lines in which two versions of a file differ; all of
+    /// them where such a line runs at import, or nothing differs.
+    fn covering(&self, path: &str, original: &str, contents: &str) -> BTreeSet<&str> {
+        match changed_lines(original, contents) {
+            Some(lines) => self.baseline.covering(path, lines),
+            None => self.baseline.stable().into_iter().collect(),
+        }
+    }
+
+    /// Limits from how the project's own tests ran: a multiple of the slowest run, since other
+    /// verdicts run beside this one, and never so little that a busy machine decides.
+    fn limits(&self) -> Limits {
+        let slowest = self.baseline.slowest();
+        let wall = (slowest * 5 + Duration::from_secs(5)).max(Duration::from_secs(10));
+        Limits {
+            wall,
+            cpu: wall * 2,
+            memory: (self.baseline.peak_memory * 3).max(1 << 30),
+            ..Limits::default()
+        }
+    }
+
+    fn breaks_syntax(&self, path: &str, original: &str, contents: &str) -> bool {
+        Language::for_path(Path::new(path))
+            .is_some_and(|language| language.parses(original) && !language.parses(contents))
+    }
+}
+
+impl Verdict {
+    /// A verdict with nothing but an outcome.
+    pub fn bare(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            reason: String::new(),
+            failed: Vec::new(),
+            executed: 0,
+            seconds: 0.0,
+            sandbox: String::new(),
+            output: String::new(),
+        }
+    }
+
+    /// The verdict of the machinery's own failure.
+    pub fn infrastructure(reason: &dyn std::fmt::Display) -> Self {
+        Self {
+            reason: reason.to_string(),
+            ..Self::bare(Outcome::Infrastructure)
+        }
+    }
+
+    /// Adds what a further round of tests proved; the last round decides.
+    fn add(&mut self, round: Self) {
+        let (executed, seconds) = (self.executed + round.executed, self.seconds + round.seconds);
+        *self = Self {
+            executed,
+            seconds,
+            ..round
+        };
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The one-based lines of `original` that `changed` touches, the lines next to a pure insertion
+/// included; nothing where the two are equal.
+fn changed_lines(original: &str, changed: &str) -> Option<std::ops::RangeInclusive<usize>> {
+    if original == changed {
+        return None;
+    }
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (original.lines().collect(), changed.lines().collect());
+    let same_start = before
+        .iter()
+        .zip(&after)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let same_end = before[same_start.min(before.len())..]
+        .iter()
+        .rev()
+        .zip(after[same_start.min(after.len())..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let first = same_start + 1;
+    let last = before.len() - same_end;
+    // An insertion between two lines changes what runs after either of them.
+    Some(if last < first {
+        first.saturating_sub(1).max(1)..=first
+    } else {
+        first..=last
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_lines_are_found_from_both_ends() {
+        let original = "a\nb\nc\nd\n";
+        assert_eq!(changed_lines(original, original), None);
+        assert_eq!(changed_lines(original, "a\nB\nc\nd\n"), Some(2..=2));
+        assert_eq!(changed_lines(original, "a\nd\n"), Some(2..=3));
+        assert_eq!(changed_lines(original, "a\nb\nx\nc\nd\n"), Some(2..=3));
+        assert_eq!(changed_lines(original, "x\n"), Some(1..=4));
+        assert_eq!(changed_lines("a\na\n", "a\na\na\n"), Some(2..=3));
+    }
+}

@@ -1,0 +1,411 @@
+//! How a project's own tests run before anything is changed: five times, once with the lines each
+//! test runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::VerdictError;
+use super::report::TestOutcome;
+use super::runner::{Bench, Finding, TestRun};
+use crate::corpus::tree;
+use crate::sandbox::{End, Limits};
+
+/// How often the tests are run.
+pub const RUNS: usize = 5;
+
+/// The version of the file in the cache.
+const SCHEMA: u32 = 1;
+
+/// How a project's own tests run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Baseline {
+    schema: u32,
+    /// Every test, by id, with its outcome in all runs, or nothing where they don't agree.
+    tests: BTreeMap<String, TestInfo>,
+    /// By file: the lines each test runs, as ranges.
+    coverage: BTreeMap<String, Vec<(String, Vec<(usize, usize)>)>>,
+    /// Seconds of each run without recording.
+    seconds: Vec<f64>,
+    /// The most memory a run held, in bytes.
+    pub peak_memory: u64,
+}
+
+/// One test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TestInfo {
+    /// Nothing where the runs don't agree: the test is quarantined.
+    outcome: Option<TestOutcome>,
+    /// Its slowest run.
+    seconds: f64,
+}
+
+/// How long a whole run of a project's tests may take.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// Runs the tests, or reads in the cache how they ran with this source and environment.
+pub(super) fn establish(
+    bench: &Bench,
+    cache: &Path,
+    jobs: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<Baseline, VerdictError> {
+    let folder = cache.join("baselines");
+    let path = folder.join(format!("{}.json", bench.key()));
+    let known = std::fs::read(&path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
+        .filter(|baseline| baseline.schema == SCHEMA);
+    if let Some(baseline) = known {
+        return Ok(baseline);
+    }
+    let baseline = measure(bench, jobs, progress)?;
+    let fault = |source| VerdictError::Cache {
+        path: path.clone(),
+        source,
+    };
+    std::fs::create_dir_all(&folder).map_err(fault)?;
+    // Whole or not at all: a killed run leaves no half file under the name.
+    let file = tempfile::NamedTempFile::new_in(&folder).map_err(fault)?;
+    serde_json::to_writer(std::io::BufWriter::new(&file), &baseline)
+        .map_err(|error| fault(error.into()))?;
+    file.persist(&path).map_err(|error| fault(error.error))?;
+    Ok(baseline)
+}
+
+fn measure(
+    bench: &Bench,
+    jobs: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<Baseline, VerdictError> {
+    let prepared = bench.prepared();
+    let project = prepared.project.name.clone();
+    let files = tree::hole_files(prepared).map_err(|error| VerdictError::NotRunnable {
+        project: project.clone(),
+        reason: error.to_string(),
+    })?;
+    let limits = Limits {
+        wall: PATIENCE,
+        cpu: PATIENCE * 2,
+        memory: 4 << 30,
+        // The lines of every test are reported in one file.
+        file_size: 1 << 30,
+        disk: 2 << 30,
+        collect: 1 << 30,
+        ..Limits::default()
+    };
+    // The first run alone tells whether there is any point in the others.
+    let plain = TestRun {
+        replaced: None,
+        select: None,
+        coverage: None,
+        first_failure_ends: false,
+        limits,
+    };
+    progress(0, RUNS);
+    let first = checked(bench.run(&plain)?, &project)?;
+    progress(1, RUNS);
+    let recorded = TestRun {
+        coverage: Some(&files),
+        ..plain.clone()
+    };
+    let findings = Mutex::new(vec![(false, first)]);
+    let failure = Mutex::new(None);
+    let next = AtomicUsize::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, RUNS) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= RUNS {
+                        break;
+                    }
+                    let records = index == 1;
+                    let run = if records { &recorded } else { &plain };
+                    let finding = bench
+                        .run(run)
+                        .and_then(|finding| checked(finding, &project));
+                    match finding {
+                        Ok(finding) => {
+                            let mut findings = super::lock(&findings);
+                            findings.push((records, finding));
+                            progress(findings.len(), RUNS);
+                        }
+                        Err(error) => *super::lock(&failure) = Some(error),
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = super::lock(&failure).take() {
+        return Err(error);
+    }
+    let findings = findings
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    Baseline::of(&project, &findings)
+}
+
+/// A run that came to its end, with tests in it.
+fn checked(finding: Finding, project: &str) -> Result<Finding, VerdictError> {
+    let refuse = |reason: String| VerdictError::NotRunnable {
+        project: project.to_owned(),
+        reason,
+    };
+    let tail = || {
+        let lines: Vec<&str> = finding.output.lines().rev().take(15).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    };
+    if let Some(message) = &finding.report.harness_error {
+        return Err(refuse(message.clone()));
+    }
+    if let Some(fault) = finding.report.collect_errors.first() {
+        return Err(refuse(format!(
+            "{} can't be loaded: {}",
+            fault.id, fault.message
+        )));
+    }
+    let exited = matches!(finding.end, End::Exited(_));
+    if !exited || !finding.report.ended {
+        return Err(refuse(format!("{:?}\n{}", finding.end, tail())));
+    }
+    if finding.report.tests.is_empty() {
+        return Err(refuse(format!("no test was found\n{}", tail())));
+    }
+    Ok(finding)
+}
+
+impl Baseline {
+    fn of(project: &str, findings: &[(bool, Finding)]) -> Result<Self, VerdictError> {
+        let ids: BTreeSet<&String> = findings
+            .iter()
+            .flat_map(|(_, finding)| finding.report.tests.keys())
+            .collect();
+        let mut tests = BTreeMap::new();
+        for id in ids {
+            let results: Vec<_> = findings
+                .iter()
+                .map(|(_, finding)| finding.report.tests.get(id))
+                .collect();
+            let first = results[0].map(|result| result.outcome);
+            let agree = results
+                .iter()
+                .all(|result| result.map(|result| result.outcome) == first);
+            let seconds = results
+                .iter()
+                .flatten()
+                .map(|result| result.seconds)
+                .fold(0.0, f64::max);
+            let outcome = first.filter(|_| agree);
+            tests.insert(id.clone(), TestInfo { outcome, seconds });
+        }
+        let failing: Vec<&String> = tests
+            .iter()
+            .filter(|(_, info)| info.outcome.is_some_and(TestOutcome::is_failure))
+            .map(|(id, _)| id)
+            .collect();
+        if let Some(first) = failing.first() {
+            let message = findings[0].1.report.tests[*first].message.clone();
+            return Err(VerdictError::TestsFail {
+                project: project.to_owned(),
+                failing: failing.len(),
+                tests: tests.len(),
+                first: (*first).clone(),
+                message: last_line(&message),
+            });
+        }
+        let mut coverage: BTreeMap<String, Vec<(String, Vec<(usize, usize)>)>> = BTreeMap::new();
+        for (_, finding) in findings {
+            for record in &finding.report.coverage {
+                coverage
+                    .entry(record.file.clone())
+                    .or_default()
+                    .push((record.test.clone(), ranges(&record.lines)));
+            }
+        }
+        for records in coverage.values_mut() {
+            records.sort();
+        }
+        Ok(Self {
+            schema: SCHEMA,
+            tests,
+            coverage,
+            seconds: findings
+                .iter()
+                .filter(|(records, _)| !records)
+                .map(|(_, finding)| finding.wall.as_secs_f64())
+                .collect(),
+            peak_memory: findings
+                .iter()
+                .map(|(_, finding)| finding.peak_memory)
+                .max()
+                .unwrap_or_default(),
+        })
+    }
+
+    /// The ids of the tests that agree with themselves, sorted.
+    pub fn stable(&self) -> Vec<&str> {
+        self.tests
+            .iter()
+            .filter(|(_, info)| info.outcome.is_some())
+            .map(|(id, _)| id.as_str())
+            .collect()
+    }
+
+    /// The ids of the tests that don't.
+    pub fn quarantined(&self) -> Vec<&str> {
+        self.tests
+            .iter()
+            .filter(|(_, info)| info.outcome.is_none())
+            .map(|(id, _)| id.as_str())
+            .collect()
+    }
+
+    /// How a stable test ends.
+    pub fn outcome(&self, id: &str) -> Option<TestOutcome> {
+        self.tests.get(id)?.outcome
+    }
+
+    /// Time of the clock for the slowest run of all tests.
+    pub fn slowest(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.iter().copied().fold(0.0, f64::max))
+    }
+
+    /// Time that these tests take by themselves.
+    pub fn seconds(&self, ids: &[&str]) -> Duration {
+        let seconds = ids
+            .iter()
+            .filter_map(|id| self.tests.get(*id))
+            .map(|info| info.seconds)
+            .sum();
+        Duration::from_secs_f64(seconds)
+    }
+
+    /// The stable tests that run any of these one-based lines; all of them where such a line runs
+    /// at import, which every test needs.
+    pub fn covering(&self, file: &str, lines: RangeInclusive<usize>) -> BTreeSet<&str> {
+        let touching: BTreeSet<&str> = self
+            .coverage
+            .get(file)
+            .into_iter()
+            .flatten()
+            .filter(|(_, ranges)| {
+                ranges
+                    .iter()
+                    .any(|(first, last)| first <= lines.end() && lines.start() <= last)
+            })
+            .map(|(test, _)| test.as_str())
+            .collect();
+        let stable = self.stable().into_iter();
+        if touching.contains("") {
+            stable.collect()
+        } else {
+            stable.filter(|id| touching.contains(id)).collect()
+        }
+    }
+
+    /// Whether a stable test, and not only an import, runs a one-based line of a file.
+    pub fn covers(&self, file: &str, line: usize) -> bool {
+        self.coverage
+            .get(file)
+            .into_iter()
+            .flatten()
+            .any(|(test, ranges)| {
+                ranges
+                    .iter()
+                    .any(|(first, last)| (*first..=*last).contains(&line))
+                    && self.outcome(test) == Some(TestOutcome::Passed)
+            })
+    }
+}
+
+/// Sorted lines as ranges, both ends included.
+fn ranges(lines: &[usize]) -> Vec<(usize, usize)> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &line in lines {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == line => *last = line,
+            _ => ranges.push((line, line)),
+        }
+    }
+    ranges
+}
+
+fn last_line(message: &str) -> String {
+    message
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no message")
+        .trim()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Report;
+    use super::*;
+
+    fn finding(report: &str) -> (bool, Finding) {
+        let finding = Finding {
+            end: End::Exited(0),
+            report: Report::parse(report.as_bytes()),
+            output: String::new(),
+            wall: Duration::from_secs(1),
+            peak_memory: 1,
+            level: String::new(),
+        };
+        (false, finding)
+    }
+
+    const BOTH: &str = r#"{"event":"test","id":"a","outcome":"passed"}
+{"event":"test","id":"b","outcome":"passed"}
+{"event":"coverage","test":"a","file":"m.py","lines":[3,4,5,9]}
+{"event":"coverage","test":"","file":"m.py","lines":[1]}"#;
+
+    #[test]
+    fn tests_that_do_not_agree_with_themselves_are_quarantined() {
+        let failing = BOTH.replace(r#""b","outcome":"passed""#, r#""b","outcome":"failed""#);
+        let findings = [finding(BOTH), finding(&failing)];
+        let baseline = Baseline::of("demo", &findings).expect("no test fails always");
+        assert_eq!(baseline.stable(), ["a"]);
+        assert_eq!(baseline.quarantined(), ["b"]);
+        let missing = [
+            finding(BOTH),
+            finding(r#"{"event":"test","id":"a","outcome":"passed"}"#),
+        ];
+        let baseline = Baseline::of("demo", &missing).expect("no test fails always");
+        assert_eq!(baseline.quarantined(), ["b"]);
+    }
+
+    #[test]
+    fn a_test_that_always_fails_is_told() {
+        let failing = BOTH.replace(
+            r#""b","outcome":"passed""#,
+            r#""b","outcome":"failed","message":"first\nassert 1 == 2\n""#,
+        );
+        let error = Baseline::of("demo", &[finding(&failing), finding(&failing)])
+            .expect_err("a test fails always");
+        insta::assert_snapshot!(error, @"`demo` fails 1 of its own 2 tests, first b: assert 1 == 2; fix the project's environment in the manifest, or leave these tests out by its `args`");
+    }
+
+    #[test]
+    fn covering_tests_are_those_that_run_a_changed_line() {
+        let baseline = Baseline::of("demo", &[finding(BOTH)]).expect("no test fails");
+        let covering = |lines| {
+            baseline
+                .covering("m.py", lines)
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(covering(4..=7), ["a"]);
+        assert_eq!(covering(6..=8), Vec::<&str>::new());
+        assert_eq!(covering(1..=3), ["a", "b"]);
+        assert!(baseline.covers("m.py", 9) && !baseline.covers("m.py", 1));
+    }
+}

@@ -1,0 +1,78 @@
+// A vitest configuration around the project's own.
+//
+// Use: vitest run --root . --config <this file> --configLoader native, with
+// the working directory at the root of the repository.  Options on the command
+// line (--pool, --no-isolate, --bail, …) override what is set here.
+//
+// Environment:
+//   FILLRATE_VITEST_CONFIG   the project's configuration, relative to the root
+//                            or absolute; without it, vitest's defaults
+//   FILLRATE_SELECT          a JSON file with the list of test ids to run
+//   FILLRATE_COVERAGE = 1    record the lines that each test runs
+
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadConfigFromFile, mergeConfig } from "vite";
+import { readJson, repositoryRoot } from "./fillrate_vitest.mjs";
+
+/** Give the path of a file of this directory. */
+function beside(name) {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+/** Load the project's configuration without writing anything. */
+async function projectConfig(environment, root) {
+  const given = process.env.FILLRATE_VITEST_CONFIG;
+  if (!given) return {};
+  // Vite's default loader writes a bundle into node_modules, which is
+  // read-only in the sandbox.  Node can't import TypeScript by itself.
+  const loader = /\.m?js$/.test(given) ? "native" : "runner";
+  const loaded = await loadConfigFromFile(
+    environment, path.resolve(root, given), root, "error", undefined, loader,
+  );
+  return loaded.config;
+}
+
+/** List the files of the selected ids as patterns that match just them. */
+function selectedFiles(selected) {
+  const files = new Set(selected.map((id) => id.split(" > ")[0]));
+  return [...files].map((file) => file.replace(/[\\()[\]{}!*?+@|]/g, "\\$&"));
+}
+
+export default async (environment) => {
+  const root = repositoryRoot();
+  // Workers inherit it; see repositoryRoot.
+  process.env.FILLRATE_ROOT = root;
+  const project = await projectConfig(environment, root);
+  if (project.test?.projects || project.test?.workspace) {
+    throw new Error("A configuration with several vitest projects is not supported.");
+  }
+  const config = mergeConfig(project, {
+    root,
+    test: {
+      watch: false,
+      cache: false,
+      reporters: [beside("fillrate_vitest.mjs")],
+      coverage: { enabled: false },
+      typecheck: { enabled: false },
+      sequence: { shuffle: false },
+    },
+  });
+  // Assigned rather than merged: mergeConfig would append to the lists.
+  const { test } = config;
+  test.reporters = [beside("fillrate_vitest.mjs")];
+  test.setupFiles = [test.setupFiles ?? []].flat();
+  const selected = readJson("FILLRATE_SELECT");
+  if (selected) {
+    test.include = selectedFiles(selected);
+    test.setupFiles.unshift(beside("fillrate_select.mjs"));
+  }
+  if (process.env.FILLRATE_COVERAGE === "1") {
+    // The counters must run before the project's own set-up files, and must
+    // not mix up tests that run at the same time.
+    test.setupFiles.unshift(beside("fillrate_coverage.mjs"));
+    test.sequence.setupFiles = "list";
+    test.maxConcurrency = 1;
+  }
+  return config;
+};

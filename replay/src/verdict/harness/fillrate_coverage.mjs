@@ -1,0 +1,194 @@
+// A vitest set-up file that records which lines each test runs.
+//
+// V8's precise coverage counts in blocks; a count is read, and set to zero,
+// when a test has ended.  What ran since the count before belongs to the test:
+// its hooks and also a beforeAll that precedes it.  What ran until the file was
+// collected is import time and has the empty test id.
+//
+// Each worker appends to a file of its own, `$FILLRATE_REPORT.cov.<pid>.<thread>`,
+// because lines may be longer than what is appended in one piece.  The
+// reporter moves them into the report at the end of the run.
+//
+// Environment: FILLRATE_REPORT, and FILLRATE_COVERAGE_FILES, a JSON file with
+// the list of repository-relative source files to measure.
+
+import fs from "node:fs";
+import { Session } from "node:inspector";
+import { fileURLToPath } from "node:url";
+import vm from "node:vm";
+import { threadId } from "node:worker_threads";
+import { beforeAll, beforeEach } from "vitest";
+import { readJson, repositoryPath, testIds } from "./fillrate_vitest.mjs";
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/** What vite-node puts before a module's code, on the code's first line. */
+const WRAPPER = /^'use strict';async \([^)]*\)=>\{\{/;
+const SOURCE_MAP = /\/\/# sourceMappingURL=data:application\/json[^,]*;base64,([A-Za-z0-9+/=]+)/g;
+
+/** Decode one group of a source map's mappings, like "AACA", into numbers. */
+function decodeSegment(text) {
+  const values = [];
+  let value = 0;
+  let shift = 0;
+  for (const character of text) {
+    const digit = BASE64.indexOf(character);
+    value += (digit & 31) << shift;
+    shift += 5;
+    if (digit < 32) {
+      values.push(value & 1 ? -(value >> 1) : value >> 1);
+      value = shift = 0;
+    }
+  }
+  return values;
+}
+
+/**
+ * List where in a script's text each original line has code: pairs of offset
+ * and 1-based line, in ascending order of offset.
+ *
+ * node:module's SourceMap answers for one position only, while this needs all
+ * of them.  A script without a source map stands for itself.
+ */
+function mappedOffsets(source) {
+  const starts = [0];
+  for (let at = source.indexOf("\n"); at >= 0; at = source.indexOf("\n", at + 1)) starts.push(at + 1);
+  const wrapper = WRAPPER.exec(source)?.[0].length ?? 0;
+  const encoded = [...source.matchAll(SOURCE_MAP)].at(-1)?.[1];
+  if (!encoded) {
+    return starts.flatMap((start, index) => {
+      const end = starts[index + 1] ?? source.length;
+      const blank = /^\s*/.exec(source.slice(start, end))[0].length;
+      return start + blank < end ? [[Math.max(start + blank, wrapper), index + 1]] : [];
+    });
+  }
+  const { mappings } = JSON.parse(Buffer.from(encoded, "base64").toString("utf8"));
+  const offsets = [];
+  let file = 0;
+  let line = 0;
+  mappings.split(";").forEach((group, generated) => {
+    // Columns of the first line are counted from behind the wrapper.
+    let offset = starts[generated] + (generated === 0 ? wrapper : 0);
+    for (const text of group ? group.split(",") : []) {
+      const [column, fileStep, lineStep] = decodeSegment(text);
+      offset += column;
+      if (fileStep === undefined) continue;
+      file += fileStep;
+      line += lineStep;
+      if (file === 0) offsets.push([offset, line + 1]);
+    }
+  });
+  offsets.sort((a, b) => a[0] - b[0]);
+  // A piece of white space is mapped to the line before it, yet it may lie
+  // behind the end of that line's block: it would count as run when it isn't.
+  return offsets.filter(([offset], index) => source.slice(offset, offsets[index + 1]?.[0]).trim());
+}
+
+/** List the lines with code whose innermost counted range has run. */
+function linesRun(offsets, functions) {
+  const ranges = functions.flatMap((entry) => entry.ranges);
+  if (!ranges.some((range) => range.count > 0)) return [];
+  // Ranges nest, so an outer one sorts before those within it.
+  ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
+  const lines = new Set();
+  const open = [];
+  let next = 0;
+  for (const [offset, line] of offsets) {
+    while (next < ranges.length && ranges[next].startOffset <= offset) open.push(ranges[next++]);
+    while (open.length > 0 && open.at(-1).endOffset <= offset) open.pop();
+    if (open.length > 0 && open.at(-1).count > 0) lines.add(line);
+  }
+  return [...lines].sort((a, b) => a - b);
+}
+
+/** The counters of this worker's V8 and the scripts seen so far. */
+class Recorder {
+  /** Start counting; code that is already compiled counts too. */
+  constructor() {
+    this.output = `${process.env.FILLRATE_REPORT}.cov.${process.pid}.${threadId}`;
+    this.files = new Set(readJson("FILLRATE_COVERAGE_FILES"));
+    this.scripts = new Map();
+    this.sources = new Map();
+    this.keepSources();
+    this.session = new Session();
+    this.session.connect();
+    this.post("Profiler.enable");
+    this.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+  }
+
+  /** Send a command to V8, which answers before `post` returns. */
+  post(method, parameters) {
+    let answer;
+    this.session.post(method, parameters, (error, result) => {
+      if (error) throw new Error(`${method}: ${error.message}`);
+      answer = result;
+    });
+    return answer;
+  }
+
+  /** Give the repository-relative file of a script, if it is to be measured. */
+  measuredFile(url) {
+    if (!url.startsWith("/") && !url.startsWith("file:")) return undefined;
+    const file = repositoryPath(url.startsWith("file:") ? fileURLToPath(url) : url);
+    return this.files.has(file) ? file : undefined;
+  }
+
+  /** Give a script's repository-relative file and its offsets, if it counts. */
+  script({ scriptId, url }) {
+    if (!this.scripts.has(scriptId)) {
+      const file = this.measuredFile(url);
+      this.scripts.set(scriptId, file && { file, offsets: this.offsets(file) });
+    }
+    return this.scripts.get(scriptId);
+  }
+
+  /** Give the offsets of a measured file; a file of unknown text is a fault. */
+  offsets(file) {
+    if (!this.sources.has(file)) throw new Error(`The text that ran for ${file} is not known.`);
+    return mappedOffsets(this.sources.get(file));
+  }
+
+  /**
+   * Keep the text of each measured script that vite-node is about to run.
+   *
+   * The inspector could give it as well, but to enable and disable its debugger
+   * makes V8 drop the block counts of functions that were compiled before.
+   */
+  keepSources() {
+    const run = vm.runInThisContext;
+    const { sources } = this;
+    const measured = (name) => this.measuredFile(name);
+    vm.runInThisContext = function (code, options) {
+      const file = measured(options?.filename ?? "");
+      if (file) sources.set(file, code);
+      return run.call(this, code, options);
+    };
+  }
+
+  /** Read the counters, set them to zero, and write them down for a test. */
+  take(test) {
+    let text = "";
+    for (const entry of this.post("Profiler.takePreciseCoverage").result) {
+      const script = this.script(entry);
+      const lines = script ? linesRun(script.offsets, entry.functions) : [];
+      if (lines.length > 0) text += `${JSON.stringify({ test, file: script.file, lines })}\n`;
+    }
+    if (text) fs.appendFileSync(this.output, text);
+  }
+}
+
+// Without isolation this file is evaluated again for each test file of a
+// worker, while the counters must be started once.
+const recorder = (globalThis[Symbol.for("fillrate.coverage")] ??= new Recorder());
+let ids;
+
+// The first hook that runs once the test file has been imported and collected.
+beforeAll((file) => {
+  ids = testIds(file);
+  recorder.take("");
+});
+
+// A callback of onTestFinished runs after every afterEach, in reverse order of
+// registration, so the one registered first is the last.
+beforeEach(({ task, onTestFinished }) => {
+  onTestFinished(() => recorder.take(ids.get(task)));
+});

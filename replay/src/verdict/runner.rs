@@ -1,0 +1,250 @@
+//! One run of a project's tests in the sandbox, whatever the runner.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::report::Report;
+use super::{VerdictError, pytest, vitest};
+use crate::corpus::Prepared;
+use crate::corpus::manifest::{self, Project};
+use crate::sandbox::{self, Bind, End, Job, Limits, Overlay};
+use crate::task::sha256_hex;
+
+/// A project set up for running its tests.
+pub(super) struct Bench {
+    prepared: Prepared,
+    runner: &'static dyn Runner,
+    /// The folder with the scripts that run beside the tests.
+    harness: PathBuf,
+}
+
+/// What is run.
+#[derive(Clone)]
+pub(super) struct TestRun<'a> {
+    /// A file that has other contents, by its path in the project.
+    pub(super) replaced: Option<(&'a str, &'a str)>,
+    /// The tests to run; nothing means all.
+    pub(super) select: Option<&'a [&'a str]>,
+    /// The files whose lines are recorded by test; nothing means no recording.
+    pub(super) coverage: Option<&'a [String]>,
+    /// Whether to stop at the first failure.
+    pub(super) first_failure_ends: bool,
+    /// How far it may go.
+    pub(super) limits: Limits,
+}
+
+/// What a run left behind.
+pub(super) struct Finding {
+    pub(super) end: End,
+    pub(super) report: Report,
+    /// The end of what was printed.
+    pub(super) output: String,
+    pub(super) wall: Duration,
+    pub(super) peak_memory: u64,
+    pub(super) level: String,
+}
+
+/// A test framework: how it is started and what runs beside it.
+pub(super) trait Runner: Sync {
+    /// The scripts that run beside the tests, as name and contents.
+    fn harness(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The program inside the sandbox and its arguments.
+    fn command(&self, prepared: &Prepared, first_failure_ends: bool) -> (String, Vec<String>);
+
+    /// What the framework needs in its environment.
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
+
+    /// What must be seen of the host beside the project and the harness.
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
+}
+
+/// Where things are inside the sandbox.
+pub(super) const REPOSITORY: &str = "/box/repo";
+pub(super) const HARNESS: &str = "/box/harness";
+const ORDERS: &str = "/box/orders";
+const REPORT: &str = "/tmp/fillrate-report.jsonl";
+
+/// The end of the output that is kept in a verdict, in bytes.
+const OUTPUT_KEPT: usize = 8 << 10;
+
+impl Bench {
+    pub(super) fn new(prepared: &Prepared, cache: &Path) -> Result<Self, VerdictError> {
+        let runner: &'static dyn Runner = match prepared.project.test.runner {
+            manifest::Runner::Pytest => &pytest::Pytest,
+            manifest::Runner::Vitest => &vitest::Vitest,
+        };
+        Ok(Self {
+            prepared: prepared.clone(),
+            runner,
+            harness: lay_out(runner, cache)?,
+        })
+    }
+
+    pub(super) fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// What the outcome of a run without changes depends on.
+    pub(super) fn key(&self) -> String {
+        let test = &self.prepared.project.test;
+        let config = test
+            .config
+            .as_deref()
+            .and_then(|path| std::fs::read_to_string(path).ok());
+        let mut parts = vec![
+            self.prepared.digest.clone(),
+            self.prepared.environment.key.clone(),
+            format!("{:?} {:?} {config:?}", test.args, test.path),
+            format!("{:?}", self.prepared.project.holes.patterns()),
+            format!("{:?}", self.prepared.project.exclude.patterns()),
+        ];
+        parts.extend(
+            self.runner
+                .harness()
+                .iter()
+                .map(|(_, text)| (*text).to_owned()),
+        );
+        sha256_hex(parts.join("\0").as_bytes())
+    }
+
+    /// A file of the project as its source has it.
+    pub(super) fn read(&self, path: &str) -> Result<String, VerdictError> {
+        let path = self.prepared.source.join(path);
+        std::fs::read_to_string(&path).map_err(|source| VerdictError::Cache { path, source })
+    }
+
+    /// Runs tests.
+    ///
+    /// # Errors
+    /// The sandbox can't be had.
+    pub(super) fn run(&self, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
+        let orders = tempfile::tempdir().map_err(|source| VerdictError::Cache {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let (program, mut arguments) = self.runner.command(&self.prepared, run.first_failure_ends);
+        arguments.extend(self.prepared.project.test.args.iter().cloned());
+        let mut job = Job::new(program, REPOSITORY);
+        job.arguments = arguments;
+        job.environment = self.environment(run, orders.path())?;
+        job.binds = vec![
+            Bind::read_only(&self.harness, HARNESS),
+            Bind::read_only(orders.path(), ORDERS),
+        ];
+        job.binds.extend(self.runner.binds(&self.prepared));
+        let mut overlay = Overlay::new(&self.prepared.source, REPOSITORY);
+        if let Some((path, contents)) = run.replaced {
+            overlay = overlay.replacing(path, contents);
+        }
+        job.overlays = vec![overlay];
+        job.collect = vec![REPORT.into()];
+        job.limits = run.limits.clone();
+        let finished = sandbox::run(&job)?;
+        let report = finished
+            .collected
+            .get(Path::new(REPORT))
+            .map(|bytes| Report::parse(bytes))
+            .unwrap_or_default();
+        let output = [finished.stdout.text(), finished.stderr.text()].concat();
+        Ok(Finding {
+            end: finished.end,
+            report,
+            output: last_bytes(&output, OUTPUT_KEPT).to_owned(),
+            wall: finished.wall,
+            peak_memory: finished.peak_memory,
+            level: finished.level.to_string(),
+        })
+    }
+
+    fn environment(
+        &self,
+        run: &TestRun<'_>,
+        orders: &Path,
+    ) -> Result<BTreeMap<String, String>, VerdictError> {
+        let mut environment: BTreeMap<String, String> = [
+            ("FILLRATE_REPORT", REPORT.to_owned()),
+            ("HOME", "/tmp".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("TZ", "UTC".to_owned()),
+            ("CI", "true".to_owned()),
+        ]
+        .into_iter()
+        .chain(self.runner.environment(&self.prepared.project))
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+        if let Some(select) = run.select {
+            write_json(&orders.join("select.json"), &select)?;
+            environment.insert("FILLRATE_SELECT".into(), format!("{ORDERS}/select.json"));
+        }
+        if let Some(files) = run.coverage {
+            write_json(&orders.join("files.json"), &files)?;
+            environment.insert("FILLRATE_COVERAGE".into(), "1".into());
+            environment.insert(
+                "FILLRATE_COVERAGE_FILES".into(),
+                format!("{ORDERS}/files.json"),
+            );
+        }
+        Ok(environment)
+    }
+}
+
+/// Writes a runner's scripts into the cache, once for each version of them.
+fn lay_out(runner: &dyn Runner, cache: &Path) -> Result<PathBuf, VerdictError> {
+    let all: Vec<&str> = runner
+        .harness()
+        .iter()
+        .flat_map(|(name, text)| [*name, *text])
+        .collect();
+    let folder = cache
+        .join("harness")
+        .join(&sha256_hex(all.join("\0").as_bytes())[..16]);
+    let fault = |path: &Path| {
+        let path = path.to_owned();
+        move |source| VerdictError::Cache { path, source }
+    };
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let parent = cache.join("harness");
+    std::fs::create_dir_all(&parent).map_err(fault(&parent))?;
+    let fresh = tempfile::tempdir_in(&parent).map_err(fault(&parent))?;
+    for (name, text) in runner.harness() {
+        let path = fresh.path().join(name);
+        std::fs::write(&path, text).map_err(fault(&path))?;
+    }
+    let fresh = fresh.keep();
+    readable(&fresh).map_err(fault(&fresh))?;
+    if let Err(error) = std::fs::rename(&fresh, &folder) {
+        // Another process was faster; its files are the same.
+        let _ = std::fs::remove_dir_all(&fresh);
+        if !folder.is_dir() {
+            return Err(fault(&folder)(error));
+        }
+    }
+    Ok(folder)
+}
+
+/// Lets everybody read a folder: inside the sandbox its owner is somebody else.
+fn readable(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+}
+
+fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), VerdictError> {
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    std::fs::write(path, bytes).map_err(|source| VerdictError::Cache {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The end of a text, cut at a character.
+fn last_bytes(text: &str, most: usize) -> &str {
+    let mut start = text.len().saturating_sub(most);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
