@@ -1,16 +1,42 @@
-//! The embedded model.
+//! The embedded model: a nested n-gram cache model over the repository's tokens, after
+//! Hellendoorn & Devanbu, "Are deep neural networks the best choice for modeling source code?",
+//! ESEC/FSE 2017, <https://doi.org/10.1145/3106237.3106290>.
+//!
+//! It is a published baseline that needs no download, no network and no configuration, and never
+//! more than that. It learns from the files it observes, and at a request from the file's own
+//! text and the windows.
 
-use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+mod counts;
+mod generate;
+mod lexer;
+mod vocabulary;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
-use super::{Answer, Candidate, Finish, Model, ModelError, Request};
+use self::counts::{Counts, Sequence};
+use self::generate::Knowledge;
+use self::vocabulary::{Extended, START, Vocabulary};
+use super::{Answer, Model, ModelError, Request};
 
-/// The embedded model: continues the longest match of what stands before the cursor.
+/// The embedded model. Equal observations, in any order, and an equal request give an equal
+/// answer.
 #[derive(Debug, Default)]
 pub struct Embedded {
-    files: RwLock<BTreeMap<String, String>>,
+    learnt: Arc<RwLock<Learnt>>,
+}
+
+/// What was observed.
+#[derive(Debug, Default)]
+struct Learnt {
+    vocabulary: Vocabulary,
+    counts: Counts,
+    /// Path to text number.
+    files: HashMap<String, u32>,
+    /// Text number to folder.
+    folders: Vec<String>,
 }
 
 impl Embedded {
@@ -20,6 +46,51 @@ impl Embedded {
     }
 }
 
+impl Learnt {
+    fn observe(&mut self, path: &str, contents: Option<&str>) {
+        if let Some(number) = self.files.remove(path) {
+            self.counts.forget(number);
+        }
+        let Some(contents) = contents else { return };
+        let sequence = Sequence::read(contents, START, &mut self.vocabulary);
+        let number = self.counts.learn(sequence);
+        let index = number as usize;
+        if self.folders.len() <= index {
+            self.folders.resize(index + 1, String::new());
+        }
+        self.folders[index] = folder(path).to_owned();
+        self.files.insert(path.to_owned(), number);
+    }
+
+    fn complete(&self, request: &Request) -> Answer {
+        let mut vocabulary = Extended::new(&self.vocabulary);
+        let file = generate::file_cache(request, &mut vocabulary);
+        let windows = generate::window_cache(request, &mut vocabulary);
+        let left_out = self.files.get(&request.path).copied();
+        let here = folder(&request.path);
+        let mut knowledge = Knowledge {
+            vocabulary,
+            file,
+            windows,
+            repository: &self.counts,
+            in_folder: &|number| self.folders[number as usize] == here,
+            left_out,
+            left_out_counts: left_out
+                .and_then(|number| self.counts.sequence(number))
+                .map(Sequence::short),
+        };
+        Answer {
+            candidates: generate::candidates(&mut knowledge, request),
+            prompt: String::new(),
+        }
+    }
+}
+
+/// The folder of a path, without a final `/`.
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
 #[async_trait]
 impl Model for Embedded {
     fn name(&self) -> &str {
@@ -27,47 +98,26 @@ impl Model for Embedded {
     }
 
     async fn complete(&self, request: &Request) -> Result<Answer, ModelError> {
-        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        let prefix = request.prefix.as_bytes();
-        let mut best = (0, "");
-        let others = files
-            .iter()
-            .filter(|(path, _)| **path != request.path)
-            .map(|(_, text)| text.as_str());
-        for text in [request.prefix.as_str(), request.suffix.as_str()]
-            .into_iter()
-            .chain(others)
-        {
-            for (end, _) in text.char_indices().filter(|(end, _)| *end > 0) {
-                let before = &text.as_bytes()[..end];
-                let length = before
-                    .iter()
-                    .rev()
-                    .zip(prefix.iter().rev())
-                    .take(64)
-                    .take_while(|(a, b)| a == b)
-                    .count();
-                if length > best.0 {
-                    best = (length, &text[end..]);
-                }
-            }
-        }
-        let line = best.1.split(['\r', '\n']).next().unwrap_or_default();
-        Ok(Answer {
-            candidates: vec![Candidate {
-                text: line.to_owned(),
-                finish: Finish::Stop,
-                mean_log_probability: None,
-            }],
-            prompt: String::new(),
+        let learnt = Arc::clone(&self.learnt);
+        let request = request.clone();
+        // Some milliseconds of pure work, which must not hold up the protocol's own task.
+        tokio::task::spawn_blocking(move || {
+            learnt
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .complete(&request)
         })
+        .await
+        .map_err(|error| ModelError::Failed(error.to_string()))
     }
 
     fn observe(&self, path: &str, contents: Option<&str>) {
-        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        match contents {
-            Some(contents) => files.insert(path.to_owned(), contents.to_owned()),
-            None => files.remove(path),
-        };
+        self.learnt
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .observe(path, contents);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! What followed what. Contexts of up to three tokens have count tables; for longer ones there is
+//! a list of the places where their last four tokens stand, and the texts themselves: how far a
+//! place agrees with the request is read off there. Counts of all longer orders come from one
+//! pass over those places, and a token costs four table entries to learn, not one per order.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
+
+use super::lexer::{Indents, lex};
+use super::vocabulary::{Class, Intern, Symbol};
+
+/// The longest context, in tokens.
+pub(super) const LONGEST: usize = 12;
+
+/// The shortest context that is looked up in the texts.
+pub(super) const SHORTEST: usize = 4;
+
+/// A text as numbers.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    symbols: Vec<Symbol>,
+    classes: Vec<Class>,
+    short: OnceLock<Box<Counts>>,
+}
+
+/// Texts and what followed what in them.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    sequences: Vec<Option<Sequence>>,
+    free: Vec<u32>,
+    /// By order less one.
+    followers: [HashMap<u64, Followers, Keyed>; SHORTEST - 1],
+    places: HashMap<u64, Places, Keyed>,
+}
+
+/// How often each symbol followed a context.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Followers {
+    /// The sum of all counts.
+    pub(super) total: u32,
+    /// Symbols with their counts above 0, by symbol.
+    pub(super) counts: Vec<(Symbol, u32)>,
+}
+
+/// A place in a text: the sequence and the index of the token that followed.
+type Place = (u32, u32);
+
+/// Most contexts stand in one place only, which then needs no list of its own.
+#[derive(Debug)]
+enum Places {
+    One(Place),
+    Many(Vec<Place>),
+}
+
+/// A hasher for keys that are mixed already.
+#[derive(Default)]
+pub(super) struct KeyHasher(u64);
+
+pub(super) type Keyed = BuildHasherDefault<KeyHasher>;
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = mix(key);
+    }
+}
+
+/// Spreads a key's bits: the finaliser of MurmurHash3's 64-bit form.
+fn mix(mut key: u64) -> u64 {
+    key ^= key >> 33;
+    key = key.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    key ^= key >> 33;
+    key = key.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    key ^ (key >> 33)
+}
+
+/// The key of a context.
+fn key(classes: &[Class]) -> u64 {
+    classes
+        .iter()
+        .fold(0, |key, class| mix(key).wrapping_add(u64::from(*class) + 1))
+}
+
+impl Sequence {
+    /// Reads a text. `start` stands for what is before it.
+    pub(super) fn read(text: &str, start: Symbol, vocabulary: &mut impl Intern) -> Self {
+        let mut sequence = Self {
+            symbols: vec![start],
+            classes: vec![start],
+            short: OnceLock::new(),
+        };
+        let mut at = 0;
+        for token in lex(text, &mut Indents::default()) {
+            let end = at + token.gap.len() + token.text.len();
+            if !token.text.is_empty() {
+                let (symbol, class) = vocabulary.token(&token, &text[at..end]);
+                sequence.symbols.push(symbol);
+                sequence.classes.push(class);
+            }
+            at = end;
+        }
+        sequence
+    }
+
+    /// What followed short contexts, to take it away from larger counts. Made when first asked
+    /// for, as only files that are open in an editor are.
+    pub(super) fn short(&self) -> &Counts {
+        self.short.get_or_init(|| {
+            let mut counts = Counts::default();
+            counts.count(self, Followers::add);
+            Box::new(counts)
+        })
+    }
+}
+
+impl Followers {
+    fn add(&mut self, symbol: Symbol) {
+        self.total += 1;
+        match self.counts.binary_search_by_key(&symbol, |entry| entry.0) {
+            Ok(index) => self.counts[index].1 += 1,
+            Err(index) => self.counts.insert(index, (symbol, 1)),
+        }
+    }
+
+    fn take(&mut self, symbol: Symbol) {
+        if let Ok(index) = self.counts.binary_search_by_key(&symbol, |entry| entry.0) {
+            self.total -= 1;
+            self.counts[index].1 -= 1;
+            if self.counts[index].1 == 0 {
+                self.counts.remove(index);
+            }
+        }
+    }
+
+    /// These counts less some of them.
+    pub(super) fn without(&self, less: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.total -= less.total;
+        for (symbol, count) in &mut rest.counts {
+            if let Ok(index) = less.counts.binary_search_by_key(symbol, |entry| entry.0) {
+                *count -= less.counts[index].1;
+            }
+        }
+        rest.counts.retain(|entry| entry.1 > 0);
+        rest
+    }
+}
+
+impl Counts {
+    /// Learns a text and gives the number to forget it by.
+    pub(super) fn learn(&mut self, sequence: Sequence) -> u32 {
+        self.count(&sequence, Followers::add);
+        let number = self.free.pop().unwrap_or(self.sequences.len() as u32);
+        for index in SHORTEST..sequence.classes.len() {
+            let key = key(&sequence.classes[index - SHORTEST..index]);
+            let place = (number, index as u32);
+            self.places
+                .entry(key)
+                .and_modify(|places| places.add(place))
+                .or_insert(Places::One(place));
+        }
+        if number as usize == self.sequences.len() {
+            self.sequences.push(None);
+        }
+        self.sequences[number as usize] = Some(sequence);
+        number
+    }
+
+    /// Forgets a text. Afterwards everything is as if it had never been learnt.
+    pub(super) fn forget(&mut self, number: u32) {
+        let Some(sequence) = self
+            .sequences
+            .get_mut(number as usize)
+            .and_then(Option::take)
+        else {
+            return;
+        };
+        self.count(&sequence, Followers::take);
+        for (order, table) in (1..).zip(&mut self.followers) {
+            for classes in sequence.classes.windows(order) {
+                let key = key(classes);
+                if table
+                    .get(&key)
+                    .is_some_and(|followers| followers.total == 0)
+                {
+                    table.remove(&key);
+                }
+            }
+        }
+        for index in SHORTEST..sequence.classes.len() {
+            let key = key(&sequence.classes[index - SHORTEST..index]);
+            if let Some(places) = self.places.get_mut(&key)
+                && places.remove_all(number)
+            {
+                self.places.remove(&key);
+            }
+        }
+        self.free.push(number);
+    }
+
+    fn count(&mut self, sequence: &Sequence, change: fn(&mut Followers, Symbol)) {
+        let Sequence {
+            symbols, classes, ..
+        } = sequence;
+        for (order, table) in (1..).zip(&mut self.followers) {
+            for index in order..classes.len() {
+                let followers = table
+                    .entry(key(&classes[index - order..index]))
+                    .or_default();
+                change(followers, symbols[index]);
+            }
+        }
+    }
+
+    /// Whether nothing is counted.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+            && self.followers.iter().all(HashMap::is_empty)
+            && self.sequences.iter().all(Option::is_none)
+    }
+
+    /// A learnt text.
+    pub(super) fn sequence(&self, number: u32) -> Option<&Sequence> {
+        self.sequences.get(number as usize)?.as_ref()
+    }
+
+    /// What followed the last `order` tokens of a context, for orders below [`SHORTEST`].
+    pub(super) fn followers(&self, context: &[Class], order: usize) -> Option<&Followers> {
+        let last = context.get(context.len().checked_sub(order)?..)?;
+        let followers = self.followers.get(order.checked_sub(1)?)?.get(&key(last))?;
+        (followers.total > 0).then_some(followers)
+    }
+
+    /// Visits every place where the last [`SHORTEST`] tokens of a context stand: the text's number, how
+    /// many of the context's last tokens stand there, at most [`LONGEST`], and what followed.
+    pub(super) fn visit(&self, context: &[Class], mut visitor: impl FnMut(u32, usize, Symbol)) {
+        let Some(start) = context.len().checked_sub(SHORTEST) else {
+            return;
+        };
+        let places = match self.places.get(&key(&context[start..])) {
+            None => return,
+            Some(Places::One(place)) => std::slice::from_ref(place),
+            Some(Places::Many(places)) => places,
+        };
+        for &(number, index) in places {
+            let Some(sequence) = self.sequence(number) else {
+                continue;
+            };
+            let index = index as usize;
+            let agreeing = sequence.classes[..index]
+                .iter()
+                .rev()
+                .zip(context.iter().rev())
+                .take(LONGEST)
+                .take_while(|(a, b)| a == b)
+                .count();
+            if agreeing >= SHORTEST {
+                visitor(number, agreeing, sequence.symbols[index]);
+            }
+        }
+    }
+}
+
+impl Places {
+    fn add(&mut self, place: Place) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![*first, place]),
+            Self::Many(places) => places.push(place),
+        }
+    }
+
+    /// Removes a text's places and says whether none is left.
+    fn remove_all(&mut self, number: u32) -> bool {
+        match self {
+            Self::One(place) => place.0 == number,
+            Self::Many(places) => {
+                places.retain(|place| place.0 != number);
+                places.is_empty()
+            }
+        }
+    }
+}

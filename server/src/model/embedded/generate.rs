@@ -1,0 +1,848 @@
+//! From counts to text.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+
+use rand::Rng;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::counts::{Counts, Keyed, LONGEST, SHORTEST, Sequence};
+use super::lexer::{Indents, Turn, is_word, lex};
+use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol};
+use crate::model::{Candidate, Finish, Request};
+
+/// What shorter contexts may still add once this little probability is left is not looked up.
+const LEFT_OVER: f64 = 1e-2;
+
+/// How much weight a different symbol after a context has for passing probability on, in
+/// occurrences. Witten & Bell's 1 trusts contexts seen once too much: 2 got about a point more
+/// of rests of lines exactly right (the bench on three Python repositories, 1500 holes).
+const ESCAPE: f64 = 2.0;
+
+/// A further line is written while the probability of all that is written is at least this. About
+/// half of the lines written at this level are right, a fifth at 0.3 (the same bench).
+const CONFIDENT: f64 = 0.7;
+
+/// How many lines the beam search follows at once.
+const BEAM: usize = 6;
+
+/// How many tokens after the cursor tell one line from another.
+const LOOK_AHEAD: usize = 10;
+
+/// How many ways to end what is begun before the cursor are looked at.
+const MOST_ENDINGS: usize = 64;
+
+/// The weight of what stands after the cursor. It is below 1, as a person may be about to write
+/// more lines before it.
+const AHEAD: f64 = 0.5;
+
+/// The least probability of a token after the cursor.
+const UNSEEN: f64 = 1e-4;
+
+/// The most bytes of the file's own text, before and after the cursor each, that a request learns
+/// from. Larger files are data mostly, and a request has to be quick.
+const OWN_TEXT: usize = 100_000;
+
+/// The most tokens of one line.
+const LONGEST_LINE: usize = 80;
+
+/// What generation knows: the caches, from the nearest to the farthest.
+pub(super) struct Knowledge<'a> {
+    /// Numbers of all tokens.
+    pub(super) vocabulary: Extended<'a>,
+    /// The file's text before and after the cursor.
+    pub(super) file: Counts,
+    /// The request's windows.
+    pub(super) windows: Counts,
+    /// The repository.
+    pub(super) repository: &'a Counts,
+    /// By text number: whether it lies in the file's folder.
+    pub(super) in_folder: &'a dyn Fn(u32) -> bool,
+    /// The text that is left out, which is the file as it was last observed.
+    pub(super) left_out: Option<u32>,
+    /// Its short counts.
+    pub(super) left_out_counts: Option<&'a Counts>,
+}
+
+/// A symbol and its probability.
+type Choice = (Symbol, f64);
+
+/// Where the writing has come to.
+#[derive(Clone)]
+struct Pen {
+    context: Vec<Class>,
+    indents: Indents,
+    text: String,
+    log_probability: f64,
+    tokens: usize,
+    /// Brackets opened less brackets closed since the cursor.
+    depth: i32,
+}
+
+/// How a symbol is drawn.
+struct Sampling {
+    random: ChaCha8Rng,
+    temperature: f64,
+    top_p: f64,
+}
+
+/// A line that was written, and how it ended.
+struct Line {
+    pen: Pen,
+    end: LineEnd,
+    /// Its log-probability, with that of what follows.
+    score: f64,
+}
+
+/// How a line ended.
+#[derive(Clone, Copy)]
+enum LineEnd {
+    /// With this line break.
+    Break(Choice),
+    /// Before what stands after the cursor, or as nothing was known.
+    Stop,
+    /// The tokens are used up.
+    Length,
+}
+
+impl Knowledge<'_> {
+    /// The symbols that may follow a context with their probabilities, in no order of meaning.
+    fn next(&self, context: &[Class]) -> Vec<Choice> {
+        let mut choices: Vec<Choice> = Vec::new();
+        let mut places: HashMap<u64, usize, Keyed> = HashMap::default();
+        self.share_out(context, |share, counts| {
+            for &(symbol, count) in counts {
+                let next = choices.len();
+                let index = *places.entry(u64::from(symbol)).or_insert(next);
+                if index == next {
+                    choices.push((symbol, 0.0));
+                }
+                choices[index].1 += share * f64::from(count);
+            }
+        });
+        choices
+    }
+
+    /// The probability of a class after a context.
+    fn probability(&self, context: &[Class], class: Class) -> f64 {
+        let mut sum = 0.0;
+        self.share_out(context, |share, counts| {
+            sum += share
+                * counts
+                    .iter()
+                    .filter(|(symbol, _)| self.class(*symbol) == class)
+                    .map(|(_, count)| f64::from(*count))
+                    .sum::<f64>();
+        });
+        sum
+    }
+
+    /// Shares the probability out among what followed a context. The receiver gets counts and
+    /// the probability that each unit of them is worth.
+    ///
+    /// From the longest context to the shortest, and for each from the nearest cache to the
+    /// farthest, what followed gets its share of the probability that is left: with *n* the
+    /// number of times the context was seen and *t* the number of different symbols after it,
+    /// *n* / (*n* + 2*t*) is given out and the rest passed on. With 1*t* this is the interpolation
+    /// of Witten & Bell (1991); see [`ESCAPE`]. The caches are nested as in Hellendoorn & Devanbu
+    /// (2017), §4.
+    fn share_out(&self, context: &[Class], mut receive: impl FnMut(f64, &[(Symbol, u32)])) {
+        let mut left = 1.0;
+        let mut give = |total: u32, counts: &[(Symbol, u32)]| {
+            if total > 0 {
+                let kinds = ESCAPE * counts.len() as f64;
+                let all = f64::from(total) + kinds;
+                receive(left / all, counts);
+                left *= kinds / all;
+            }
+            left
+        };
+        let mut hits: [Vec<(usize, Symbol)>; 4] = Default::default();
+        self.file
+            .visit(context, |_, length, symbol| hits[0].push((length, symbol)));
+        self.windows
+            .visit(context, |_, length, symbol| hits[1].push((length, symbol)));
+        self.repository.visit(context, |number, length, symbol| {
+            if Some(number) != self.left_out {
+                if (self.in_folder)(number) {
+                    hits[2].push((length, symbol));
+                }
+                hits[3].push((length, symbol));
+            }
+        });
+        for hits in &mut hits {
+            // Stable, so that equal lengths stay in the order of the places.
+            hits.sort_by_key(|hit| Reverse(hit.0));
+        }
+        let mut seen: [Tally; 4] = Default::default();
+        for order in (SHORTEST..=LONGEST).rev() {
+            for (hits, tally) in hits.iter().zip(&mut seen) {
+                while let Some((length, symbol)) = hits.get(tally.total as usize)
+                    && *length >= order
+                {
+                    tally.add(*symbol);
+                }
+                if give(tally.total, &tally.counts) < LEFT_OVER {
+                    return;
+                }
+            }
+        }
+        for order in (1..SHORTEST).rev() {
+            let whole = self.repository.followers(context, order);
+            let less = self
+                .left_out_counts
+                .and_then(|counts| counts.followers(context, order));
+            let reduced = match (whole, less) {
+                (Some(whole), Some(less)) => Some(whole.without(less)),
+                _ => None,
+            };
+            for followers in [
+                self.file.followers(context, order),
+                self.windows.followers(context, order),
+                reduced.as_ref().or(whole),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                if give(followers.total, &followers.counts) < LEFT_OVER {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Likeliest first, ties by text.
+    fn compare(&self, a: &Choice, b: &Choice) -> Ordering {
+        b.1.total_cmp(&a.1)
+            .then_with(|| self.text(a.0).cmp(self.text(b.0)))
+    }
+
+    fn text(&self, symbol: Symbol) -> &str {
+        self.vocabulary.entry(symbol).0
+    }
+
+    fn class(&self, symbol: Symbol) -> Class {
+        self.vocabulary.entry(symbol).1
+    }
+}
+
+/// Symbols and how often each was seen.
+#[derive(Default)]
+struct Tally {
+    total: u32,
+    counts: Vec<(Symbol, u32)>,
+    index: HashMap<u64, usize, Keyed>,
+}
+
+impl Tally {
+    fn add(&mut self, symbol: Symbol) {
+        self.total += 1;
+        let next = self.counts.len();
+        let index = *self.index.entry(u64::from(symbol)).or_insert(next);
+        if index == next {
+            self.counts.push((symbol, 0));
+        }
+        self.counts[index].1 += 1;
+    }
+}
+
+/// Writes the request's candidates: the best of a beam search at temperature 0, else one drawing
+/// per candidate.
+pub(super) fn candidates(knowledge: &mut Knowledge<'_>, request: &Request) -> Vec<Candidate> {
+    let parameters = &request.parameters;
+    let start = Start::read(knowledge, &request.prefix);
+    let after = After::read(knowledge, &request.suffix);
+    let writer = Writer {
+        knowledge,
+        after: &after,
+        line_break: line_break(&request.prefix),
+        max_tokens: parameters.max_tokens as usize,
+    };
+    if parameters.temperature > 0.0 {
+        return (0..parameters.candidates)
+            .map(|index| {
+                let seed = parameters.seed.wrapping_add(index as u64);
+                let mut chooser = Sampling {
+                    random: ChaCha8Rng::seed_from_u64(seed),
+                    temperature: parameters.temperature,
+                    top_p: parameters.top_p,
+                };
+                writer.draw(&start, &mut chooser)
+            })
+            .collect();
+    }
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for line in writer.lines(&start, parameters.candidates) {
+        let candidate = writer.go_on(line);
+        if candidates.iter().all(|other| other.text != candidate.text) {
+            candidates.push(candidate);
+        }
+        if candidates.len() == parameters.candidates {
+            break;
+        }
+    }
+    candidates
+}
+
+fn line_break(prefix: &str) -> &'static str {
+    match prefix.find('\n') {
+        Some(index) if prefix[..index].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+impl Sampling {
+    fn choose(&mut self, knowledge: &Knowledge<'_>, mut choices: Vec<Choice>) -> Option<Choice> {
+        choices.sort_by(|a, b| knowledge.compare(a, b));
+        let all: f64 = choices.iter().map(|choice| choice.1).sum();
+        let weights: Vec<f64> = choices
+            .iter()
+            .map(|choice| (choice.1 / all).powf(1.0 / self.temperature))
+            .collect();
+        let whole: f64 = weights.iter().sum();
+        let mut nucleus = 0.0;
+        let mut kept = 0;
+        for weight in &weights {
+            nucleus += weight;
+            kept += 1;
+            if nucleus >= self.top_p * whole {
+                break;
+            }
+        }
+        // 53 random bits give every fraction a double can tell apart in [0, 1).
+        let fraction = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let mut rest = fraction * nucleus;
+        for (choice, weight) in choices.iter().zip(&weights).take(kept) {
+            if rest < *weight {
+                return Some(*choice);
+            }
+            rest -= weight;
+        }
+        choices[..kept].last().copied()
+    }
+}
+
+/// What the cursor stands behind.
+struct Start {
+    context: Vec<Class>,
+    indents: Indents,
+    /// What is begun before the cursor, in the order it is tried.
+    begun: Vec<Begun>,
+}
+
+/// A token that the text before the cursor may be the beginning of.
+struct Begun {
+    /// The context before it.
+    context: Vec<Class>,
+    /// Indentations open before it.
+    indents: Indents,
+    /// What stands there, blanks before it included; of a break only the indentation.
+    text: String,
+    /// Whether it is a line break.
+    is_break: bool,
+    /// Whether it may be whole as it stands.
+    may_be_whole: bool,
+}
+
+impl Start {
+    /// A pen at the cursor.
+    fn pen(&self) -> Pen {
+        Pen {
+            context: self.context.clone(),
+            indents: self.indents.clone(),
+            text: String::new(),
+            log_probability: 0.0,
+            tokens: 0,
+            depth: 0,
+        }
+    }
+
+    fn read(knowledge: &mut Knowledge<'_>, prefix: &str) -> Self {
+        let mut indents = Indents::default();
+        let prefix = near_end(prefix);
+        let tokens = lex(prefix, &mut indents);
+        let mut context = vec![START];
+        // Only the tail matters: the longest context and the line that is being written.
+        let tail = tokens.len().saturating_sub(4 * LONGEST);
+        let mut at: usize = tokens[..tail]
+            .iter()
+            .map(|token| token.gap.len() + token.text.len())
+            .sum();
+        let mut starts = Vec::new();
+        for token in &tokens[tail..] {
+            let end = at + token.gap.len() + token.text.len();
+            starts.push((at, context.len()));
+            if !token.text.is_empty() {
+                let (_, class) = knowledge.vocabulary.token(token, &prefix[at..end]);
+                context.push(class);
+            }
+            at = end;
+        }
+        let mut begun = Vec::new();
+        if let (Some(last), Some(&(start, length))) = (tokens.last(), starts.last()) {
+            let before = |length: usize| context[..length].to_vec();
+            // A string literal without blanks that has not been closed.
+            let open = tokens[tail..]
+                .iter()
+                .zip(&starts)
+                .rev()
+                .enumerate()
+                .take_while(|(index, (token, _))| {
+                    token.turn.is_none() && (*index == 0 || !token.text.is_empty())
+                })
+                .scan(false, |spaced, (_, (token, place))| {
+                    if *spaced {
+                        return None;
+                    }
+                    *spaced = !token.gap.is_empty();
+                    Some((token, place))
+                })
+                .find(|(token, _)| matches!(token.text, "\"" | "'" | "`"));
+            if let Some((_, &(start, length))) = open {
+                begun.push(Begun {
+                    context: before(length),
+                    indents: indents.clone(),
+                    text: prefix[start..].to_owned(),
+                    is_break: false,
+                    may_be_whole: false,
+                });
+            }
+            if last.turn.is_some() {
+                let mut outer = Indents::default();
+                lex(&prefix[..start], &mut outer);
+                begun.push(Begun {
+                    context: before(length),
+                    indents: outer,
+                    text: indents.current().to_owned(),
+                    is_break: true,
+                    may_be_whole: true,
+                });
+            } else if last.text.is_empty() || last.text.chars().all(is_word) {
+                begun.push(Begun {
+                    context: before(length),
+                    indents: indents.clone(),
+                    text: prefix[start..].to_owned(),
+                    is_break: false,
+                    may_be_whole: !last.text.is_empty(),
+                });
+            }
+        }
+        Self {
+            context,
+            indents,
+            begun,
+        }
+    }
+}
+
+/// What stands after the cursor.
+struct After {
+    /// The class of the first token on the cursor's line, if the line goes on.
+    on_line: Option<Class>,
+    /// The first tokens after the cursor: their classes, and the indentation after a break.
+    tokens: Vec<(Class, Option<String>)>,
+    /// The next line with more than blanks, trimmed.
+    next_line: String,
+}
+
+impl After {
+    fn read(knowledge: &mut Knowledge<'_>, suffix: &str) -> Self {
+        let suffix = near_start(suffix);
+        let rest = suffix.split(['\n', '\r']).next().unwrap_or_default();
+        let next_line = suffix[rest.len()..]
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
+            .to_owned();
+        let begin = &suffix[..suffix.floor_char_boundary(1000)];
+        let mut indents = Indents::default();
+        let mut tokens = Vec::new();
+        for token in lex(begin, &mut indents).iter().take(LOOK_AHEAD) {
+            if token.text.is_empty() {
+                continue;
+            }
+            let (_, class) = knowledge.vocabulary.token(token, token.text);
+            let indentation = token.turn.is_some().then(|| {
+                token
+                    .text
+                    .rsplit(['\n', '\r'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            });
+            tokens.push((class, indentation));
+        }
+        // A break at the very end leads nowhere that could be told.
+        if next_line.is_empty() && rest.trim().is_empty() {
+            tokens.clear();
+        }
+        let on_line = tokens
+            .first()
+            .filter(|(_, indentation)| indentation.is_none())
+            .map(|(class, _)| *class);
+        Self {
+            on_line,
+            tokens,
+            next_line,
+        }
+    }
+}
+
+/// Writes one candidate.
+struct Writer<'a, 'b> {
+    knowledge: &'a Knowledge<'b>,
+    after: &'a After,
+    line_break: &'static str,
+    max_tokens: usize,
+}
+
+impl Writer<'_, '_> {
+    /// The best first lines, by beam search. A line's score is its log-probability with that of
+    /// its end, and a part of that of what stands after the cursor, given the line.
+    fn lines(&self, start: &Start, wanted: usize) -> Vec<Line> {
+        let width = BEAM.max(wanted);
+        let mut active = self.begin(start, width);
+        let mut lines: Vec<Line> = Vec::new();
+        // The score of the worst line that is wanted: a line can only lose by getting longer.
+        let mut beaten = f64::NEG_INFINITY;
+        for _ in 0..LONGEST_LINE {
+            let mut grown: Vec<(usize, Choice, f64)> = Vec::new();
+            for (index, pen) in active.iter().enumerate() {
+                if pen.tokens >= self.max_tokens {
+                    lines.push(Line {
+                        pen: pen.clone(),
+                        end: LineEnd::Length,
+                        score: pen.log_probability,
+                    });
+                    continue;
+                }
+                let mut choices = self.knowledge.next(&pen.context);
+                if let Some((end, probability)) = self.end(pen, &choices) {
+                    let score = pen.log_probability + probability.ln();
+                    if score > beaten {
+                        lines.push(Line {
+                            pen: pen.clone(),
+                            end,
+                            score: score + AHEAD * self.ahead(pen),
+                        });
+                    }
+                }
+                choices.retain(|choice| !self.ends(pen, choice.0));
+                if choices.len() > width {
+                    choices.select_nth_unstable_by(width, |a, b| self.knowledge.compare(a, b));
+                    choices.truncate(width);
+                }
+                grown.extend(
+                    choices
+                        .into_iter()
+                        .map(|choice| (index, choice, pen.log_probability + choice.1.ln())),
+                );
+            }
+            grown.sort_by(|a, b| {
+                b.2.total_cmp(&a.2)
+                    .then(a.0.cmp(&b.0))
+                    .then_with(|| self.knowledge.compare(&a.1, &b.1))
+            });
+            grown.truncate(width);
+            lines.sort_by(|a, b| {
+                b.score
+                    .total_cmp(&a.score)
+                    .then_with(|| a.pen.text.cmp(&b.pen.text))
+            });
+            if let Some(line) = lines.get(wanted - 1) {
+                beaten = line.score;
+            }
+            grown.retain(|(_, _, score)| *score > beaten);
+            if grown.is_empty() {
+                break;
+            }
+            active = grown
+                .into_iter()
+                .map(|(index, choice, _)| {
+                    let mut pen = active[index].clone();
+                    self.put(&mut pen, choice);
+                    pen
+                })
+                .collect();
+        }
+        if lines.is_empty() {
+            lines.extend(active.into_iter().take(1).map(|pen| Line {
+                score: pen.log_probability,
+                end: LineEnd::Stop,
+                pen,
+            }));
+        }
+        lines
+    }
+
+    /// Whether a symbol ends the line: a break, or what stands after the cursor on its line.
+    fn ends(&self, pen: &Pen, symbol: Symbol) -> bool {
+        let (text, class) = self.knowledge.vocabulary.entry(symbol);
+        text.starts_with('\n') || (pen.depth <= 0 && self.after.on_line == Some(class))
+    }
+
+    /// How a line may end here, and how probably.
+    fn end(&self, pen: &Pen, choices: &[Choice]) -> Option<(LineEnd, f64)> {
+        let ends = || choices.iter().filter(|choice| self.ends(pen, choice.0));
+        let likeliest = ends().min_by(|a, b| self.knowledge.compare(a, b))?;
+        let probability = ends().map(|choice| choice.1).sum();
+        let end = match self.knowledge.text(likeliest.0).starts_with('\n') {
+            true => LineEnd::Break(*likeliest),
+            false => LineEnd::Stop,
+        };
+        Some((end, probability))
+    }
+
+    /// The log-probability of what stands after the cursor, given a line.
+    fn ahead(&self, pen: &Pen) -> f64 {
+        let mut context = pen.context.clone();
+        let mut indents = pen.indents.clone();
+        let mut sum = 0.0;
+        for (class, indentation) in &self.after.tokens {
+            let class = match indentation {
+                Some(indentation) => {
+                    let form = indents.turn_to(1, indentation).form(false);
+                    self.knowledge.vocabulary.find(&form).unwrap_or(CUT)
+                }
+                None => *class,
+            };
+            let probability = self.knowledge.probability(&context, class);
+            sum += probability.max(UNSEEN).ln();
+            context.push(class);
+        }
+        sum
+    }
+
+    /// Draws a candidate.
+    fn draw(&self, start: &Start, chooser: &mut Sampling) -> Candidate {
+        let pens = self.begin(start, usize::MAX);
+        let choices = (0..)
+            .zip(&pens)
+            .map(|(index, pen)| (index, pen.log_probability.exp()));
+        let mut pen = match start.begun.is_empty() {
+            true => pens.into_iter().next(),
+            false => chooser
+                .choose(self.knowledge, choices.collect())
+                .and_then(|(index, _)| pens.into_iter().nth(index as usize)),
+        }
+        .unwrap_or_else(|| start.pen());
+        let mut end = LineEnd::Length;
+        for _ in 0..LONGEST_LINE {
+            if pen.tokens >= self.max_tokens {
+                break;
+            }
+            match chooser.choose(self.knowledge, self.knowledge.next(&pen.context)) {
+                None => {
+                    end = LineEnd::Stop;
+                    break;
+                }
+                Some(choice) if self.ends(&pen, choice.0) => {
+                    end = match self.knowledge.text(choice.0).starts_with('\n') {
+                        true => LineEnd::Break(choice),
+                        false => LineEnd::Stop,
+                    };
+                    break;
+                }
+                Some(choice) => self.put(&mut pen, choice),
+            }
+        }
+        let score = pen.log_probability;
+        self.go_on(Line { pen, end, score })
+    }
+
+    /// Adds further lines while the whole stays probable enough and inside the block, and gives
+    /// the candidate.
+    fn go_on(&self, line: Line) -> Candidate {
+        let Line {
+            mut pen, mut end, ..
+        } = line;
+        let home = pen.indents.current().to_owned();
+        while let LineEnd::Break(choice) = end {
+            end = LineEnd::Stop;
+            if self.after.on_line.is_some() {
+                break;
+            }
+            let mut further = pen.clone();
+            self.put(&mut further, choice);
+            if !further.indents.current().starts_with(&home) {
+                break;
+            }
+            let begin = further.text.len();
+            let next = self.greedy_line(&mut further);
+            let line = further.text[begin..].trim();
+            let before = pen.text.lines().next_back().unwrap_or_default().trim();
+            if line.is_empty()
+                || line == before
+                || line == self.after.next_line
+                || further.log_probability < CONFIDENT.ln()
+            {
+                break;
+            }
+            pen = further;
+            end = next;
+        }
+        Candidate {
+            text: pen.text,
+            finish: match end {
+                LineEnd::Length => Finish::Length,
+                _ => Finish::Stop,
+            },
+            mean_log_probability: (pen.tokens > 0).then(|| pen.log_probability / pen.tokens as f64),
+        }
+    }
+
+    /// Writes the likeliest symbols up to the end of the line.
+    fn greedy_line(&self, pen: &mut Pen) -> LineEnd {
+        for _ in 0..LONGEST_LINE {
+            if pen.tokens >= self.max_tokens {
+                break;
+            }
+            let choices = self.knowledge.next(&pen.context);
+            match choices
+                .into_iter()
+                .min_by(|a, b| self.knowledge.compare(a, b))
+            {
+                None => return LineEnd::Stop,
+                Some(choice) if self.knowledge.text(choice.0).starts_with('\n') => {
+                    return LineEnd::Break(choice);
+                }
+                Some(choice) => self.put(pen, choice),
+            }
+        }
+        LineEnd::Length
+    }
+
+    /// Pens at the cursor, likeliest first: what is begun before it ended in different ways,
+    /// where the counts tell how, else just at the cursor.
+    fn begin(&self, start: &Start, most: usize) -> Vec<Pen> {
+        start
+            .begun
+            .iter()
+            .map(|begun| self.finish(begun, most))
+            .find(|pens| !pens.is_empty())
+            .unwrap_or_else(|| vec![start.pen()])
+    }
+
+    fn finish(&self, begun: &Begun, most: usize) -> Vec<Pen> {
+        let known = self.knowledge;
+        let rest = |symbol: Symbol| -> Option<String> {
+            let text = known.text(symbol);
+            if !begun.is_break {
+                return text.strip_prefix(&begun.text).map(str::to_owned);
+            }
+            let mut indents = begun.indents.clone();
+            indents.take(&Turn::from_form(text)?);
+            indents
+                .current()
+                .strip_prefix(&begun.text)
+                .map(str::to_owned)
+        };
+        let mut fitting: Vec<(Choice, String)> = known
+            .next(&begun.context)
+            .into_iter()
+            .filter_map(|choice| Some((choice, rest(choice.0)?)))
+            .filter(|(_, rest)| begun.may_be_whole || !rest.is_empty())
+            .collect();
+        let all: f64 = fitting.iter().map(|(choice, _)| choice.1).sum();
+        fitting.sort_by(|a, b| known.compare(&a.0, &b.0));
+        fitting.truncate(MOST_ENDINGS);
+        // Breaks with and without blank lines end alike.
+        let mut pens: Vec<Pen> = Vec::new();
+        for ((symbol, probability), rest) in fitting {
+            let mut pen = Pen {
+                context: begun.context.clone(),
+                indents: begun.indents.clone(),
+                text: String::new(),
+                log_probability: 0.0,
+                tokens: 0,
+                depth: 0,
+            };
+            self.put(&mut pen, (symbol, probability / all));
+            pen.text = rest;
+            let alike = |other: &&mut Pen| {
+                other.text == pen.text && other.context.last() == pen.context.last()
+            };
+            match pens.iter_mut().find(alike) {
+                Some(other) => {
+                    let sum = other.log_probability.exp() + pen.log_probability.exp();
+                    other.log_probability = sum.ln();
+                }
+                None => pens.push(pen),
+            }
+        }
+        pens.sort_by(|a, b| b.log_probability.total_cmp(&a.log_probability));
+        pens.truncate(most);
+        pens
+    }
+
+    fn put(&self, pen: &mut Pen, (symbol, probability): Choice) {
+        let (text, class) = self.knowledge.vocabulary.entry(symbol);
+        match Turn::from_form(text) {
+            Some(turn) => {
+                pen.text.push_str(&turn.text(&pen.indents, self.line_break));
+                pen.indents.take(&turn);
+            }
+            None => pen.text.push_str(text),
+        }
+        match text.trim_start() {
+            "(" | "[" | "{" => pen.depth += 1,
+            ")" | "]" | "}" => pen.depth -= 1,
+            _ => {}
+        }
+        pen.context.push(class);
+        pen.log_probability += probability.ln();
+        pen.tokens += 1;
+    }
+}
+
+/// Counts over texts of a request, each with what stands for the text before it.
+fn cache<'a>(
+    texts: impl Iterator<Item = (&'a str, Symbol)>,
+    vocabulary: &mut Extended<'_>,
+) -> Counts {
+    let mut counts = Counts::default();
+    for (text, start) in texts {
+        counts.learn(Sequence::read(text, start, vocabulary));
+    }
+    counts
+}
+
+/// The counts of a file whose cursor is between two texts.
+pub(super) fn file_cache(request: &Request, vocabulary: &mut Extended<'_>) -> Counts {
+    let prefix = near_end(&request.prefix);
+    let start = if prefix.len() < request.prefix.len() {
+        CUT
+    } else {
+        START
+    };
+    let texts = [(prefix, start), (near_start(&request.suffix), CUT)];
+    cache(texts.into_iter(), vocabulary)
+}
+
+/// The last [`OWN_TEXT`] bytes of a text, by whole lines where it has such.
+fn near_end(text: &str) -> &str {
+    let Some(least) = text.len().checked_sub(OWN_TEXT) else {
+        return text;
+    };
+    let least = text.ceil_char_boundary(least);
+    match text[least..].find('\n') {
+        Some(index) => &text[least + index..],
+        None => &text[least..],
+    }
+}
+
+/// The first [`OWN_TEXT`] bytes of a text.
+fn near_start(text: &str) -> &str {
+    &text[..text.floor_char_boundary(OWN_TEXT)]
+}
+
+/// The counts of a request's windows.
+pub(super) fn window_cache(request: &Request, vocabulary: &mut Extended<'_>) -> Counts {
+    let texts = request
+        .windows
+        .iter()
+        .map(|window| (window.text.as_str(), CUT));
+    cache(texts, vocabulary)
+}

@@ -1,0 +1,330 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::context::Window;
+use crate::model::{Finish, Parameters, Settings};
+
+/// A request at the fixture's `$0`.
+fn request(fixture: &str) -> Request {
+    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+    Request {
+        prefix: prefix.to_owned(),
+        suffix: suffix.to_owned(),
+        path: "shop/here.py".to_owned(),
+        repository: "demo".to_owned(),
+        language: None,
+        windows: Vec::new(),
+        parameters: Settings::default().parameters(),
+    }
+}
+
+fn learnt(files: &[(&str, &str)]) -> Learnt {
+    let mut learnt = Learnt::default();
+    for (path, text) in files {
+        learnt.observe(path, Some(text));
+    }
+    learnt
+}
+
+fn texts(answer: &Answer) -> Vec<&str> {
+    let candidates = answer.candidates.iter();
+    candidates
+        .map(|candidate| candidate.text.as_str())
+        .collect()
+}
+
+/// The first candidate at the fixture's cursor.
+fn complete(files: &[(&str, &str)], fixture: &str) -> String {
+    let answer = learnt(files).complete(&request(fixture));
+    texts(&answer)[0].to_owned()
+}
+
+const CART: &str = "\
+class Cart:
+    def total(self):
+        result = 0
+        for item in self.items:
+            result += item.price * item.count
+        return result
+
+    def clear(self):
+        self.items = []
+";
+
+#[test]
+fn a_line_seen_elsewhere_is_written_again() {
+    let line = complete(
+        &[("shop/cart.py", CART)],
+        "def f(self):\n    result = 0\n    for item in $0\n",
+    );
+    assert_eq!(line.lines().next(), Some("self.items:"));
+}
+
+#[test]
+fn further_lines_come_at_the_cursors_depth_and_stay_in_the_block() {
+    let twice = [("a.py", CART), ("b.py", CART), ("c.py", CART)];
+    let text = complete(
+        &twice,
+        "if x:\n    class Cart:\n        def total(self):\n            result = 0\n            $0",
+    );
+    insta::assert_snapshot!(text, @r#"
+    for item in self.items:
+                    result += item.price * item.count
+                return result
+    "#);
+}
+
+#[test]
+fn lines_that_stand_after_the_cursor_are_not_written() {
+    let twice = [("a.py", CART), ("b.py", CART), ("c.py", CART)];
+    let text = complete(
+        &twice,
+        "class Cart:\n    def total(self):\n        result = 0\n        $0\n            result += item.price * item.count\n",
+    );
+    assert_eq!(text, "for item in self.items:");
+}
+
+#[test]
+fn within_a_line_it_stops_before_what_follows() {
+    let files = [(
+        "a.py",
+        "x = load(path, mode)\ny = load(path, mode)\nz = load(path, f(mode))\n",
+    )];
+    assert_eq!(complete(&files, "w = load($0)\n"), "path, mode");
+    assert_eq!(complete(&files, "w = load(path, f($0))\n"), "mode");
+    let text = complete(&files, "w = load(path$0 + 1\n");
+    assert!(!text.contains('\n'), "{text}");
+}
+
+#[test]
+fn what_is_begun_is_ended() {
+    let files = [(
+        "a.py",
+        "self.items = config['items']\nself.index = config['index']\n",
+    )];
+    assert_eq!(complete(&files, "self.ite$0\n"), "ms = config['items']");
+    assert_eq!(complete(&files, "self.index = config['in$0]\n"), "dex'");
+    assert_eq!(complete(&files, "self.index = $0\n"), "config['index']");
+    assert_eq!(complete(&files, "self.index =$0\n"), " config['index']");
+}
+
+#[test]
+fn an_indentation_that_is_missing_is_written() {
+    let files = [(
+        "a.py",
+        "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n",
+    )];
+    assert_eq!(complete(&files, "def h(x):\n$0"), "    return x");
+    assert_eq!(complete(&files, "def h(x):\n  $0"), "  return x");
+    assert_eq!(complete(&files, "def h(x):\n    $0"), "return x");
+}
+
+#[test]
+fn line_breaks_are_those_of_the_file() {
+    let files: Vec<_> = ["a", "b", "c", "d"].map(|path| (path, CART)).to_vec();
+    let text = complete(&files, &format!("{}$0", CART[..60].replace('\n', "\r\n")));
+    assert!(text.contains("\r\n"), "{text:?}");
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+}
+
+#[test]
+fn the_file_itself_counts_only_as_the_request_has_it() {
+    let mut learnt = learnt(&[("shop/here.py", "alpha(beta, gamma)\n")]);
+    let mut request = request("alpha($0)\n");
+    assert_eq!(texts(&learnt.complete(&request)), [""]);
+    request.path = "shop/there.py".to_owned();
+    assert_eq!(texts(&learnt.complete(&request)), ["beta, gamma"]);
+    learnt.observe("shop/here.py", None);
+    assert_eq!(texts(&learnt.complete(&request)), [""]);
+}
+
+#[test]
+fn the_nearest_cache_wins() {
+    let files = [
+        ("far/a.py", "x = io.open(far)\ny = io.open(far)\n"),
+        ("shop/b.py", "z = io.open(folder)\n"),
+    ];
+    assert_eq!(complete(&files[..1], "w = io.open($0)\n"), "far");
+    assert_eq!(complete(&files, "w = io.open($0)\n"), "folder");
+    let own = "v = io.open(file)\nw = io.open($0)\n";
+    assert_eq!(complete(&files, own), "file");
+    let mut with_window = request("w = io.open($0)\n");
+    with_window.windows.push(Window {
+        path: "w.py".to_owned(),
+        first_line: 0,
+        text: "v = io.open(window)\nnext".to_owned(),
+        score: 1.0,
+    });
+    assert_eq!(texts(&learnt(&files).complete(&with_window)), ["window"]);
+}
+
+#[test]
+fn a_line_is_not_written_over_and_over() {
+    let files = [("a.py", "step()\n".repeat(50))];
+    let files = [(files[0].0, files[0].1.as_str())];
+    assert_eq!(complete(&files, "step()\nstep()\n$0"), "step()");
+}
+
+#[test]
+fn candidates_differ_and_the_best_comes_first() {
+    let mut request = request("open($0");
+    request.parameters.candidates = 3;
+    let files = [("a.py", "open(one)\nopen(one)\nopen(two)\nopen(three)\n")];
+    let answer = learnt(&files).complete(&request);
+    let found = texts(&answer);
+    assert_eq!(found[0], "one)");
+    assert_eq!(found.len(), 3);
+    assert!(
+        found.contains(&"two)") && found.contains(&"three)"),
+        "{found:?}"
+    );
+    for candidate in &answer.candidates {
+        let mean = candidate.mean_log_probability.expect("tokens were written");
+        assert!(mean < 0.0 && mean.is_finite());
+    }
+}
+
+#[test]
+fn drawing_is_told_by_the_seed() {
+    let files = [(
+        "a.py",
+        "open(one)\nopen(two)\nopen(three)\nopen(four)\nopen(five)\n",
+    )];
+    let learnt = learnt(&files);
+    let draw = |seed, top_p| {
+        let mut request = request("open($0");
+        request.parameters = Parameters {
+            candidates: 20,
+            temperature: 1.0,
+            top_p,
+            seed,
+            ..request.parameters
+        };
+        learnt.complete(&request)
+    };
+    let first = draw(7, 1.0);
+    assert_eq!(first, draw(7, 1.0));
+    assert_ne!(first, draw(8, 1.0));
+    assert_eq!(first.candidates.len(), 20);
+    // Candidate i of seed s is candidate 0 of seed s + i.
+    assert_eq!(first.candidates[1], draw(8, 1.0).candidates[0]);
+    let kinds = |answer: &Answer| {
+        let mut texts: Vec<_> = answer.candidates.iter().map(|c| c.text.clone()).collect();
+        texts.sort();
+        texts.dedup();
+        texts.len()
+    };
+    assert!(kinds(&first) >= 3);
+    assert_eq!(kinds(&draw(7, 1e-9)), 1, "a tiny nucleus has one symbol");
+}
+
+#[test]
+fn tokens_run_out() {
+    let mut request = request("for item $0");
+    request.parameters.max_tokens = 2;
+    let answer = learnt(&[("a.py", CART)]).complete(&request);
+    assert_eq!(texts(&answer), ["in self"]);
+    assert_eq!(answer.candidates[0].finish, Finish::Length);
+}
+
+#[test]
+fn nothing_known_is_nothing_said() {
+    let answer = Learnt::default().complete(&request("$0"));
+    assert_eq!(texts(&answer), [""]);
+    assert_eq!(answer.candidates[0].mean_log_probability, None);
+}
+
+#[tokio::test]
+async fn it_answers_through_the_trait() {
+    let model = Embedded::new();
+    model.observe("a.py", Some("alpha(beta)\n"));
+    let answer = Model::complete(&model, &request("alpha($0"))
+        .await
+        .expect("it can't fail");
+    assert_eq!(texts(&answer), ["beta)"]);
+}
+
+/// Code of a small language, with enough repetition that contexts of all lengths occur.
+fn code() -> impl Strategy<Value = String> {
+    let line = prop::sample::select(vec![
+        "x = f(y)",
+        "return x",
+        "if x:",
+        "    y = f(x)",
+        "    return y",
+        "",
+        "f('a b')",
+        "# x",
+        "        g(x, y)",
+        "\tz",
+        "else:",
+        "é = \"s\"",
+    ]);
+    prop::collection::vec(line, 0..30).prop_map(|lines| lines.join("\n"))
+}
+
+fn parameters() -> impl Strategy<Value = Parameters> {
+    (1usize..4, prop::sample::select(vec![0.0, 1.0]), 0u64..9).prop_map(
+        |(candidates, temperature, seed)| Parameters {
+            candidates,
+            temperature,
+            seed,
+            max_tokens: 40,
+            ..Settings::default().parameters()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_replaced_or_removed_leaves_no_trace(
+        texts in prop::collection::vec(code(), 4),
+        others in prop::collection::vec(code(), 4),
+        prefix in code(),
+        suffix in code(),
+        parameters in parameters(),
+    ) {
+        let paths = ["shop/a.py", "shop/here.py", "b.py", "c/d.py"];
+        let mut changed = Learnt::default();
+        for (path, text) in paths.iter().zip(&others) {
+            changed.observe(path, Some(text));
+            changed.observe("gone.py", Some(text));
+        }
+        changed.observe("gone.py", None);
+        for (path, text) in paths.iter().zip(&texts).rev() {
+            changed.observe(path, Some(text));
+        }
+        let fresh = learnt(&paths.iter().copied().zip(texts.iter().map(String::as_str)).collect::<Vec<_>>());
+        let mut request = request("$0");
+        request.prefix = prefix;
+        request.suffix = suffix;
+        request.parameters = parameters;
+        prop_assert_eq!(changed.complete(&request), fresh.complete(&request));
+        for path in paths {
+            changed.observe(path, None);
+        }
+        prop_assert!(changed.counts.is_empty());
+    }
+
+    #[test]
+    fn no_text_makes_it_fail(
+        prefix in "\\PC{0,30}|[ \t\r\n\"'a(\\\\]{0,30}",
+        suffix in "\\PC{0,30}|[ \t\r\n\"'a)\\\\]{0,30}",
+        parameters in parameters(),
+    ) {
+        let mut request = request("$0");
+        request.windows.push(Window {
+            path: "w".to_owned(),
+            first_line: 0,
+            text: format!("{prefix}{suffix}{prefix}"),
+            score: 0.0,
+        });
+        request.prefix = prefix;
+        request.suffix = suffix;
+        request.parameters = parameters;
+        let answer = learnt(&[("a.py", CART)]).complete(&request);
+        prop_assert!(!answer.candidates.is_empty());
+    }
+}
