@@ -113,7 +113,11 @@ pub(super) fn holes(
         kinds: choice.kinds.clone(),
         seed: choice.seed,
     };
-    let key = format!("{RULES}\0{name}\0{}\0{wanted:?}", ready.judge.key());
+    let version = env!("CARGO_PKG_VERSION");
+    let key = format!(
+        "{version}\0{RULES}\0{name}\0{}\0{wanted:?}",
+        ready.judge.key()
+    );
     let folder = cache.join("mined");
     let path = folder.join(format!("{}.json", sha256_hex(key.as_bytes())));
     let known = std::fs::read(&path)
