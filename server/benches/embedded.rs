@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p fillrate-server --bench embedded -- FOLDER [LINES]` takes a folder of code; a
 //! line is masked, the rest of the repository and of its file stay. Without a folder it makes up
-//! 100,000 lines, whose exact matches mean nothing.
+//! 100,000 lines, whose exact matches mean nothing. With `SHOW` set it prints every hole.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -11,6 +11,7 @@ mod generate;
 mod lexer;
 mod vocabulary;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -78,6 +79,7 @@ impl Learnt {
             left_out_counts: left_out
                 .and_then(|number| self.counts.sequence(number))
                 .map(Sequence::short),
+            reductions: RefCell::default(),
         };
         Answer {
             candidates: generate::candidates(&mut knowledge, request),

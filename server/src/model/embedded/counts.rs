@@ -142,17 +142,22 @@ impl Followers {
         }
     }
 
-    /// These counts less some of them.
+    /// These counts less some of them, which were counted here too.
     pub(super) fn without(&self, less: &Self) -> Self {
-        let mut rest = self.clone();
-        rest.total -= less.total;
-        for (symbol, count) in &mut rest.counts {
-            if let Ok(index) = less.counts.binary_search_by_key(symbol, |entry| entry.0) {
-                *count -= less.counts[index].1;
+        let mut less_counts = less.counts.iter().peekable();
+        let mut counts = Vec::with_capacity(self.counts.len());
+        for &(symbol, count) in &self.counts {
+            let taken = less_counts
+                .next_if(|entry| entry.0 == symbol)
+                .map_or(0, |entry| entry.1);
+            if count > taken {
+                counts.push((symbol, count - taken));
             }
         }
-        rest.counts.retain(|entry| entry.1 > 0);
-        rest
+        Self {
+            total: self.total - less.total,
+            counts,
+        }
     }
 }
 

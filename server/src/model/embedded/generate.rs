@@ -1,13 +1,15 @@
 //! From counts to text.
 
+use std::cell::RefCell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use rand::Rng;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::counts::{Counts, Keyed, LONGEST, SHORTEST, Sequence};
+use super::counts::{Counts, Followers, Keyed, LONGEST, SHORTEST, Sequence};
 use super::lexer::{Indents, Turn, is_word, lex};
 use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol};
 use crate::model::{Candidate, Finish, Request};
@@ -42,7 +44,7 @@ const UNSEEN: f64 = 1e-4;
 
 /// The most bytes of the file's own text, before and after the cursor each, that a request learns
 /// from. Larger files are data mostly, and a request has to be quick.
-const OWN_TEXT: usize = 100_000;
+const OWN_TEXT: usize = 65_536;
 
 /// The most tokens of one line.
 const LONGEST_LINE: usize = 80;
@@ -63,6 +65,8 @@ pub(super) struct Knowledge<'a> {
     pub(super) left_out: Option<u32>,
     /// Its short counts.
     pub(super) left_out_counts: Option<&'a Counts>,
+    /// Reduced counts by context: generation comes to the same few contexts again and again.
+    pub(super) reductions: RefCell<HashMap<Vec<Class>, Rc<Followers>>>,
 }
 
 /// A symbol and its probability.
@@ -189,18 +193,13 @@ impl Knowledge<'_> {
             }
         }
         for order in (1..SHORTEST).rev() {
-            let whole = self.repository.followers(context, order);
-            let less = self
-                .left_out_counts
-                .and_then(|counts| counts.followers(context, order));
-            let reduced = match (whole, less) {
-                (Some(whole), Some(less)) => Some(whole.without(less)),
-                _ => None,
-            };
+            let reduced = self.reduced(context, order);
             for followers in [
                 self.file.followers(context, order),
                 self.windows.followers(context, order),
-                reduced.as_ref().or(whole),
+                reduced
+                    .as_deref()
+                    .or_else(|| self.repository.followers(context, order)),
             ]
             .into_iter()
             .flatten()
@@ -210,6 +209,18 @@ impl Knowledge<'_> {
                 }
             }
         }
+    }
+
+    /// The repository's short counts less those of the text that is left out, where it has any.
+    fn reduced(&self, context: &[Class], order: usize) -> Option<Rc<Followers>> {
+        let less = self.left_out_counts?.followers(context, order)?;
+        let whole = self.repository.followers(context, order)?;
+        let context = context[context.len() - order..].to_vec();
+        let mut reductions = self.reductions.borrow_mut();
+        let reduced = reductions
+            .entry(context)
+            .or_insert_with(|| Rc::new(whole.without(less)));
+        Some(Rc::clone(reduced))
     }
 
     /// Likeliest first, ties by text.
@@ -273,12 +284,12 @@ pub(super) fn candidates(knowledge: &mut Knowledge<'_>, request: &Request) -> Ve
             .collect();
     }
     let mut candidates: Vec<Candidate> = Vec::new();
-    for line in writer.lines(&start, parameters.candidates) {
+    for line in writer.lines(&start, parameters.candidates.max(1)) {
         let candidate = writer.go_on(line);
         if candidates.iter().all(|other| other.text != candidate.text) {
             candidates.push(candidate);
         }
-        if candidates.len() == parameters.candidates {
+        if candidates.len() >= parameters.candidates {
             break;
         }
     }
@@ -585,11 +596,16 @@ impl Writer<'_, '_> {
 
     /// How a line may end here, and how probably.
     fn end(&self, pen: &Pen, choices: &[Choice]) -> Option<(LineEnd, f64)> {
-        let ends = || choices.iter().filter(|choice| self.ends(pen, choice.0));
-        let likeliest = ends().min_by(|a, b| self.knowledge.compare(a, b))?;
-        let probability = ends().map(|choice| choice.1).sum();
+        let mut ends: Vec<&Choice> = choices
+            .iter()
+            .filter(|choice| self.ends(pen, choice.0))
+            .collect();
+        // Sums of fractions depend on their order, and the choices come in no certain one.
+        ends.sort_by(|a, b| self.knowledge.compare(a, b));
+        let likeliest = ends.first()?;
+        let probability = ends.iter().map(|choice| choice.1).sum();
         let end = match self.knowledge.text(likeliest.0).starts_with('\n') {
-            true => LineEnd::Break(*likeliest),
+            true => LineEnd::Break(**likeliest),
             false => LineEnd::Stop,
         };
         Some((end, probability))
@@ -745,8 +761,8 @@ impl Writer<'_, '_> {
             .filter_map(|choice| Some((choice, rest(choice.0)?)))
             .filter(|(_, rest)| begun.may_be_whole || !rest.is_empty())
             .collect();
-        let all: f64 = fitting.iter().map(|(choice, _)| choice.1).sum();
         fitting.sort_by(|a, b| known.compare(&a.0, &b.0));
+        let all: f64 = fitting.iter().map(|(choice, _)| choice.1).sum();
         fitting.truncate(MOST_ENDINGS);
         // Breaks with and without blank lines end alike.
         let mut pens: Vec<Pen> = Vec::new();
