@@ -77,7 +77,7 @@ enum Success {
 #[derive(Args, Clone, Debug)]
 struct HoleChoice {
     /// The most holes, spread evenly over the corpus's projects
-    #[arg(long, default_value_t = 80, value_name = "N")]
+    #[arg(long, default_value_t = 100, value_name = "N")]
     holes: usize,
     /// Another seed chooses other holes
     #[arg(long, default_value_t = 0)]

@@ -29,12 +29,15 @@ pub struct Baseline {
     /// Every test, by id, with its outcome in all runs, or nothing where they don't agree.
     tests: BTreeMap<String, TestInfo>,
     /// By file: the lines each test runs, as ranges.
-    coverage: BTreeMap<String, Vec<(String, Vec<(usize, usize)>)>>,
+    coverage: BTreeMap<String, Vec<LinesRun>>,
     /// Seconds of each run without recording.
     seconds: Vec<f64>,
     /// The most memory a run held, in bytes.
     pub peak_memory: u64,
 }
+
+/// A test, `""` for import time, and the lines it runs as ranges with both ends included.
+type LinesRun = (String, Vec<(usize, usize)>);
 
 /// One test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -219,7 +222,7 @@ impl Baseline {
                 message: last_line(&message),
             });
         }
-        let mut coverage: BTreeMap<String, Vec<(String, Vec<(usize, usize)>)>> = BTreeMap::new();
+        let mut coverage: BTreeMap<String, Vec<LinesRun>> = BTreeMap::new();
         for (_, finding) in findings {
             for record in &finding.report.coverage {
                 coverage

@@ -97,7 +97,7 @@ impl<'a> Bar<'a> {
 
     pub(super) async fn report(&self, done: usize, all: usize) {
         // One report a hundredth is plenty for a bar.
-        if all == 0 || done % (all / 100).max(1) != 0 {
+        if all == 0 || !done.is_multiple_of((all / 100).max(1)) {
             return;
         }
         let percentage = u32::try_from(done * 100 / all).unwrap_or(100);

@@ -1,0 +1,190 @@
+//! The model that is measured, and how the server is told of it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
+use fillrate_server::model::recorded::{self, Record};
+use fillrate_server::model::{self, Protocol, Settings};
+use serde::Deserialize;
+
+use super::super::CliError;
+use super::super::projects::Ready;
+use super::{Arguments, with_contents};
+use crate::task::Hole;
+
+/// The model that is measured, and how the server is told of it.
+pub(super) struct Contestant {
+    /// The name in reports.
+    pub(super) name: String,
+    /// The server's settings.
+    pub(super) configuration: Configuration,
+    /// A file of predictions, where that is what answers.
+    pub(super) predictions: Option<PathBuf>,
+    /// Whether the reference itself answers.
+    reference: bool,
+}
+
+/// The server's settings in a run's folder.
+pub(super) const SETTINGS: &str = "server.toml";
+/// What a recorded model answers, in a run's folder.
+const RECORDING: &str = "recording.jsonl";
+
+impl Contestant {
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, CliError> {
+        let mut configuration = Configuration::default();
+        let mut predictions = None;
+        let mut reference = false;
+        let recorded = |name: &str| Settings {
+            protocol: Protocol::Recorded,
+            name: Some(name.to_owned()),
+            ..Settings::default()
+        };
+        match arguments.model.as_str() {
+            "embedded" => {}
+            "empty" => configuration.model.protocol = Protocol::Empty,
+            "reference" => {
+                configuration.model = recorded("reference");
+                reference = true;
+            }
+            file if file.ends_with(".toml") => {
+                let mut layers = Layers::default();
+                layers.file(Path::new(file))?;
+                configuration = layers.merged()?;
+            }
+            file if file.ends_with(".jsonl") => {
+                let stem = Path::new(file).file_stem().unwrap_or_default();
+                configuration.model = recorded(&stem.to_string_lossy());
+                predictions = Some(PathBuf::from(file));
+            }
+            other => {
+                return Err(CliError::Refused(format!(
+                    "`{other}` is no model; name `embedded`, `reference` or `empty`, a settings \
+                     file that ends in .toml, or predictions in a file that ends in .jsonl"
+                )));
+            }
+        }
+        if let Some(name) = arguments.context {
+            configuration.context = ContextSettings {
+                profile: match name {
+                    ContextName::None => Profile::None,
+                    ContextName::Editor => Profile::Editor,
+                },
+                ..configuration.context
+            };
+        }
+        let name = match configuration.model.protocol {
+            Protocol::Recorded => configuration.model.name.clone().unwrap_or_default(),
+            // Opened only for its name, and so that a fault in the settings shows at once.
+            _ => model::open(&configuration.model, &|name| std::env::var(name).ok())?
+                .name()
+                .to_owned(),
+        };
+        Ok(Self {
+            name,
+            configuration,
+            predictions,
+            reference,
+        })
+    }
+
+    /// Writes the server's settings into a run's folder, and what it answers where that is known.
+    pub(super) fn write(
+        &self,
+        folder: &Path,
+        holes: &[Hole],
+        ready: &[Ready],
+    ) -> Result<(), CliError> {
+        let mut configuration = self.configuration.clone();
+        if let Some(records) = self.records(holes, ready)? {
+            let path = folder.join(RECORDING);
+            let lines: Vec<String> = records
+                .iter()
+                .filter_map(|record| serde_json::to_string(record).ok())
+                .collect();
+            std::fs::write(&path, lines.join("\n") + "\n").map_err(CliError::file(&path))?;
+            let absolute = std::path::absolute(&path).map_err(CliError::file(&path))?;
+            configuration.model.recording = Some(absolute);
+        }
+        let path = folder.join(SETTINGS);
+        let text = toml::to_string(&configuration)
+            .map_err(|error| CliError::Refused(error.to_string()))?;
+        std::fs::write(&path, text).map_err(CliError::file(&path))
+    }
+
+    fn records(&self, holes: &[Hole], ready: &[Ready]) -> Result<Option<Vec<Record>>, CliError> {
+        let predictions = match &self.predictions {
+            Some(path) => Some(read_predictions(path)?),
+            None => None,
+        };
+        if predictions.is_none() && !self.reference {
+            return Ok(None);
+        }
+        let mut records = Vec::new();
+        for ready in ready {
+            let of_project: Vec<Hole> = holes
+                .iter()
+                .filter(|hole| hole.project == ready.prepared.project.name)
+                .cloned()
+                .collect();
+            for (hole, contents) in with_contents(ready, &of_project)? {
+                let (prefix, suffix) = hole.cut(contents)?;
+                let completions = match &predictions {
+                    None => vec![hole.reference.clone()],
+                    Some(predictions) => predictions.get(&hole.id).cloned().ok_or_else(|| {
+                        CliError::Refused(format!(
+                            "the predictions have nothing for the hole {}",
+                            hole.id
+                        ))
+                    })?,
+                };
+                let key = recorded::key(prefix, suffix);
+                records.push(Record { key, completions });
+            }
+        }
+        Ok(Some(records))
+    }
+}
+
+/// One line of a file of predictions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prediction {
+    hole: String,
+    completions: Vec<String>,
+}
+
+fn read_predictions(path: &Path) -> Result<HashMap<String, Vec<String>>, CliError> {
+    let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
+    let mut predictions = HashMap::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let refuse = |reason: String| {
+            CliError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
+        };
+        let prediction: Prediction =
+            serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
+        if prediction.completions.is_empty() {
+            return Err(refuse("`completions` is empty".to_owned()));
+        }
+        if predictions
+            .insert(prediction.hole.clone(), prediction.completions)
+            .is_some()
+        {
+            return Err(refuse(format!("{} stands there twice", prediction.hole)));
+        }
+    }
+    Ok(predictions)
+}
+
+/// A retrieval profile's name on the command line.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum ContextName {
+    /// Nothing but the open file
+    None,
+    /// What a person types against
+    Editor,
+}

@@ -1,0 +1,331 @@
+//! The attempts of a run: a developer at each hole, and the tests' verdict.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fillrate_server::syntax::Language;
+use serde_json::json;
+
+use super::super::CliError;
+use super::super::progress::Progress;
+use super::super::projects::Ready;
+use super::contestant::{Contestant, SETTINGS};
+use crate::corpus::tree;
+use crate::developer::{Developer, DeveloperError, Offer, Server};
+use crate::store::{Attempt, Run};
+use crate::task::{Hole, sha256_hex};
+use crate::verdict::{Outcome, Verdict};
+
+/// A replay under way.
+pub(super) struct Replay<'a> {
+    /// How many completions are asked for at each hole.
+    samples: u32,
+    /// How long the developer waits for one.
+    patience: Duration,
+    contestant: &'a Contestant,
+    ready: BTreeMap<&'a str, &'a Ready>,
+    run: Mutex<Run>,
+    /// Attempts in a row that found no model.
+    faults: AtomicUsize,
+    /// What ends the run before its time.
+    stop: Mutex<Option<CliError>>,
+}
+
+/// What is left to do at one hole.
+struct Errand<'a> {
+    hole: &'a Hole,
+    /// Samples that are missing, each with its attempt's key.
+    samples: Vec<(u32, String)>,
+}
+
+impl<'a> Replay<'a> {
+    /// A replay of these projects into a run.
+    pub(super) fn new(
+        samples: u32,
+        patience: Duration,
+        contestant: &'a Contestant,
+        ready: &'a [Ready],
+        run: Run,
+    ) -> Self {
+        Self {
+            samples,
+            patience,
+            contestant,
+            ready: ready
+                .iter()
+                .map(|ready| (ready.prepared.project.name.as_str(), ready))
+                .collect(),
+            run: Mutex::new(run),
+            faults: AtomicUsize::new(0),
+            stop: Mutex::new(None),
+        }
+    }
+
+    /// Makes the attempts that are missing, and gives the run back.
+    pub(super) fn play(self, holes: &[Hole], jobs: usize) -> Result<Run, CliError> {
+        let errands = self.errands(holes)?;
+        let all = holes.len() * self.samples as usize;
+        let missing: usize = errands.iter().map(|errand| errand.samples.len()).sum();
+        let done = AtomicUsize::new(all - missing);
+        let queue = Mutex::new(VecDeque::from(errands));
+        let progress = Progress::of(format!("replaying {}", self.contestant.name));
+        progress.at(all - missing, all);
+        std::thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    let mut desk = Desk::default();
+                    loop {
+                        let Some(errand) = lock(&queue).pop_front() else {
+                            break;
+                        };
+                        let outcome = self.run_errand(&errand, &mut desk, || {
+                            progress.at(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+                        });
+                        if let Err(error) = outcome {
+                            lock(&self.stop).get_or_insert(error);
+                        }
+                        if lock(&self.stop).is_some() {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        drop(progress);
+        match lock(&self.stop).take() {
+            Some(error) => Err(error),
+            None => Ok(self
+                .run
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    fn errands<'h>(&self, holes: &'h [Hole]) -> Result<Vec<Errand<'h>>, CliError> {
+        // What the machinery spoiled is tried again.
+        let done: BTreeSet<String> = lock(&self.run)
+            .attempts()?
+            .into_iter()
+            .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
+            .map(|attempt| attempt.key)
+            .collect();
+        let errands = holes.iter().map(|hole| Errand {
+            hole,
+            samples: (0..self.samples)
+                .map(|sample| (sample, self.key(hole, sample)))
+                .filter(|(_, key)| !done.contains(key))
+                .collect(),
+        });
+        Ok(errands
+            .filter(|errand| !errand.samples.is_empty())
+            .collect())
+    }
+
+    /// The hash of all that an attempt depends on.
+    fn key(&self, hole: &Hole, sample: u32) -> String {
+        let judge = self
+            .ready
+            .get(hole.project.as_str())
+            .map(|ready| ready.judge.key());
+        let parts = json!([
+            hole,
+            self.contestant.name,
+            self.contestant.configuration,
+            sample,
+            judge,
+            self.patience.as_secs(),
+        ]);
+        sha256_hex(parts.to_string().as_bytes())
+    }
+
+    /// Does one errand: a fresh server, so that no hole knows of another, and an attempt for each
+    /// missing sample.
+    fn run_errand(
+        &self,
+        errand: &Errand<'_>,
+        desk: &mut Desk,
+        progress: impl Fn(),
+    ) -> Result<(), CliError> {
+        let hole = errand.hole;
+        let Some(ready) = self.ready.get(hole.project.as_str()) else {
+            return Ok(());
+        };
+        let contents = ready
+            .files
+            .iter()
+            .find(|file| file.path == hole.path)
+            .map(|file| file.contents.as_str())
+            .unwrap_or_default();
+        let (prefix, suffix) = hole.cut(contents)?;
+        let workspace = desk.show(ready, hole, &[prefix, suffix].concat())?;
+        let samples: Vec<u32> = errand.samples.iter().map(|(sample, _)| *sample).collect();
+        let offers = desk
+            .runtime()?
+            .block_on(self.converse(hole, &workspace, prefix, suffix, &samples));
+        desk.put_back(ready, hole)?;
+        let offers = offers?;
+        for ((sample, key), offer) in errand.samples.iter().zip(offers) {
+            let verdict = self.verdict(ready, hole, contents, &offer)?;
+            let attempt = Attempt {
+                key: key.clone(),
+                hole: hole.id.clone(),
+                project: hole.project.clone(),
+                model: self.contestant.name.clone(),
+                sample: *sample,
+                answered: offer.answered,
+                latency_ms: offer.latency.as_secs_f64() * 1000.0,
+                offered: offer.candidates,
+                trace: offer.trace,
+                verdict,
+            };
+            lock(&self.run).add_attempt(&attempt)?;
+            progress();
+        }
+        Ok(())
+    }
+
+    /// Plays the developer at one hole.
+    async fn converse(
+        &self,
+        hole: &Hole,
+        workspace: &Path,
+        prefix: &str,
+        suffix: &str,
+        samples: &[u32],
+    ) -> Result<Vec<Offer>, CliError> {
+        let program = std::env::current_exe().map_err(CliError::file("this program"))?;
+        let folder = lock(&self.run).folder().to_owned();
+        let settings =
+            std::path::absolute(folder.join(SETTINGS)).map_err(CliError::file(&folder))?;
+        let server = Server {
+            program,
+            arguments: vec![
+                "serve".to_owned(),
+                "--config".to_owned(),
+                settings.display().to_string(),
+            ],
+            patience: Duration::from_secs(120),
+        };
+        let mut developer = Developer::start(&server, workspace).await?;
+        let language = Language::for_path(Path::new(&hole.path)).map_or("", |language| language.id);
+        let cut = [prefix, suffix].concat();
+        let seed = self.contestant.configuration.model.seed;
+        let mut offers = Vec::new();
+        for sample in samples {
+            if self.samples > 1 {
+                let seed = seed + u64::from(*sample);
+                developer
+                    .configure(&json!({"model": {"seed": seed}}))
+                    .await?;
+            }
+            let mut buffer = developer
+                .open(&workspace.join(&hole.path), language, &cut)
+                .await?;
+            let patience = self.patience;
+            let offer = developer.ask(&buffer, hole.start, patience).await?;
+            if let Some(text) = offer.candidates.first() {
+                developer.accept(&mut buffer, hole.start, text).await?;
+                // What the editor shows is what the tests are given.
+                if buffer.contents() != [prefix, text, suffix].concat() {
+                    return Err(DeveloperError::Garbled(format!(
+                        "{}: the editor shows something else than the completion in its place",
+                        hole.id
+                    ))
+                    .into());
+                }
+            }
+            developer.close(buffer).await?;
+            offers.push(offer);
+        }
+        developer.leave().await?;
+        Ok(offers)
+    }
+
+    fn verdict(
+        &self,
+        ready: &Ready,
+        hole: &Hole,
+        contents: &str,
+        offer: &Offer,
+    ) -> Result<Verdict, CliError> {
+        if let Some(fault) = offer.trace.as_ref().and_then(|trace| trace.fault.as_ref()) {
+            let faults = self.faults.fetch_add(1, Ordering::Relaxed) + 1;
+            if faults >= FAULTS_IN_A_ROW {
+                return Err(CliError::Refused(format!(
+                    "the model {} gave no answer {faults} times in a row: {fault}; mend that and \
+                     start the same command again, nothing that was done is lost",
+                    self.contestant.name
+                )));
+            }
+            return Ok(Verdict::infrastructure(fault));
+        }
+        self.faults.store(0, Ordering::Relaxed);
+        let completion = offer
+            .candidates
+            .first()
+            .map(String::as_str)
+            .unwrap_or_default();
+        let filled = hole.filled(contents, completion)?;
+        Ok(ready
+            .judge
+            .judge(&hole.path, &filled)
+            .unwrap_or_else(|error| Verdict::infrastructure(&error)))
+    }
+}
+
+/// A worker's own place: a copy of each project it works on, as the server is to see it.
+#[derive(Default)]
+struct Desk {
+    copies: HashMap<String, tempfile::TempDir>,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Desk {
+    fn runtime(&mut self) -> Result<&tokio::runtime::Runtime, CliError> {
+        if self.runtime.is_none() {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(CliError::file("the runtime"))?;
+            self.runtime = Some(runtime);
+        }
+        self.runtime
+            .as_ref()
+            .ok_or_else(|| CliError::Refused("the runtime is gone".to_owned()))
+    }
+
+    /// The workspace folder with the hole cut out of its file: the server never sees it filled.
+    fn show(&mut self, ready: &Ready, hole: &Hole, cut: &str) -> Result<PathBuf, CliError> {
+        let name = &ready.prepared.project.name;
+        if !self.copies.contains_key(name) {
+            let folder = tempfile::tempdir().map_err(CliError::file(std::env::temp_dir()))?;
+            tree::materialise(&ready.prepared, &folder.path().join(name))?;
+            self.copies.insert(name.clone(), folder);
+        }
+        // The folder has the project's name: models are told it.
+        let workspace = self.copies[name].path().join(name);
+        let path = workspace.join(&hole.path);
+        std::fs::write(&path, cut).map_err(CliError::file(&path))?;
+        Ok(workspace)
+    }
+
+    fn put_back(&self, ready: &Ready, hole: &Hole) -> Result<(), CliError> {
+        let name = &ready.prepared.project.name;
+        if let Some(folder) = self.copies.get(name) {
+            let path = folder.path().join(name).join(&hole.path);
+            let source = ready.prepared.source.join(&hole.path);
+            std::fs::copy(&source, &path).map_err(CliError::file(&path))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many attempts in a row may find no model before the run is stopped.
+const FAULTS_IN_A_ROW: usize = 4;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
