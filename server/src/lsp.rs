@@ -26,7 +26,7 @@ use tower_lsp::{Client, LanguageServer, LspService};
 use crate::completion::{Completion, Engine, EngineError, Trace};
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
 use crate::documents::{Documents, Edit, Snapshot, file_path};
-use crate::text::{Encoding, Position};
+use crate::text::{ByteOffset, Encoding, Position};
 
 pub use inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
@@ -127,6 +127,13 @@ struct Session {
     shows_progress: bool,
 }
 
+/// A completion with the place it is for.
+struct Answer {
+    completion: Completion,
+    document: Arc<Snapshot>,
+    cursor: ByteOffset,
+}
+
 /// Slow work for the background.
 enum Work {
     /// Open an engine for these settings and index the repository.
@@ -190,7 +197,7 @@ impl Server {
 
     /// Completes at a position of an open document: what both completion requests come to. The
     /// answer is empty where a newer request replaced this one or the document moved on.
-    async fn complete_at(&self, uri: &str, position: Position) -> Option<Completion> {
+    async fn complete_at(&self, uri: &str, position: Position) -> Option<Answer> {
         // Everything up to the first await runs in the order of arrival.
         let document = self.snapshot(uri)?;
         let (newer, replaced) = oneshot::channel();
@@ -212,7 +219,11 @@ impl Server {
         };
         lock(&self.traces).insert(uri.to_owned(), completion.trace.clone());
         let now = self.snapshot(uri)?;
-        (now.version == document.version).then_some(completion)
+        (now.version == document.version).then_some(Answer {
+            completion,
+            document,
+            cursor,
+        })
     }
 }
 
@@ -231,7 +242,7 @@ impl Edge {
         let uri = params.text_document.uri.as_str();
         let position = from_protocol(params.position);
         let answer = self.complete_at(uri, position).await;
-        Ok(answer.map(|completion| InlineCompletionList::at(&completion, position)))
+        Ok(answer.map(|answer| InlineCompletionList::at(&answer.completion, position)))
     }
 }
 
@@ -460,7 +471,7 @@ impl LanguageServer for Edge {
         let uri = params.text_document_position.text_document.uri;
         let position = from_protocol(params.text_document_position.position);
         let answer = self.complete_at(uri.as_str(), position).await;
-        Ok(answer.map(|completion| completion::response(&completion, position)))
+        Ok(answer.map(|answer| completion::response(&answer, self.encoding())))
     }
 }
 
