@@ -375,3 +375,132 @@ fn shown(name: &str, estimate: &Estimate) -> String {
         estimate.n
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mine::Rejection;
+    use crate::store::MiningCounts;
+    use crate::task::Kind;
+    use crate::verdict::Verdict;
+
+    const FILE: &str = "def f(a):\n    total = a + 1\n    return total\n";
+
+    fn attempt(hole: &Hole, sample: u32, offered: &[&str], outcome: Outcome) -> Attempt {
+        Attempt {
+            key: format!("{}-{sample}", hole.id),
+            hole: hole.id.clone(),
+            project: hole.project.clone(),
+            model: "embedded".into(),
+            sample,
+            offered: offered.iter().map(|text| (*text).to_owned()).collect(),
+            answered: true,
+            latency_ms: f64::from(10 + sample),
+            trace: None,
+            verdict: Verdict::bare(outcome),
+        }
+    }
+
+    /// A run of three holes in two files with two samples each, and a project left out.
+    fn report() -> (tempfile::TempDir, Report) {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
+        let hole = |path, range| Hole::new("demo", "python", path, Kind::Line, range, FILE);
+        let holes = [
+            hole("a.py", 14..27),
+            hole("a.py", 32..44),
+            hole("b.py", 14..27),
+        ];
+        run.add_holes(holes.iter().map(|hole| (hole, FILE)))
+            .expect("there is room");
+        let [first, second, third] = &holes;
+        let attempts = [
+            attempt(first, 0, &["total = a + 1"], Outcome::Passed),
+            attempt(first, 1, &["total = a"], Outcome::Failed),
+            attempt(second, 0, &["return total"], Outcome::Passed),
+            attempt(second, 1, &["return total"], Outcome::Passed),
+            attempt(third, 0, &[], Outcome::Failed),
+            attempt(third, 1, &["total = 2"], Outcome::Infrastructure),
+        ];
+        for attempt in &attempts {
+            run.add_attempt(attempt).expect("there is room");
+        }
+        let ready = ProjectState {
+            language: "python".into(),
+            state: State::Ready,
+            reason: None,
+            mined: Some(MiningCounts {
+                tests: 9,
+                quarantined: 1,
+                candidates: 20,
+                admitted: 3,
+                rejected: [(Rejection::EmptyPasses, 2), (Rejection::Leak, 1)].into(),
+            }),
+        };
+        let left_out = ProjectState {
+            language: "typescript".into(),
+            state: State::LeftOut,
+            reason: Some("node is needed".into()),
+            mined: None,
+        };
+        run.set_project("demo", &ready).expect("there is room");
+        run.set_project("other", &left_out).expect("there is room");
+        let report = Report::of(&run).expect("the run can be read");
+        (folder, report)
+    }
+
+    #[test]
+    fn figures_are_calculated_over_their_own_denominators() {
+        let (_folder, report) = report();
+        let [demo, all] = report.rows.as_slice() else {
+            panic!("one project takes part: {:?}", report.rows);
+        };
+        assert_eq!((demo.project.as_str(), all.project.as_str()), ("demo", "*"));
+        assert_eq!((demo.holes, demo.completions), (3, 5));
+        let figure = |name: &str| {
+            let estimate = demo.metrics[name];
+            (estimate.value, estimate.n)
+        };
+        // (1/2 + 1 + 0/1) / 3: what the machinery spoiled is no sample.
+        assert_eq!(figure("pass@1"), (0.5, 3));
+        // Three of six attempts, the unanswered one among them.
+        assert_eq!(figure("em/cceval"), (0.5, 6));
+        // "total = a" is a prefix of the reference too, so four of the five that were offered.
+        assert_eq!(figure(ACCEPTANCE), (0.8, 5));
+        assert_eq!(figure(LATENCY), (10.5, 6));
+        let outcomes: Vec<_> = demo.outcomes.iter().map(|(name, n)| (*name, *n)).collect();
+        assert_eq!(
+            outcomes,
+            [("failed", 2), ("infrastructure", 1), ("passed", 3)]
+        );
+    }
+
+    #[test]
+    fn the_table_says_what_was_left_out() {
+        let (_folder, report) = report();
+        let table = report.table();
+        let (_, below) = table
+            .split_once("model embedded")
+            .expect("the table names the model");
+        insta::assert_snapshot!(below, @"
+        ; outcomes: failed 2, infrastructure 1, passed 3
+        Rates in %, each with its 95 % interval (clustered by file) and its n; pass@1 over holes, text metrics over attempts,
+        acceptance over completions offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first statement only.
+        demo: 9 tests, 1 quarantined; 20 candidates, 3 holes admitted; rejected: leak 1, empty-passes 2
+        1 project left out:
+          other: node is needed
+        ");
+    }
+
+    #[test]
+    fn an_interval_ends_where_the_metric_does() {
+        let estimate = Estimate {
+            value: 90.0,
+            low: Some(-3.0),
+            high: Some(104.0),
+            n: 4,
+        };
+        let within = within(estimate, 100.0);
+        assert_eq!((within.low, within.high), (Some(0.0), Some(100.0)));
+    }
+}
