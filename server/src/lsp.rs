@@ -46,11 +46,15 @@ pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationErr
         .custom_method(inline_completion::METHOD, Edge::inline_completion)
         .custom_method(requests::EXPLAIN, Edge::explain)
         .finish();
+    let exit = Arc::new(tokio::sync::Notify::new());
     // Four at once, the default, would let four slow completions hold up every edit.
-    tower_lsp::Server::new(tokio::io::stdin(), tokio::io::stdout(), socket)
+    let served = tower_lsp::Server::new(tokio::io::stdin(), tokio::io::stdout(), socket)
         .concurrency_level(1024)
-        .serve(ordered::Ordered::new(service))
-        .await;
+        .serve(ordered::Ordered::new(service, Arc::clone(&exit)));
+    tokio::select! {
+        () = served => {}
+        () = exit.notified() => {}
+    }
     Ok(())
 }
 

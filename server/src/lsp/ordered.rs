@@ -3,22 +3,28 @@
 
 use std::future::{Future, Ready, ready};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::Either;
 use futures::task::noop_waker_ref;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tower_lsp::jsonrpc::{ErrorCode, Request, Response};
 use tower_service::Service;
 
 /// A service around the server that polls every handler's future once inside `call`, requests
 /// and notifications alike. Without it a request may see the document as it was before an edit
 /// that arrived earlier; with notifications alone polled, requests fall out of order.
-pub(super) struct Ordered<S>(S);
+pub(super) struct Ordered<S> {
+    inner: S,
+    exit: Arc<Notify>,
+}
 
 impl<S> Ordered<S> {
-    pub(super) fn new(inner: S) -> Self {
-        Self(inner)
+    /// `exit` is told when the client says `exit`: tower-lsp itself goes on until its input ends.
+    pub(super) fn new(inner: S, exit: Arc<Notify>) -> Self {
+        Self { inner, exit }
     }
 }
 
@@ -38,12 +44,15 @@ where
     >;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+        self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
         let initializes = request.method() == "initialize";
-        let future = self.0.call(request);
+        if request.method() == "exit" {
+            self.exit.notify_one();
+        }
+        let future = self.inner.call(request);
         let mut future: Pin<Box<dyn Future<Output = Answer<S::Error>> + Send>> =
             Box::pin(async move { Ok(future.await?.map(|answer| amended(answer, initializes))) });
         // The waker may be idle: whoever gets a pending future polls it again before sleeping,
