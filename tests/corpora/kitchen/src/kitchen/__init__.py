@@ -1,0 +1,1 @@
+"""Scales, timers and recipes."""

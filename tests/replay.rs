@@ -1,0 +1,449 @@
+//! `fillrate replay` from one end to the other: the real program, its own language server as a
+//! child, and the demo projects' own tests in the real sandbox.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use play::{Place, Said, demo, has, holes, kitchen, text};
+use serde_json::{Value, json};
+
+/// Few enough to be quick, and enough for both projects and four kinds.
+const HOLES: &str = "8";
+
+/// Replays the demo corpus.
+fn replay(place: &Place, run: &str, more: &[&str]) -> Said {
+    let (corpus, run) = (demo(), text(&place.path(run)));
+    let mut arguments = vec!["replay", &corpus, "--out", &run, "--json", "--jobs", "1"];
+    if !more.contains(&"--tasks") {
+        arguments.extend(["--holes", HOLES]);
+    }
+    arguments.extend(more);
+    place.fillrate(&arguments)
+}
+
+/// A row of a report.
+fn row<'a>(report: &'a Value, project: &str) -> &'a Value {
+    let rows = report["rows"].as_array().unwrap();
+    rows.iter()
+        .find(|row| row["project"] == project)
+        .unwrap_or_else(|| panic!("there is no row for {project}: {rows:#?}"))
+}
+
+/// A report without what differs between two runs of one thing: times and the folder.
+fn timeless(mut report: Value) -> Value {
+    report.as_object_mut().unwrap().remove("run");
+    for row in report["rows"].as_array_mut().unwrap() {
+        row["metrics"]
+            .as_object_mut()
+            .unwrap()
+            .remove("latency_ms/median");
+    }
+    report
+}
+
+#[test]
+fn the_reference_passes_everywhere() {
+    if !has(&["python3", "node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let report = replay(&place, "run", &["--model", "reference"])
+        .ended(0)
+        .json();
+    for project in ["demo-python", "demo-typescript", "*"] {
+        let row = row(&report, project);
+        assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+        assert_eq!(row["metrics"]["em/tokens"]["value"], 1.0, "{row:#}");
+        assert_eq!(row["completions"], row["holes"], "{row:#}");
+    }
+    assert_eq!(row(&report, "*")["outcomes"], json!({"passed": 8}));
+    assert_eq!(row(&report, "demo-python")["holes"], 4);
+    assert_eq!(row(&report, "demo-typescript")["holes"], 4);
+    assert_eq!(place.left_over(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn nothing_in_the_hole_passes_nowhere() {
+    if !has(&["python3", "node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let report = replay(&place, "run", &["--model", "empty"]).ended(0).json();
+    let all = row(&report, "*");
+    assert_eq!(all["metrics"]["pass@1"]["value"], 0.0, "{all:#}");
+    assert_eq!(all["metrics"]["pass@1"]["n"], 8, "{all:#}");
+    assert_eq!(all["completions"], 0, "{all:#}");
+    let outcomes = all["outcomes"].as_object().unwrap();
+    let count: u64 = outcomes.values().filter_map(Value::as_u64).sum();
+    assert_eq!(count, 8, "{all:#}");
+    assert!(
+        outcomes
+            .keys()
+            .all(|name| ["failed", "syntax"].contains(&name.as_str())),
+        "{all:#}"
+    );
+}
+
+/// The embedded model: what is printed, that it is the same the second time, and that mining
+/// first and replaying later is the same as one step.
+#[test]
+fn one_seed_gives_one_report_by_either_way() {
+    if !has(&["python3", "node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let first = replay(&place, "one", &[]).ended(0).json();
+    let keys = |value: &Value| -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    let names = |names: &[&str]| -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    };
+    assert_eq!(keys(&first), names(&["rows", "run", "projects"]));
+    assert_eq!(first["run"], text(&place.path("one")));
+    let rows = first["rows"].as_array().unwrap();
+    let projects: Vec<&str> = rows
+        .iter()
+        .map(|row| row["project"].as_str().unwrap())
+        .collect();
+    assert_eq!(projects, ["demo-python", "demo-typescript", "*"]);
+    for row in rows {
+        assert_eq!(
+            keys(row),
+            names(&[
+                "project",
+                "language",
+                "model",
+                "holes",
+                "completions",
+                "metrics",
+                "outcomes"
+            ])
+        );
+        assert_eq!(row["model"], "embedded");
+        for name in [
+            "pass@1",
+            "em/cceval",
+            "es/cceval-levenshtein",
+            "id_f1/cceval",
+            "acceptance/oracle-prefix",
+            "latency_ms/median",
+        ] {
+            let metric = &row["metrics"][name];
+            assert_eq!(
+                keys(metric),
+                names(&["value", "low", "high", "n"]),
+                "{name}: {row:#}"
+            );
+            let value = metric["value"].as_f64().unwrap();
+            let most = match name {
+                "es/cceval-levenshtein" => 100.0,
+                "latency_ms/median" => f64::INFINITY,
+                _ => 1.0,
+            };
+            assert!((0.0..=most).contains(&value), "{name}: {metric}");
+            let denominator = match name {
+                "acceptance/oracle-prefix" => &row["completions"],
+                _ => &row["holes"],
+            };
+            assert_eq!(&metric["n"], denominator, "{name}: {row:#}");
+        }
+    }
+    let languages: Vec<&Value> = rows.iter().map(|row| &row["language"]).collect();
+    assert_eq!(languages, ["python", "typescript", "*"]);
+
+    let again = replay(&place, "two", &[]).ended(0).json();
+    assert_eq!(timeless(first.clone()), timeless(again));
+
+    let tasks = text(&place.path("tasks.jsonl"));
+    place
+        .fillrate(&["mine", &demo(), "--holes", HOLES, "-o", &tasks])
+        .ended(0);
+    let mined = replay(&place, "mined", &["--tasks", &tasks])
+        .ended(0)
+        .json();
+    assert_eq!(timeless(first)["rows"], timeless(mined)["rows"]);
+}
+
+#[test]
+fn holes_are_of_the_kinds_that_are_asked_for() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let chosen = |kinds: &str| -> Vec<String> {
+        let tasks = place.path("tasks.jsonl");
+        place
+            .fillrate(&[
+                "mine",
+                &kitchen(),
+                "--holes",
+                "4",
+                "--kinds",
+                kinds,
+                "-o",
+                &text(&tasks),
+            ])
+            .ended(0);
+        holes(&tasks)
+            .iter()
+            .map(|hole| hole["kind"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(chosen("body"), ["body"; 4]);
+    let mut both = chosen("line,span");
+    both.sort();
+    assert_eq!(both, ["line", "line", "span", "span"]);
+    let refused = place.fillrate(&["mine", &kitchen(), "--kinds", "word", "-o", "x"]);
+    assert_eq!(refused.status, Some(2));
+    assert!(
+        refused.err.contains("`word` is no kind of hole"),
+        "{refused:#?}"
+    );
+}
+
+/// Predictions take the model's place: which of them passes is known beforehand, so that the
+/// figures are.
+#[test]
+fn samples_are_drawn_one_after_the_other() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let tasks = place.path("tasks.jsonl");
+    place
+        .fillrate(&["mine", &kitchen(), "--holes", "3", "-o", &text(&tasks)])
+        .ended(0);
+    let predictions: Vec<String> = holes(&tasks)
+        .iter()
+        .enumerate()
+        .map(|(index, hole)| {
+            let mut completions = vec![json!("raise NotImplementedError"); 3];
+            // The first hole never passes, the second at one sample, the third at two.
+            for sample in completions.iter_mut().take(index) {
+                *sample = hole["reference"].clone();
+            }
+            json!({"hole": hole["id"], "completions": completions}).to_string()
+        })
+        .collect();
+    let predictions = place.write("two-thirds.jsonl", &predictions.join("\n"));
+    let run = text(&place.path("run"));
+    let report = place
+        .fillrate(&[
+            "replay",
+            &kitchen(),
+            "--tasks",
+            &text(&tasks),
+            "--model",
+            &text(&predictions),
+            "--samples",
+            "3",
+            "--out",
+            &run,
+            "--json",
+        ])
+        .ended(0)
+        .json();
+    let all = row(&report, "*");
+    assert_eq!(all["model"], "two-thirds");
+    assert_eq!((&all["holes"], &all["completions"]), (&json!(3), &json!(9)));
+    let pass = |k: u8| {
+        all["metrics"][format!("pass@{k}")]["value"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!((pass(1) - 1.0 / 3.0).abs() < 1e-9, "{all:#}");
+    assert!((pass(3) - 2.0 / 3.0).abs() < 1e-9, "{all:#}");
+    assert_eq!(all["outcomes"]["passed"], 3, "{all:#}");
+}
+
+#[test]
+fn show_tells_all_of_one_hole() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let tasks = place.path("tasks.jsonl");
+    place
+        .fillrate(&["mine", &kitchen(), "--holes", "2", "-o", &text(&tasks)])
+        .ended(0);
+    let run = text(&place.path("run"));
+    place
+        .fillrate(&[
+            "replay",
+            &kitchen(),
+            "--tasks",
+            &text(&tasks),
+            "--out",
+            &run,
+        ])
+        .ended(0);
+    let of_file = holes(&tasks);
+    let hole = &of_file[0];
+    let id = hole["id"].as_str().unwrap();
+    let source = play::repository("tests/corpora/kitchen").join(hole["path"].as_str().unwrap());
+    let source = fs::read_to_string(source).unwrap();
+    let start = usize::try_from(hole["start"].as_u64().unwrap()).unwrap();
+
+    let shown = place.fillrate(&["show", &run, id]).ended(0).out;
+    let last_line = source[..start].lines().last().unwrap();
+    for wanted in [
+        id,
+        "--- prefix",
+        last_line,
+        "--- reference",
+        hole["reference"].as_str().unwrap(),
+        "--- suffix",
+        "--- completion",
+        "--- context: ",
+        "--- prompt",
+        "--- verdict: failed",
+        "--- test output",
+        "short test summary info",
+    ] {
+        assert!(shown.contains(wanted), "{wanted:?} is missing:\n{shown}");
+    }
+
+    // The end of an id that names no other is enough.
+    let end = id.rsplit(':').next().unwrap();
+    let json = place
+        .fillrate(&["show", &run, end, "--json"])
+        .ended(0)
+        .json();
+    assert_eq!(&json["hole"], hole);
+    assert_eq!(json["prefix"], source[..start]);
+    assert_eq!(json["attempts"].as_array().unwrap().len(), 1);
+
+    let listed = place.fillrate(&["show", &run]).ended(0).out;
+    for hole in &of_file {
+        assert!(listed.contains(hole["id"].as_str().unwrap()), "{listed}");
+    }
+}
+
+/// A folder with links to some programs, to be all of a search path.
+fn only(place: &Place, programs: &[(&str, PathBuf)]) -> PathBuf {
+    let folder = place.path("bin");
+    fs::create_dir(&folder).unwrap();
+    for (name, program) in programs {
+        symlink(program, folder.join(name)).unwrap();
+    }
+    folder
+}
+
+/// The real path of an interpreter, whatever stands in for it on the search path.
+fn interpreter(program: &str, code: &[&str]) -> PathBuf {
+    let output = Command::new(program).args(code).output().unwrap();
+    let path = String::from_utf8(output.stdout).unwrap();
+    fs::canonicalize(path.trim()).unwrap()
+}
+
+fn python() -> PathBuf {
+    interpreter("python3", &["-c", "import sys; print(sys.executable)"])
+}
+
+fn node() -> PathBuf {
+    interpreter("node", &["-p", "process.execPath"])
+}
+
+/// Where npm's own script is.
+fn npm() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join("npm"))
+        .find(|program| program.is_file());
+    fs::canonicalize(found.unwrap()).unwrap()
+}
+
+/// The table that a person sees on a machine with these programs and no others.
+fn summary(place: &Place, path: &Path) -> Said {
+    let run = text(&place.path("run"));
+    play::run(
+        place
+            .command(&[
+                "replay",
+                &demo(),
+                "--holes",
+                HOLES,
+                "--model",
+                "reference",
+                "--out",
+                &run,
+                "--jobs",
+                "1",
+            ])
+            .env("PATH", path),
+    )
+}
+
+#[test]
+fn without_node_the_python_project_is_replayed() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let path = only(&place, &[("python3", python())]);
+    let said = summary(&place, &path).ended(0);
+    assert!(said.out.contains("1 project left out:"), "{said:#?}");
+    assert!(
+        said.out
+            .contains("  demo-typescript: npm is needed for TypeScript projects")
+            || said.out.contains("  demo-typescript: node"),
+        "{said:#?}"
+    );
+    assert!(said.out.contains("outcomes: passed 4\n"), "{said:#?}");
+}
+
+#[test]
+fn without_python_the_typescript_project_is_replayed() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let path = only(&place, &[("node", node()), ("npm", npm())]);
+    let said = summary(&place, &path).ended(0);
+    assert!(said.out.contains("1 project left out:"), "{said:#?}");
+    assert!(said.out.contains("  demo-python: python3"), "{said:#?}");
+    assert!(said.out.contains("outcomes: passed 4\n"), "{said:#?}");
+}
+
+/// It used to wait until its input ended, and every hole for it.
+#[test]
+fn a_server_that_is_told_to_exit_goes() {
+    let place = Place::new();
+    let mut server = place
+        .command(&["serve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}),
+        json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}),
+        json!({"jsonrpc": "2.0", "method": "exit"}),
+    ] {
+        let body = message.to_string();
+        let head = format!("Content-Length: {}\r\n\r\n", body.len());
+        std::io::Write::write_all(&mut input, (head + &body).as_bytes()).unwrap();
+    }
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let mut status = None;
+    while status.is_none() && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        status = server.try_wait().unwrap();
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    // The input is still open.
+    drop(input);
+    assert!(status.is_some_and(|status| status.success()), "{status:?}");
+}
