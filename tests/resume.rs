@@ -1,0 +1,216 @@
+//! A run that is killed at any moment and started again does what is missing and nothing twice.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+#[path = "support/processes.rs"]
+mod processes;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use play::{Place, alone, attempts, has, kitchen, running, start, text};
+use processes::{adopt_orphans, survivors};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+/// Attempts of a whole run: 8 holes, 3 samples each.
+const ATTEMPTS: usize = 24;
+
+/// The replay that is killed, and that is left alone.
+fn replay(place: &Place, run: &str) -> Command {
+    place.command(&[
+        "replay",
+        &kitchen(),
+        "--holes",
+        "8",
+        "--samples",
+        "3",
+        "--out",
+        &text(&place.path(run)),
+        "--jobs",
+        "1",
+        "--json",
+    ])
+}
+
+/// An attempt without its times, and without the addresses in memory that Python prints.
+fn timeless(mut attempt: Value) -> Value {
+    let chance = regex::Regex::new(r"\b\d+\.\d+s\b|\b0x[0-9a-f]+\b").unwrap();
+    let mut pending = vec![&mut attempt];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|name, _| !name.ends_with("_ms") && name != "seconds");
+                pending.extend(fields.values_mut());
+            }
+            Value::Array(items) => pending.extend(items),
+            Value::String(text) => *text = chance.replace_all(text, "…").into_owned(),
+            _ => {}
+        }
+    }
+    attempt
+}
+
+/// Where two values differ, and how.
+fn differences(a: &Value, b: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![(String::new(), a, b)];
+    while let Some((path, a, b)) = pending.pop() {
+        match (a, b) {
+            (Value::Object(of_a), Value::Object(of_b)) if of_a.keys().eq(of_b.keys()) => {
+                pending.extend(
+                    of_a.iter()
+                        .map(|(name, value)| (format!("{path}/{name}"), value, &of_b[name])),
+                );
+            }
+            _ if a != b => found.push(format!("{path}: {a} and {b}")),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How many attempts a run has so far.
+fn done(run: &Path) -> usize {
+    if !run.join("run.db").is_file() {
+        return 0;
+    }
+    let count = || -> rusqlite::Result<u32> {
+        let database = rusqlite::Connection::open(run.join("run.db"))?;
+        database.query_row("SELECT count(*) FROM attempts", [], |row| row.get(0))
+    };
+    // The table may not be there yet.
+    count().unwrap_or_default() as usize
+}
+
+#[test]
+fn a_run_killed_three_times_is_the_run_left_alone() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let whole = play::run(&mut replay(&place, "whole")).ended(0).json();
+    adopt_orphans();
+
+    let run = place.path("killed");
+    let mut random = ChaCha8Rng::seed_from_u64(20);
+    let mut before: BTreeMap<String, Value> = BTreeMap::new();
+    for (kill, at_least) in [0, 5, 12].into_iter().enumerate() {
+        {
+            let _running = running();
+            let mut replaying = start(&mut replay(&place, "killed"));
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while done(&run) < at_least && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(Duration::from_millis(random.random_range(0..300)));
+            // SIGKILL, to that one process.
+            replaying.kill().unwrap();
+            let status = replaying.wait().unwrap();
+            assert_eq!(status.code(), None, "kill {kill} came too late");
+        }
+        {
+            let _alone = alone();
+            assert_eq!(survivors(), Vec::<String>::new(), "after kill {kill}");
+        }
+        if !run.join("run.db").is_file() {
+            continue;
+        }
+        let after = attempts(&run);
+        assert!(
+            (at_least..ATTEMPTS).contains(&after.len()),
+            "{}",
+            after.len()
+        );
+        for (key, attempt) in &before {
+            // Its times are the same as well, so it is the same attempt and not another like it.
+            assert_eq!(after.get(key), Some(attempt));
+        }
+        before = after;
+    }
+    let resumed = play::run(&mut replay(&place, "killed")).ended(0).json();
+
+    let after = attempts(&run);
+    for (key, attempt) in &before {
+        assert_eq!(after.get(key), Some(attempt));
+    }
+    let timeless_attempts = |run: &Path| -> BTreeMap<String, Value> {
+        attempts(run)
+            .into_iter()
+            .map(|(key, attempt)| (key, timeless(attempt)))
+            .collect()
+    };
+    let expected = timeless_attempts(&place.path("whole"));
+    assert_eq!(expected.len(), ATTEMPTS);
+    let resumed_attempts = timeless_attempts(&run);
+    assert!(resumed_attempts.keys().eq(expected.keys()));
+    for (key, attempt) in &expected {
+        assert_eq!(
+            differences(attempt, &resumed_attempts[key]),
+            Vec::<String>::new()
+        );
+    }
+    let mut places: Vec<(&Value, &Value)> = after
+        .values()
+        .map(|attempt| (&attempt["hole"], &attempt["sample"]))
+        .collect();
+    places.sort_by_key(|(hole, sample)| (hole.as_str(), sample.as_u64()));
+    places.dedup();
+    assert_eq!(places.len(), ATTEMPTS, "an attempt was made twice");
+
+    let rows = |mut report: Value| -> Value {
+        for row in report["rows"].as_array_mut().unwrap() {
+            row["metrics"]["latency_ms/median"] = json!("a time");
+        }
+        report["rows"].take()
+    };
+    assert_eq!(rows(resumed), rows(whole));
+
+    // What is finished is not begun again, and prints the same.
+    let again = play::run(&mut replay(&place, "killed")).ended(0);
+    assert_eq!(attempts(&run), after);
+    assert!(again.err.contains(": 24/24"), "{again:#?}");
+}
+
+#[test]
+fn another_command_is_kept_out_of_a_run() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let run = text(&place.path("run"));
+    let first = |more: &[&str]| {
+        let corpus = kitchen();
+        let mut arguments = vec!["replay", &corpus, "--holes", "2", "--out", &run];
+        arguments.extend(more);
+        place.fillrate(&arguments)
+    };
+    first(&["--model", "empty"]).ended(0);
+    let before = attempts(&place.path("run"));
+    for (more, what) in [
+        (&["--model", "reference"] as &[&str], "`model`"),
+        (&["--model", "empty", "--seed", "7"], "`holes`"),
+        (&["--model", "empty", "--samples", "2"], "`samples`"),
+        (
+            &["--model", "empty", "--context", "none"],
+            "`configuration`",
+        ),
+        (&["--model", "empty", "--patience", "5"], "`patience`"),
+    ] {
+        let refused = first(more).ended(1);
+        assert_eq!(
+            refused.complaint(),
+            format!(
+                "{run} holds a run of something else ({what} differs); name another folder with \
+                 --out, or start the command it was started with"
+            )
+        );
+    }
+    assert_eq!(attempts(&place.path("run")), before);
+    // How much runs at once is no part of what is run.
+    first(&["--model", "empty", "--jobs", "1"]).ended(0);
+}
