@@ -60,6 +60,9 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let manifest = Manifest::read(&arguments.corpus)?;
     let tasks = arguments.tasks.as_deref().map(task::read).transpose()?;
+    if let Some(tasks) = &tasks {
+        check_projects(tasks, &manifest, arguments)?;
+    }
     let contestant = Contestant::of(arguments)?;
     let corpus = Corpus::from_environment()?;
     let jobs = arguments.parallelism.jobs();
@@ -88,10 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         )));
     }
 
-    let run = begin(arguments, &identity)?;
-    for (name, state) in &absent {
-        run.set_project(name, state)?;
-    }
+    let mut states = absent.clone();
     let mut holes = Vec::new();
     for ready in &ready {
         let name = &ready.prepared.project.name;
@@ -106,15 +106,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
                 (mined.holes.clone(), Some(mined))
             }
         };
-        run.set_project(name, &projects::state(ready, mined.as_ref()))?;
-        let with_files = with_contents(ready, &of_project)?;
-        run.add_holes(with_files)?;
+        states.push((name.clone(), projects::state(ready, mined.as_ref())));
         holes.extend(of_project);
     }
-    if let Some(tasks) = &tasks {
-        check_projects(tasks, &manifest, arguments)?;
+    let with_files = with_contents(&ready, &holes)?;
+    let records = contestant.records(&with_files)?;
+
+    // Nothing is written before all that was given is known to fit together.
+    let run = begin(arguments, &identity)?;
+    for (name, state) in &states {
+        run.set_project(name, state)?;
     }
-    contestant.write(run.folder(), &holes, &ready)?;
+    run.add_holes(with_files)?;
+    contestant.write(run.folder(), records.as_deref())?;
     tell_on_interrupt(run.folder());
 
     let patience = Duration::from_secs(arguments.patience);
@@ -236,16 +240,18 @@ fn tell_on_interrupt(folder: &Path) {
     });
 }
 
+/// Each hole of the projects at hand with its file.
 fn with_contents<'a>(
-    ready: &'a Ready,
+    ready: &'a [Ready],
     holes: &'a [Hole],
 ) -> Result<Vec<(&'a Hole, &'a str)>, CliError> {
     holes
         .iter()
         .map(|hole| {
             let contents = ready
-                .files
                 .iter()
+                .filter(|ready| ready.prepared.project.name == hole.project)
+                .flat_map(|ready| &ready.files)
                 .find(|file| file.path == hole.path)
                 .map(|file| file.contents.as_str())
                 .ok_or_else(|| task::TaskError::OtherFile {

@@ -219,7 +219,7 @@ impl Baseline {
                 failing: failing.len(),
                 tests: tests.len(),
                 first: (*first).clone(),
-                message: last_line(&message),
+                message: telling_line(&message),
             });
         }
         let mut coverage: BTreeMap<String, Vec<LinesRun>> = BTreeMap::new();
@@ -339,14 +339,13 @@ fn ranges(lines: &[usize]) -> Vec<(usize, usize)> {
     ranges
 }
 
-fn last_line(message: &str) -> String {
-    message
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("no message")
-        .trim()
-        .to_owned()
+/// The line of a failure's message that says most: pytest marks it with `E`, other runners begin
+/// with it.
+fn telling_line(message: &str) -> String {
+    let mut lines = message.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.clone().next().unwrap_or("no message");
+    let marked = lines.find_map(|line| line.strip_prefix("E  "));
+    marked.unwrap_or(first).trim().to_owned()
 }
 
 #[cfg(test)]
@@ -390,7 +389,7 @@ mod tests {
     fn a_test_that_always_fails_is_told() {
         let failing = BOTH.replace(
             r#""b","outcome":"passed""#,
-            r#""b","outcome":"failed","message":"first\nassert 1 == 2\n""#,
+            r#""b","outcome":"failed","message":"def test():\n>   assert 1 == 2\nE   assert 1 == 2\n""#,
         );
         let error = Baseline::of("demo", &[finding(&failing), finding(&failing)])
             .expect_err("a test fails always");

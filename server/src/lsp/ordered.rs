@@ -52,7 +52,7 @@ where
         if request.method() == "exit" {
             self.exit.notify_one();
         }
-        let future = self.inner.call(request);
+        let future = self.inner.call(without_null(request));
         let mut future: Pin<Box<dyn Future<Output = Answer<S::Error>> + Send>> =
             Box::pin(async move { Ok(future.await?.map(|answer| amended(answer, initializes))) });
         // The waker may be idle: whoever gets a pending future polls it again before sleeping,
@@ -64,6 +64,19 @@ where
             Poll::Ready(answer) => Either::Left(ready(answer)),
             Poll::Pending => Either::Right(future),
         }
+    }
+}
+
+/// Some clients send `"params": null` where a request has none, which tower-lsp refuses.
+fn without_null(request: Request) -> Request {
+    if request.params() != Some(&Value::Null) {
+        return request;
+    }
+    let (method, id, _) = request.into_parts();
+    let plain = Request::build(method);
+    match id {
+        Some(id) => plain.id(id).finish(),
+        None => plain.finish(),
     }
 }
 

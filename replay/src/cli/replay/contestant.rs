@@ -10,8 +10,7 @@ use fillrate_server::model::{self, Protocol, Settings};
 use serde::Deserialize;
 
 use super::super::CliError;
-use super::super::projects::Ready;
-use super::{Arguments, with_contents};
+use super::Arguments;
 use crate::task::Hole;
 
 /// The model that is measured, and how the server is told of it.
@@ -90,14 +89,9 @@ impl Contestant {
     }
 
     /// Writes the server's settings into a run's folder, and what it answers where that is known.
-    pub(super) fn write(
-        &self,
-        folder: &Path,
-        holes: &[Hole],
-        ready: &[Ready],
-    ) -> Result<(), CliError> {
+    pub(super) fn write(&self, folder: &Path, records: Option<&[Record]>) -> Result<(), CliError> {
         let mut configuration = self.configuration.clone();
-        if let Some(records) = self.records(holes, ready)? {
+        if let Some(records) = records {
             let path = folder.join(RECORDING);
             let lines: Vec<String> = records
                 .iter()
@@ -113,37 +107,33 @@ impl Contestant {
         std::fs::write(&path, text).map_err(CliError::file(&path))
     }
 
-    fn records(&self, holes: &[Hole], ready: &[Ready]) -> Result<Option<Vec<Record>>, CliError> {
+    /// What the server answers at each hole, where that is known.
+    ///
+    /// # Errors
+    /// The predictions can't be read, or lack a hole.
+    pub(super) fn records(&self, holes: &[(&Hole, &str)]) -> Result<Option<Vec<Record>>, CliError> {
         let predictions = match &self.predictions {
             Some(path) => Some(read_predictions(path)?),
-            None => None,
+            None if self.reference => None,
+            None => return Ok(None),
         };
-        if predictions.is_none() && !self.reference {
-            return Ok(None);
-        }
-        let mut records = Vec::new();
-        for ready in ready {
-            let of_project: Vec<Hole> = holes
-                .iter()
-                .filter(|hole| hole.project == ready.prepared.project.name)
-                .cloned()
-                .collect();
-            for (hole, contents) in with_contents(ready, &of_project)? {
-                let (prefix, suffix) = hole.cut(contents)?;
-                let completions = match &predictions {
-                    None => vec![hole.reference.clone()],
-                    Some(predictions) => predictions.get(&hole.id).cloned().ok_or_else(|| {
-                        CliError::Refused(format!(
-                            "the predictions have nothing for the hole {}",
-                            hole.id
-                        ))
-                    })?,
-                };
-                let key = recorded::key(prefix, suffix);
-                records.push(Record { key, completions });
-            }
-        }
-        Ok(Some(records))
+        let records = holes.iter().map(|(hole, contents)| {
+            let (prefix, suffix) = hole.cut(contents)?;
+            let completions = match &predictions {
+                None => vec![hole.reference.clone()],
+                Some(predictions) => predictions.get(&hole.id).cloned().ok_or_else(|| {
+                    CliError::Refused(format!(
+                        "the predictions have nothing for the hole {}",
+                        hole.id
+                    ))
+                })?,
+            };
+            Ok(Record {
+                key: recorded::key(prefix, suffix),
+                completions,
+            })
+        });
+        records.collect::<Result<_, CliError>>().map(Some)
     }
 }
 

@@ -1,0 +1,321 @@
+//! The language server as an editor meets it: the real binary over standard input and output.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/editor.rs"]
+mod editor;
+
+use std::time::{Duration, Instant};
+
+use editor::{Editor, Oracle, PATIENCE, text, uri};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const REFERENCE: &str = "b = a + 1";
+
+fn workspace(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, contents) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, contents).unwrap();
+    }
+    folder
+}
+
+/// The number in the last `version_N` before the cursor, which the prompt has before the token
+/// that asks for the middle.
+fn echo_version(prompt: &str) -> String {
+    let before = prompt.split("<|fim_suffix|>").next().unwrap();
+    let number = before.rsplit("version_").next().unwrap();
+    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
+    format!("answer_{digits}")
+}
+
+fn fixed(_: &str) -> String {
+    REFERENCE.to_owned()
+}
+
+#[test]
+fn both_requests_give_the_same_text_in_every_encoding() {
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    // Before the cursor on its line: 3 characters, 5 UTF-16 units, 9 bytes; the line before ends
+    // with CRLF.
+    let contents = "def f(a):\r\n\u{1F600}\u{1F600} \r\n    return b\r\n";
+    for (encoding, column) in [("utf-8", 9), ("utf-16", 5), ("utf-32", 3)] {
+        let folder = workspace(&[]);
+        let (mut editor, answer) = Editor::start(folder.path(), &oracle.settings(), &[encoding]);
+        let capabilities = &answer["result"]["capabilities"];
+        assert_eq!(capabilities["positionEncoding"], encoding);
+        assert_eq!(capabilities["inlineCompletionProvider"], true);
+        assert!(capabilities["completionProvider"].is_object());
+        editor.notify("initialized", json!({}));
+        editor.await_status("ready");
+
+        let uri = uri(folder.path(), "a.py");
+        editor.open(&uri, "python", contents);
+        let id = editor.ask(&uri, 1, column);
+        let inline = editor.answer(id);
+        let item = &inline["result"]["items"][0];
+        let cursor = json!({"line": 1, "character": column});
+        assert_eq!(item["insertText"], REFERENCE);
+        assert_eq!(item["range"], json!({"start": cursor, "end": cursor}));
+        let list = editor.request(
+            "textDocument/completion",
+            json!({"textDocument": {"uri": uri}, "position": cursor}),
+        );
+        assert_eq!(list["result"]["items"][0]["textEdit"]["newText"], REFERENCE);
+        let prompts = oracle.prompts.lock().unwrap();
+        let prompt = prompts.last().unwrap();
+        assert!(
+            prompt.contains("\u{1F600}\u{1F600} <|fim_suffix|>"),
+            "{prompt}"
+        );
+    }
+}
+
+#[test]
+fn an_item_replaces_the_word_before_the_cursor_by_itself() {
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = größ\n");
+    let list = editor.request(
+        "textDocument/completion",
+        json!({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 8}}),
+    );
+    let item = &list["result"]["items"][0];
+    assert_eq!(item["textEdit"]["newText"], format!("größ{REFERENCE}"));
+    assert_eq!(item["textEdit"]["range"]["start"]["character"], 4);
+    assert!(item["filterText"].as_str().unwrap().starts_with("größ"));
+}
+
+#[test]
+fn a_burst_of_edits_and_requests_is_answered_from_its_own_versions() {
+    let oracle = Oracle::new(Duration::ZERO, echo_version);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "version_0 = \n");
+    let asked: Vec<(i32, i64)> = (1..=50)
+        .map(|version| {
+            let line = format!("version_{version} = ");
+            editor.change(&uri, version + 1, &format!("{line}\n"));
+            let id = editor.ask(&uri, 0, u32::try_from(line.len()).unwrap());
+            (version, id)
+        })
+        .collect();
+    for (version, id) in asked {
+        let answer = editor.answer(id);
+        assert!(answer.get("error").is_none(), "{answer}");
+        match text(&answer) {
+            Some(text) => assert_eq!(text, format!("answer_{version}")),
+            // A newer request replaced it.
+            None => assert!(
+                answer["result"].is_null() && version < 50,
+                "{version}: {answer}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn slow_models_hold_up_neither_edits_nor_cancels() {
+    let delay = Duration::from_secs(4);
+    let oracle = Oracle::new(delay, echo_version);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uris: Vec<String> = (0..8)
+        .map(|n| uri(folder.path(), &format!("{n}.py")))
+        .collect();
+    let mut asked = Vec::new();
+    for uri in &uris {
+        editor.open(uri, "python", "version_1 = \n");
+        asked.push(editor.ask(uri, 0, 12));
+    }
+    let until = Instant::now() + PATIENCE;
+    while oracle.prompts.lock().unwrap().len() < 8 {
+        assert!(
+            Instant::now() < until,
+            "the model server was not asked eight times"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // An edit is seen: the request after it replaces the older one at once and is sent.
+    let started = Instant::now();
+    editor.change(&uris[0], 2, "version_2 = \n");
+    let newer = editor.ask(&uris[0], 0, 12);
+    assert!(editor.answer(asked[0])["result"].is_null());
+    editor.notify("$/cancelRequest", json!({"id": asked[1]}));
+    let cancelled = editor.answer(asked[1]);
+    assert!(
+        cancelled.get("error").is_none() && cancelled["result"].is_null(),
+        "{cancelled}"
+    );
+    // Far below the model's delay, whatever the machine is busy with.
+    assert!(started.elapsed() < delay / 2, "{:?}", started.elapsed());
+    while *oracle.hung_up.lock().unwrap() < 2 {
+        assert!(
+            started.elapsed() < delay,
+            "the model server was not hung up on"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(text(&editor.answer(newer)).as_deref(), Some("answer_2"));
+    for id in &asked[2..] {
+        assert_eq!(text(&editor.answer(*id)).as_deref(), Some("answer_1"));
+    }
+}
+
+#[test]
+fn settings_change_without_a_restart() {
+    let (first, second) = (
+        Oracle::new(Duration::ZERO, fixed),
+        Oracle::new(Duration::ZERO, |_| "other".to_owned()),
+    );
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &first.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = \n");
+    let id = editor.ask(&uri, 0, 4);
+    assert_eq!(text(&editor.answer(id)).as_deref(), Some(REFERENCE));
+    editor.notifications.clear();
+    editor.notify(
+        "workspace/didChangeConfiguration",
+        json!({"settings": {"fillrate": {"model": {"url": second.address}}}}),
+    );
+    editor.await_status("ready");
+    let id = editor.ask(&uri, 0, 4);
+    assert_eq!(text(&editor.answer(id)).as_deref(), Some("other"));
+}
+
+#[test]
+fn a_server_ends_with_its_client_even_while_a_model_thinks() {
+    let oracle = Oracle::new(Duration::from_secs(60), fixed);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = \n");
+    editor.ask(&uri, 0, 4);
+    assert!(editor.hang_up().success());
+}
+
+#[test]
+fn a_setting_that_is_none_is_refused_by_name() {
+    let folder = workspace(&[]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &["utf-16"]);
+    editor.notify("initialized", json!({}));
+    editor.notify(
+        "workspace/didChangeConfiguration",
+        json!({"settings": {"fillrate": {"model": {"urll": "x"}}}}),
+    );
+    editor.await_status("error");
+    let said = editor
+        .notifications
+        .iter()
+        .find(|m| m["params"]["state"] == "error")
+        .unwrap();
+    let message = said["params"]["message"].as_str().unwrap();
+    assert!(message.contains("urll"), "{message}");
+}
+
+#[test]
+fn what_is_hidden_never_reaches_a_model_and_what_changes_does() {
+    let define = |name: &str| {
+        format!(
+            "def compute_total_{name}(items):\n    total_{name} = sum(items)\n    return total_{name}\n"
+        )
+    };
+    let folder = workspace(&[
+        (".gitignore", "ignored/\n"),
+        ("ignored/a.py", &define("ignored")),
+        ("secrets.py", &define("secret")),
+        ("visible.py", &define("visible")),
+        ("gone.py", &define("gone")),
+    ]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let id = editor.ask(&open, 0, 16);
+    editor.answer(id);
+    std::fs::remove_file(folder.path().join("gone.py")).unwrap();
+    std::fs::write(folder.path().join("fresh.py"), define("fresh")).unwrap();
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": [
+            {"uri": uri(folder.path(), "gone.py"), "type": 3},
+            {"uri": uri(folder.path(), "fresh.py"), "type": 1},
+        ]}),
+    );
+    let id = editor.ask(&open, 0, 16);
+    editor.answer(id);
+    let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": open}}));
+    let windows = explained["result"]["trace"]["windows"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let paths: Vec<&str> = windows
+        .iter()
+        .filter_map(|window| window["path"].as_str())
+        .collect();
+    assert!(
+        paths.contains(&"fresh.py") && !paths.contains(&"gone.py"),
+        "{paths:?}"
+    );
+    let prompts = oracle.prompts.lock().unwrap();
+    let [before, after] = prompts.as_slice() else {
+        panic!("two prompts: {prompts:?}");
+    };
+    assert!(
+        before.contains("total_visible") && before.contains("total_gone"),
+        "{before}"
+    );
+    assert!(
+        after.contains("total_fresh") && !after.contains("total_gone"),
+        "{after}"
+    );
+    for prompt in [before, after] {
+        assert!(
+            !prompt.contains("total_ignored") && !prompt.contains("total_secret"),
+            "{prompt}"
+        );
+    }
+    // A hidden file itself gets nothing, and hears why.
+    let hidden = uri(folder.path(), "ignored/a.py");
+    editor.open(&hidden, "python", "x = \n");
+    let id = editor.ask(&hidden, 0, 4);
+    assert_eq!(editor.answer(id)["result"]["items"], json!([]));
+    let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": hidden}}));
+    assert!(
+        explained["result"]["trace"]["nothing"].is_string(),
+        "{explained}"
+    );
+    drop(prompts);
+    assert_eq!(oracle.prompts.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn indexing_is_told_as_it_goes() {
+    let folder = workspace(&[("a.py", "x = 1\n"), ("b.py", "y = 2\n")]);
+    let mut editor = Editor::ready(folder.path(), "[model]\nprotocol = \"embedded\"\n");
+    let kinds: Vec<&Value> = editor
+        .notifications
+        .iter()
+        .filter(|message| message["method"] == "$/progress")
+        .map(|message| &message["params"]["value"]["kind"])
+        .collect();
+    assert!(
+        kinds.contains(&&json!("begin")) && kinds.contains(&&json!("end")),
+        "{kinds:?}"
+    );
+    let ready = editor
+        .notifications
+        .iter()
+        .find(|message| message["params"]["state"] == "ready")
+        .unwrap();
+    assert_eq!(ready["params"]["files"], 2);
+    let closed = editor.request("shutdown", Value::Null);
+    assert!(closed.get("error").is_none(), "{closed}");
+}

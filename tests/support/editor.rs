@@ -1,0 +1,324 @@
+//! A small LSP client that writes what it is told, byte for byte, and a model server that says
+//! what it is told.
+#![allow(
+    dead_code,
+    reason = "each file of tests uses its own part of what they share"
+)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How long anything that should come may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An editor with a server of ours as its child.
+pub(crate) struct Editor {
+    child: Child,
+    input: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    answers: HashMap<i64, Value>,
+    pub(crate) notifications: Vec<Value>,
+    next_id: i64,
+}
+
+impl Editor {
+    /// Starts the server with a settings file in a workspace and says `initialize`, but not yet
+    /// `initialized`. Gives the answer too.
+    pub(crate) fn start(workspace: &Path, settings: &str, encodings: &[&str]) -> (Self, Value) {
+        let path = workspace.join(".settings.toml");
+        std::fs::write(&path, settings).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fillrate"))
+            .args(["serve", "--config"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let (send, messages) = channel();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            while let Some(message) = read_message(&mut output) {
+                if send.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut editor = Self {
+            input: child.stdin.take(),
+            child,
+            messages,
+            answers: HashMap::new(),
+            notifications: Vec::new(),
+            next_id: 1,
+        };
+        let uri = uri(workspace, "");
+        let answer = editor.request(
+            "initialize",
+            json!({
+                "processId": null, "rootUri": uri,
+                "workspaceFolders": [{"uri": uri, "name": "w"}],
+                "capabilities": {
+                    "general": {"positionEncodings": encodings},
+                    "window": {"workDoneProgress": true},
+                },
+            }),
+        );
+        (editor, answer)
+    }
+
+    /// As [`Editor::start`], and waits until the server is ready.
+    pub(crate) fn ready(workspace: &Path, settings: &str) -> Self {
+        let (mut editor, _) = Self::start(workspace, settings, &["utf-16"]);
+        editor.notify("initialized", json!({}));
+        editor.await_status("ready");
+        editor
+    }
+
+    pub(crate) fn await_status(&mut self, state: &str) {
+        let until = Instant::now() + PATIENCE;
+        let seen = |editor: &Self| {
+            editor.notifications.iter().any(|message| {
+                message["method"] == "fillrate/status" && message["params"]["state"] == state
+            })
+        };
+        while !seen(self) {
+            assert!(Instant::now() < until, "{:?}", self.notifications);
+            self.pump(Duration::from_millis(100));
+        }
+    }
+
+    pub(crate) fn open(&mut self, uri: &str, language: &str, text: &str) {
+        self.notify(
+            "textDocument/didOpen",
+            json!({"textDocument": {"uri": uri, "languageId": language, "version": 1, "text": text}}),
+        );
+    }
+
+    /// Replaces the whole of a document.
+    pub(crate) fn change(&mut self, uri: &str, version: i32, text: &str) {
+        self.notify(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]}),
+        );
+    }
+
+    /// Asks for an inline completion without waiting.
+    pub(crate) fn ask(&mut self, uri: &str, line: u32, character: u32) -> i64 {
+        self.send_request(
+            "textDocument/inlineCompletion",
+            json!({
+                "textDocument": {"uri": uri},
+                "position": {"line": line, "character": character},
+                "context": {"triggerKind": 2},
+            }),
+        )
+    }
+
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send_request(method, params);
+        self.answer(id)
+    }
+
+    pub(crate) fn send_request(&mut self, method: &str, params: Value) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Waits for the answer to a request, whole.
+    pub(crate) fn answer(&mut self, id: i64) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(answer) = self.answers.remove(&id) {
+                return answer;
+            }
+            assert!(Instant::now() < until, "request {id} was not answered");
+            self.pump(Duration::from_millis(100));
+        }
+    }
+
+    /// Takes in what has come, waiting for the first message no longer than this.
+    fn pump(&mut self, patience: Duration) {
+        match self.messages.recv_timeout(patience) {
+            Ok(message) => match (message.get("method").is_some(), message["id"].as_i64()) {
+                (true, None) => self.notifications.push(message),
+                (false, Some(id)) => {
+                    self.answers.insert(id, message);
+                }
+                _ => {
+                    // The server's own requests: their ids count apart from ours.
+                    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": null});
+                    self.send(&answer);
+                }
+            },
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => panic!("the server went away"),
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        let body = message.to_string();
+        let input = self.input.as_mut().unwrap();
+        write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        input.flush().unwrap();
+    }
+
+    /// Closes the server's input and waits for its end.
+    pub(crate) fn hang_up(mut self) -> ExitStatus {
+        drop(self.input.take());
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < until, "the server outlives its client");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The URI of a file in a workspace.
+pub(crate) fn uri(workspace: &Path, file: &str) -> String {
+    format!("file://{}", workspace.join(file).display())
+}
+
+/// The text of the first candidate of an answer, if there is one.
+pub(crate) fn text(answer: &Value) -> Option<String> {
+    let text = answer["result"]["items"][0]["insertText"].as_str()?;
+    Some(text.to_owned())
+}
+
+fn read_message(output: &mut impl BufRead) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = line.strip_prefix("Content-Length: ") {
+            length = value.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    output.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+/// A model server on loopback that speaks `/v1/completions` and notes what it is asked.
+pub(crate) struct Oracle {
+    pub(crate) address: String,
+    /// Every prompt it was sent.
+    pub(crate) prompts: Arc<Mutex<Vec<String>>>,
+    /// How many clients hung up before they had their answer.
+    pub(crate) hung_up: Arc<Mutex<usize>>,
+}
+
+impl Oracle {
+    /// A server that takes `delay` and then answers what `reply` makes of the prompt.
+    pub(crate) fn new(delay: Duration, reply: fn(&str) -> String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let prompts = Arc::new(Mutex::new(Vec::new()));
+        let hung_up = Arc::new(Mutex::new(0));
+        let (seen, gone) = (Arc::clone(&prompts), Arc::clone(&hung_up));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (seen, gone) = (Arc::clone(&seen), Arc::clone(&gone));
+                std::thread::spawn(move || {
+                    while converse(&stream, delay, reply, &seen, &gone).is_some() {}
+                });
+            }
+        });
+        Self {
+            address,
+            prompts,
+            hung_up,
+        }
+    }
+
+    /// Settings of ours for this server.
+    pub(crate) fn settings(&self) -> String {
+        format!(
+            "[model]\nprotocol = \"openai-completions\"\nurl = \"{}\"\nname = \"qwen2.5-coder\"\n",
+            self.address
+        )
+    }
+}
+
+/// Answers one request; nothing when the connection is over.
+fn converse(
+    stream: &TcpStream,
+    delay: Duration,
+    reply: fn(&str) -> String,
+    prompts: &Mutex<Vec<String>>,
+    hung_up: &Mutex<usize>,
+) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let lower = line.to_ascii_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let asked: Value = serde_json::from_slice(&body).ok()?;
+    let prompt = asked["prompt"].as_str()?.to_owned();
+    prompts.lock().unwrap().push(prompt.clone());
+    // A client that hangs up while the model thinks shows as the end of its input.
+    let until = Instant::now() + delay;
+    while let Some(left) = until.checked_duration_since(Instant::now()) {
+        stream
+            .set_read_timeout(Some(
+                left.clamp(Duration::from_millis(1), Duration::from_millis(20)),
+            ))
+            .ok()?;
+        if let Ok(0) = stream.peek(&mut [0]) {
+            *hung_up.lock().unwrap() += 1;
+            return None;
+        }
+    }
+    stream.set_read_timeout(None).ok()?;
+    let answer =
+        json!({"choices": [{"text": reply(&prompt), "finish_reason": "stop"}]}).to_string();
+    let mut output = stream;
+    write!(
+        output,
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",
+        answer.len()
+    )
+    .ok()
+}
