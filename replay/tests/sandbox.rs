@@ -318,16 +318,20 @@ fn writes_to_the_repository_stay_inside() {
     assert!(!repository.path().join("tests/new").exists());
 }
 
+// Here and below, only folders of the test's own are attacked: where a defence is broken, the
+// machine that finds it out must not be the price.
 #[test]
 fn a_removed_repository_is_still_there_outside() {
-    let repository = repository();
-    let job = in_repository(
+    let (repository, canary) = (repository(), self::repository());
+    let mut job = in_repository(
         repository.path(),
-        shell("rm -rf /repo/* /usr /etc /tmp/* 2>/dev/null; ls -A /repo; mkdir tests && ls /repo"),
+        shell("rm -rf /repo/* /canary/* 2>/dev/null; ls -A /repo; mkdir tests && ls /repo"),
     );
+    job.binds.push(Bind::read_only(canary.path(), "/canary"));
     assert_eq!(said(&job), "tests\n");
-    assert!(repository.path().join("tests/b.py").exists());
-    assert!(Path::new("/usr/bin/env").exists());
+    for folder in [&repository, &canary] {
+        assert!(folder.path().join("tests/b.py").exists());
+    }
 }
 
 #[test]
@@ -397,8 +401,9 @@ fn a_mount_point_never_goes_through_a_link_of_the_repository() {
 #[test]
 fn binds_are_read_only_unless_asked() {
     let (kept, given) = (repository(), repository());
-    let mut job =
-        shell("echo x > /kept/x; echo x > /given/x; echo x > /usr/x; echo x > /x; ls /kept /given");
+    let mut job = shell(
+        "echo x > /kept/x; echo x > /given/x; test -w /usr || test -w / || echo x > /x; ls /kept /given",
+    );
     job.binds.push(Bind::read_only(kept.path(), "/kept"));
     job.binds.push(Bind::writable(given.path(), "/given"));
     let finished = run(&job);
@@ -412,7 +417,7 @@ fn binds_are_read_only_unless_asked() {
             .text()
             .matches("Read-only file system")
             .count(),
-        3
+        2
     );
     assert!(given.path().join("x").exists() && !kept.path().join("x").exists());
 }

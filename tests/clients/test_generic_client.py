@@ -1,0 +1,61 @@
+"""A client that nobody here wrote and that knows nothing of Fillrate: pytest-lsp."""
+
+import os
+import pathlib
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient
+
+WORKSPACE = pathlib.Path(os.environ["FILLRATE_TEST_WORKSPACE"])
+URI = (WORKSPACE / "open.py").as_uri()
+
+
+@pytest_lsp.fixture(
+    config=ClientServerConfig(
+        server_command=[
+            os.environ["FILLRATE_TEST_SERVER"],
+            "serve",
+            "--config",
+            os.environ["FILLRATE_TEST_SETTINGS"],
+        ]
+    )
+)
+async def client(lsp_client: LanguageClient):
+    parameters = types.InitializeParams(
+        capabilities=types.ClientCapabilities(),
+        root_uri=WORKSPACE.as_uri(),
+    )
+    result = await lsp_client.initialize_session(parameters)
+    assert result.capabilities.inline_completion_provider
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest.mark.asyncio
+async def test_both_kinds_of_completion(client: LanguageClient):
+    client.text_document_did_open(
+        types.DidOpenTextDocumentParams(
+            types.TextDocumentItem(URI, "python", 1, "def f(a):\n    b\n")
+        )
+    )
+    document = types.TextDocumentIdentifier(URI)
+    position = types.Position(1, 5)
+    inline, items = None, None
+    # Until the repository is read there is nothing to offer.
+    for _ in range(200):
+        inline = await client.text_document_inline_completion_async(
+            types.InlineCompletionParams(
+                types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+                document,
+                position,
+            )
+        )
+        if inline is not None:
+            break
+    assert [item.insert_text for item in inline.items] == [" = a + 1"]
+    items = await client.text_document_completion_async(
+        types.CompletionParams(document, position)
+    )
+    assert [item.text_edit.new_text for item in items.items] == ["b = a + 1"]
