@@ -36,7 +36,9 @@ impl LlamaServer {
                 "--host",
                 "127.0.0.1",
                 "-c",
-                "8192",
+                "65536",
+                "-np",
+                "2",
                 "-t",
                 "1",
             ])
@@ -97,17 +99,15 @@ fn prompts(protocol: &str) -> Option<Vec<String>> {
         let windows = trace["windows"].as_array().unwrap();
         assert!(!windows.is_empty(), "no context at {}", attempt["hole"]);
         let prompt = trace["prompt"].as_str().unwrap().to_owned();
-        // Each window stands in what was sent: its longest line does, at least.
-        for window in windows {
-            let lines = window["text"].as_str().unwrap().lines();
-            let longest = lines.max_by_key(|line| line.len()).unwrap().trim();
-            let escaped = serde_json::to_string(longest).unwrap();
-            let quoted = escaped.trim_matches('"');
-            assert!(
-                prompt.contains(longest) || prompt.contains(quoted),
-                "{longest}\n{prompt}"
-            );
-        }
+        // The best window stands in what was sent: its longest line does, at least.
+        let lines = windows[0]["text"].as_str().unwrap().lines();
+        let longest = lines.max_by_key(|line| line.len()).unwrap().trim();
+        let escaped = serde_json::to_string(longest).unwrap();
+        let quoted = escaped.trim_matches('"');
+        assert!(
+            prompt.contains(longest) || prompt.contains(quoted),
+            "{longest}\n{prompt}"
+        );
         prompt
     });
     Some(prompts.collect())

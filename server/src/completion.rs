@@ -12,6 +12,7 @@ use crate::configuration::{Configuration, Profile};
 use crate::context::{self, Index, IndexError, Query, Window};
 use crate::documents::Snapshot;
 use crate::model::{self, Model, ModelError};
+use crate::prompt;
 use crate::syntax::Language;
 use crate::text::ByteOffset;
 use crate::workspace::{Reason, Visibility, Workspace};
@@ -291,11 +292,10 @@ impl Engine {
             .repository
             .index
             .retrieve(&query, self.configuration.context.windows)?;
-        // Half of the prompt at most is for other files: the cursor's own surroundings tell more.
         Ok(context::budget(
             windows,
-            self.configuration.model.context_tokens / 2,
-            crate::prompt::approximate_tokens,
+            prompt::windows_budget(self.configuration.model.context_tokens),
+            prompt::approximate_tokens,
         ))
     }
 

@@ -117,6 +117,12 @@ pub const STOPS_ON_THE_WIRE: usize = 4;
 /// The share of the budget that windows may take, and that the suffix may take.
 const SHARE: f64 = 0.25;
 
+/// How many tokens of a prompt's budget are for windows of other files, their headers included:
+/// the cursor's own surroundings tell more.
+pub fn windows_budget(budget_tokens: usize) -> usize {
+    (budget_tokens as f64 * SHARE) as usize
+}
+
 /// The part of the prefix's budget by which a prefix that is too long gets shorter at once.
 const STEP: f64 = 0.25;
 

@@ -45,7 +45,8 @@ lua(
 )
 wait("the server", [[return vim.g.fillrate_state == "ready"]])
 
-vim.rpcrequest(child, "nvim_input", "Go    b")
+-- Neovim itself indents the new line.
+vim.rpcrequest(child, "nvim_input", "Gob")
 wait("ghost text", [[
   for name, id in pairs(vim.api.nvim_get_namespaces()) do
     if name:find("inline_completion", 1, true) then
