@@ -74,6 +74,49 @@ fn both_requests_give_the_same_text_in_every_encoding() {
 }
 
 #[test]
+fn a_list_does_not_replace_ghost_text() {
+    let oracle = Oracle::new(Duration::from_millis(500), fixed);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = \n");
+    let inline = editor.ask(&uri, 0, 4);
+    let list = editor.send_request(
+        "textDocument/completion",
+        json!({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 4}}),
+    );
+    assert_eq!(text(&editor.answer(inline)).as_deref(), Some(REFERENCE));
+    assert_eq!(
+        editor.answer(list)["result"]["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_client_that_shows_ghost_text_is_offered_no_list() {
+    let folder = workspace(&[]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let (mut editor, first) = Editor::start(folder.path(), &oracle.settings(), &["utf-16"]);
+    assert!(first["result"]["capabilities"]["completionProvider"].is_object());
+    let again = editor.request("initialize", json!({"capabilities": {}}));
+    assert!(
+        again.get("error").is_some(),
+        "a second greeting is refused: {again}"
+    );
+    let (_, answer) = Editor::start_with(
+        folder.path(),
+        &oracle.settings(),
+        &json!({"textDocument": {"inlineCompletion": {}}}),
+    );
+    let capabilities = &answer["result"]["capabilities"];
+    assert_eq!(capabilities["inlineCompletionProvider"], true);
+    assert!(capabilities["completionProvider"].is_null());
+}
+
+#[test]
 fn an_item_replaces_the_word_before_the_cursor_by_itself() {
     let oracle = Oracle::new(Duration::ZERO, fixed);
     let folder = workspace(&[]);

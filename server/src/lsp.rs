@@ -117,8 +117,8 @@ struct Server {
     work: mpsc::UnboundedSender<Work>,
     /// Taken by the worker when the client is ready.
     queue: Mutex<Option<mpsc::UnboundedReceiver<Work>>>,
-    /// By document: what tells the running request for it that a newer one came.
-    running: Mutex<HashMap<String, oneshot::Sender<()>>>,
+    /// By document and kind of request: what tells the running one that a newer one came.
+    running: Mutex<HashMap<(String, Kind), oneshot::Sender<()>>>,
     /// By document: how its last completion came about.
     traces: Mutex<HashMap<String, Trace>>,
 }
@@ -129,6 +129,13 @@ struct Session {
     folders: Vec<PathBuf>,
     initialization_options: Value,
     shows_progress: bool,
+}
+
+/// The two requests that ask for a completion. An editor may have one of each under way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Inline,
+    List,
 }
 
 /// A completion with the place it is for.
@@ -201,12 +208,12 @@ impl Server {
 
     /// Completes at a position of an open document: what both completion requests come to. The
     /// answer is empty where a newer request replaced this one or the document moved on.
-    async fn complete_at(&self, uri: &str, position: Position) -> Option<Answer> {
+    async fn complete_at(&self, kind: Kind, uri: &str, position: Position) -> Option<Answer> {
         // Everything up to the first await runs in the order of arrival.
         let document = self.snapshot(uri)?;
         let (newer, replaced) = oneshot::channel();
         // Dropping the older sender tells the older request that it is replaced.
-        lock(&self.running).insert(uri.to_owned(), newer);
+        lock(&self.running).insert((uri.to_owned(), kind), newer);
         let engine = self.engine()?;
         let cursor = document.text.offset(position, self.encoding());
         let task = {
@@ -245,7 +252,7 @@ impl Edge {
     ) -> Result<Option<InlineCompletionList>> {
         let uri = params.text_document.uri.as_str();
         let position = from_protocol(params.position);
-        let answer = self.complete_at(uri, position).await;
+        let answer = self.complete_at(Kind::Inline, uri, position).await;
         Ok(answer.map(|answer| InlineCompletionList::at(&answer.completion, position)))
     }
 }
@@ -436,7 +443,7 @@ impl LanguageServer for Edge {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .close(uri);
-        lock(&self.running).remove(uri);
+        lock(&self.running).retain(|(document, _), _| document != uri);
         lock(&self.traces).remove(uri);
         // The file on disk counts again.
         self.tell_engine_of_file(uri);
@@ -474,7 +481,7 @@ impl LanguageServer for Edge {
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let uri = params.text_document_position.text_document.uri;
         let position = from_protocol(params.text_document_position.position);
-        let answer = self.complete_at(uri.as_str(), position).await;
+        let answer = self.complete_at(Kind::List, uri.as_str(), position).await;
         Ok(answer.map(|answer| completion::response(&answer, self.encoding())))
     }
 }

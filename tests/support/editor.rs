@@ -34,6 +34,19 @@ impl Editor {
     /// Starts the server with a settings file in a workspace and says `initialize`, but not yet
     /// `initialized`. Gives the answer too.
     pub(crate) fn start(workspace: &Path, settings: &str, encodings: &[&str]) -> (Self, Value) {
+        let capabilities = json!({
+            "general": {"positionEncodings": encodings},
+            "window": {"workDoneProgress": true},
+        });
+        Self::start_with(workspace, settings, &capabilities)
+    }
+
+    /// As [`Editor::start`], with these capabilities of the client.
+    pub(crate) fn start_with(
+        workspace: &Path,
+        settings: &str,
+        capabilities: &Value,
+    ) -> (Self, Value) {
         let path = workspace.join(".settings.toml");
         std::fs::write(&path, settings).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_fillrate"))
@@ -67,10 +80,7 @@ impl Editor {
             json!({
                 "processId": null, "rootUri": uri,
                 "workspaceFolders": [{"uri": uri, "name": "w"}],
-                "capabilities": {
-                    "general": {"positionEncodings": encodings},
-                    "window": {"workDoneProgress": true},
-                },
+                "capabilities": capabilities,
             }),
         );
         (editor, answer)

@@ -13,10 +13,10 @@ pub(super) struct Arguments {}
 pub(super) fn run(_arguments: &Arguments) -> Result<Success, CliError> {
     let mut lacking = 0;
     let mut line = |name: &str, found: Result<String, String>| match found {
-        Ok(version) => println!("  ok       {name:10} {version}"),
+        Ok(version) => println!("  ok       {name:16} {version}"),
         Err(advice) => {
             lacking += 1;
-            println!("  missing  {name:10} {advice}");
+            println!("  missing  {name:16} {advice}");
         }
     };
     line(

@@ -115,7 +115,10 @@ fn show_attempt(attempt: &Attempt) {
             );
             section(&name, &window.text);
         }
-        section("prompt", &trace.prompt);
+        // The embedded model reads the repository itself and has no prompt.
+        if !trace.prompt.is_empty() {
+            section("prompt", &trace.prompt);
+        }
     }
     let verdict = &attempt.verdict;
     section(

@@ -48,13 +48,13 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let initializes = request.method() == "initialize";
+        let greeting = (request.method() == "initialize").then(|| Greeting::of(&request));
         if request.method() == "exit" {
             self.exit.notify_one();
         }
         let future = self.inner.call(without_null(request));
         let mut future: Pin<Box<dyn Future<Output = Answer<S::Error>> + Send>> =
-            Box::pin(async move { Ok(future.await?.map(|answer| amended(answer, initializes))) });
+            Box::pin(async move { Ok(future.await?.map(|answer| amended(answer, greeting))) });
         // The waker may be idle: whoever gets a pending future polls it again before sleeping,
         // with a waker of its own.
         match future
@@ -80,14 +80,39 @@ fn without_null(request: Request) -> Request {
     }
 }
 
+/// What `initialize` says that lsp-types has no field for.
+#[derive(Clone, Copy)]
+struct Greeting {
+    /// Whether the client shows inline completions.
+    inline: bool,
+}
+
+impl Greeting {
+    fn of(request: &Request) -> Self {
+        let inline = request
+            .params()
+            .and_then(|params| params.pointer("/capabilities/textDocument/inlineCompletion"));
+        Self {
+            inline: inline.is_some_and(Value::is_object),
+        }
+    }
+}
+
 /// An answer as it goes out: `initialize` names the capability that lsp-types has no field for,
 /// and a cancelled request is answered with `null`, since editors show errors to people.
-fn amended(answer: Response, initializes: bool) -> Response {
+fn amended(answer: Response, greeting: Option<Greeting>) -> Response {
     let (id, result) = answer.into_parts();
     let result = match result {
         Ok(mut value) => {
-            if initializes && let Some(capabilities) = value.pointer_mut("/capabilities") {
-                capabilities["inlineCompletionProvider"] = json!(true);
+            let capabilities = value
+                .pointer_mut("/capabilities")
+                .and_then(Value::as_object_mut);
+            if let (Some(greeting), Some(capabilities)) = (greeting, capabilities) {
+                capabilities.insert("inlineCompletionProvider".to_owned(), json!(true));
+                // The same text as ghost text and in a list would be once too often.
+                if greeting.inline {
+                    capabilities.remove("completionProvider");
+                }
             }
             Ok(value)
         }
