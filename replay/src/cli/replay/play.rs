@@ -196,12 +196,12 @@ impl<'a> Replay<'a> {
         suffix: &str,
         samples: &[u32],
     ) -> Result<Vec<Offer>, CliError> {
-        let program = std::env::current_exe().map_err(CliError::file("this program"))?;
         let folder = lock(&self.run).folder().to_owned();
         let settings =
             std::path::absolute(folder.join(SETTINGS)).map_err(CliError::file(&folder))?;
         let server = Server {
-            program,
+            // This very program, even where its file has been replaced since it was started.
+            program: PathBuf::from("/proc/self/exe"),
             arguments: vec![
                 "serve".to_owned(),
                 "--config".to_owned(),
