@@ -326,6 +326,26 @@ fn a_dead_model_server_ends_the_run_and_a_living_one_goes_on_with_it() {
 }
 
 #[test]
+fn a_run_that_came_to_nothing_is_no_success() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    // Fewer holes than the faults in a row that stop a run.
+    let tasks = text(&mined(&place, "2"));
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    place.write("model.toml", &settings(port, ""));
+    let arguments = ["--tasks", &tasks, "--model", "model.toml"];
+    let said = replay(&place, &kitchen(), &arguments).ended(1);
+    assert!(
+        said.complaint().starts_with("no attempt came to an end: "),
+        "{said:#?}"
+    );
+}
+
+#[test]
 fn predictions_that_lack_a_hole() {
     if !has(&["python3"]) {
         return;

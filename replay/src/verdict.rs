@@ -4,6 +4,9 @@
 //! set of executed tests equal to the baseline's, and no test that is skipped now and was not
 //! before. Everything runs in the [`crate::sandbox`], on a copy-on-write view of the project with
 //! the one file laid over it.
+//!
+//! Spliced code shares a process with the tests, so code that is made to forge the report still
+//! can. What it can't do is leave the sandbox or reach another verdict.
 
 pub mod baseline;
 mod pytest;

@@ -17,6 +17,7 @@ use crate::corpus::manifest::Manifest;
 use crate::report::Report;
 use crate::store::{Run, State};
 use crate::task::{self, Hole, sha256_hex};
+use crate::verdict::Outcome;
 use contestant::{Contestant, ContextName};
 use play::Replay;
 
@@ -124,7 +125,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let patience = Duration::from_secs(arguments.patience);
     let replay = Replay::new(arguments.samples, patience, &contestant, &ready, run);
     let run = replay.play(&holes, jobs)?;
-    run.set_finished()?;
+    let spoiled = spoiled(&run)?;
+    if !spoiled {
+        run.set_finished()?;
+    }
 
     let report = Report::of(&run)?;
     if arguments.json {
@@ -133,7 +137,36 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         print!("{}", report.table());
         println!("run: {}", run.folder().display());
     }
+    if spoiled {
+        eprintln!(
+            "fillrate: the machinery spoiled some attempts; the same command makes them again, \
+             with --out {}",
+            run.folder().display()
+        );
+        return Ok(Success::Partial);
+    }
     Ok(success(&absent))
+}
+
+/// Whether the machinery spoiled attempts, which are then left to be made again.
+///
+/// # Errors
+/// It spoiled all there are, so that there is nothing to report.
+fn spoiled(run: &Run) -> Result<bool, CliError> {
+    let attempts = run.attempts()?;
+    let mut faults = attempts
+        .iter()
+        .filter(|attempt| attempt.verdict.outcome == Outcome::Infrastructure);
+    let Some(first) = faults.next() else {
+        return Ok(false);
+    };
+    if faults.count() + 1 == attempts.len() {
+        return Err(CliError::Refused(format!(
+            "no attempt came to an end: {}; mend that and start the same command again",
+            first.verdict.reason
+        )));
+    }
+    Ok(true)
 }
 
 /// Whether leaving out these projects makes a success partial.
