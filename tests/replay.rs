@@ -303,7 +303,6 @@ fn show_tells_all_of_one_hole() {
         "--- suffix",
         "--- completion",
         "--- context: ",
-        "--- prompt",
         "--- verdict: failed",
         "--- test output",
         "short test summary info",
