@@ -134,13 +134,8 @@ fn do_not_repeat_what_follows(text: &str, place: &Place<'_>) -> usize {
                 .iter()
                 .zip(&following)
                 .all(|((_, line), next)| line == next);
-        let telling = count > 1
-            || starts[first]
-                .1
-                .chars()
-                .filter(|c| c.is_alphanumeric())
-                .count()
-                > 3;
+        let letters = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count();
+        let telling = count > 1 || letters(starts[first].1) >= 3;
         if repeated && telling {
             return starts[first].0;
         }
