@@ -2,6 +2,7 @@
 
 mod completion;
 mod inline_completion;
+mod input;
 mod ordered;
 mod progress;
 mod requests;
@@ -9,9 +10,10 @@ mod requests;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DidChangeConfigurationParams,
@@ -46,17 +48,28 @@ pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationErr
         .custom_method(inline_completion::METHOD, Edge::inline_completion)
         .custom_method(requests::EXPLAIN, Edge::explain)
         .finish();
-    let exit = Arc::new(tokio::sync::Notify::new());
+    let exit = Arc::new(Notify::new());
+    let ended = Arc::new(Notify::new());
+    let input = input::Input::new(tokio::io::stdin(), Arc::clone(&ended));
     // Four at once, the default, would let four slow completions hold up every edit.
-    let served = tower_lsp::Server::new(tokio::io::stdin(), tokio::io::stdout(), socket)
+    let served = tower_lsp::Server::new(input, tokio::io::stdout(), socket)
         .concurrency_level(1024)
         .serve(ordered::Ordered::new(service, Arc::clone(&exit)));
+    let gone = async {
+        ended.notified().await;
+        tokio::time::sleep(LAST_ANSWERS).await;
+    };
     tokio::select! {
         () = served => {}
         () = exit.notified() => {}
+        () = gone => {}
     }
     Ok(())
 }
+
+/// How long answers under way may still take when the client has closed its end: enough for those
+/// that are ready, and no wait for a model.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]

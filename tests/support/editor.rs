@@ -188,10 +188,11 @@ impl Editor {
         input.flush().unwrap();
     }
 
-    /// Closes the server's input and waits for its end.
+    /// Closes the server's input and waits for its end, which must come soon: an editor that
+    /// closed leaves nobody who would end it.
     pub(crate) fn hang_up(mut self) -> ExitStatus {
         drop(self.input.take());
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + Duration::from_secs(2);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
