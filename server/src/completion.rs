@@ -1,6 +1,6 @@
 //! The pipeline from a cursor to candidates, with a trace of every step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::model::{self, Model, ModelError};
 use crate::prompt;
 use crate::syntax::Language;
 use crate::text::ByteOffset;
-use crate::workspace::{Reason, Visibility, Workspace};
+use crate::workspace::{self, Reason, Visibility, Workspace};
 
 /// Everything a server needs to answer, under one set of settings.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ struct Repository {
     /// Files whose contents changed since the index last saw them; nothing means gone. They are
     /// taken in by the next request for another file, so that typing costs no indexing.
     pending: Mutex<BTreeMap<String, Option<String>>>,
+    /// The files that the index and the model have taken in.
+    known: Mutex<BTreeSet<String>>,
 }
 
 /// What one request came to.
@@ -115,6 +117,7 @@ impl Engine {
             workspace: Workspace::new(folders),
             index: Index::new()?,
             pending: Mutex::default(),
+            known: Mutex::default(),
         };
         Ok(Self {
             configuration,
@@ -177,15 +180,58 @@ impl Engine {
         }
     }
 
-    /// Takes note that a file changed on disk, was made or was removed.
-    pub fn file_changed(&self, path: &Path) {
+    /// Takes note that a file or folder changed on disk, was made or was removed. What may no
+    /// longer be seen is forgotten at once. Gives the folder in which there may be files to see
+    /// that are not known yet, where there is one: it is for [`Engine::discover`].
+    pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
         let workspace = &self.repository.workspace;
-        let contents = match workspace.visibility(path) {
-            Visibility::Visible(_) => std::fs::read_to_string(path).ok(),
-            Visibility::Hidden(_) => None,
-        };
-        if let Some(relative) = workspace.relative(path) {
-            self.note(relative, contents);
+        let relative = workspace.relative(path)?;
+        if workspace::is_ignore_file(path) {
+            let folder = path.parent()?;
+            let inner = relative
+                .rsplit_once('/')
+                .map_or(0, |(above, _)| above.len() + 1);
+            self.recheck(folder, &relative[..inner]);
+            return self.may_hold_files(folder);
+        }
+        match workspace.visibility(path) {
+            Visibility::Visible(_) => {
+                self.note(relative, std::fs::read_to_string(path).ok());
+                None
+            }
+            Visibility::Hidden(_) => {
+                if self.knows(&relative) {
+                    self.note(relative.clone(), None);
+                }
+                // Editors tell of a folder that is moved or removed, and not of its files.
+                self.recheck(path, &format!("{relative}/"));
+                self.may_hold_files(path)
+            }
+        }
+    }
+
+    /// The folder, if it is one whose files may be seen by its place and name.
+    fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
+        // No language is known for such a file, which is asked for last.
+        let inside = self
+            .repository
+            .workspace
+            .visibility_of_path(&folder.join("file"));
+        (folder.is_dir() && inside == Visibility::Hidden(Reason::Language))
+            .then(|| folder.to_owned())
+    }
+
+    /// Takes note of the files in a folder that may be seen and are not known yet. It reads the
+    /// whole workspace, so it is for the background.
+    pub fn discover(&self, folder: &Path) {
+        let workspace = &self.repository.workspace;
+        for file in workspace.files() {
+            if file.absolute.starts_with(folder)
+                && !self.knows(&file.path)
+                && let Ok(contents) = workspace.read(&file)
+            {
+                self.note(file.path, Some(contents));
+            }
         }
     }
 
@@ -318,9 +364,45 @@ impl Engine {
         Ok(self.repository.index.commit()?)
     }
 
+    /// Forgets the files in a folder that may no longer be seen; `prefix` is what their relative
+    /// paths begin with.
+    fn recheck(&self, folder: &Path, prefix: &str) {
+        let mut paths: BTreeSet<String> = self
+            .known()
+            .range(prefix.to_owned()..)
+            .take_while(|path| path.starts_with(prefix))
+            .cloned()
+            .collect();
+        paths.extend(
+            self.pending()
+                .range(prefix.to_owned()..)
+                .take_while(|(path, _)| path.starts_with(prefix))
+                .map(|(path, _)| path.clone()),
+        );
+        for path in paths {
+            let absolute = folder.join(&path[prefix.len()..]);
+            if let Visibility::Hidden(_) = self.repository.workspace.visibility(&absolute) {
+                self.note(path, None);
+            }
+        }
+    }
+
+    /// Whether a file has been taken in or will be.
+    fn knows(&self, path: &str) -> bool {
+        match self.pending().get(path) {
+            Some(contents) => contents.is_some(),
+            None => self.known().contains(path),
+        }
+    }
+
     /// Gives one file's contents to the index and to the model.
     fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
         self.repository.model.observe(path, contents);
+        if contents.is_some() {
+            self.known().insert(path.to_owned());
+        } else {
+            self.known().remove(path);
+        }
         match (contents, Language::for_path(Path::new(path))) {
             (Some(contents), Some(language)) => {
                 self.repository.index.update(path, contents, language)?
@@ -340,6 +422,13 @@ impl Engine {
     fn pending(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Option<String>>> {
         self.repository
             .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.repository
+            .known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,8 +19,8 @@ use tower_lsp::lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DidChangeConfigurationParams,
     DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidCloseTextDocumentParams,
     DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-    InitializedParams, PositionEncodingKind, SaveOptions, ServerCapabilities, ServerInfo,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    InitializedParams, PositionEncodingKind, Registration, SaveOptions, ServerCapabilities,
+    ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
     TextDocumentSyncSaveOptions,
 };
 use tower_lsp::{Client, LanguageServer, LspService};
@@ -142,6 +142,8 @@ struct Session {
     folders: Vec<PathBuf>,
     initialization_options: Value,
     shows_progress: bool,
+    /// Whether the client can be asked to tell of changes on disk.
+    watches_files: bool,
 }
 
 /// The two requests that ask for a completion. An editor may have one of each under way.
@@ -162,6 +164,8 @@ struct Answer {
 enum Work {
     /// Open an engine for these settings and index the repository.
     Configure(Box<Configuration>),
+    /// Look for files in a folder that may be seen and are not known yet.
+    Discover(PathBuf),
 }
 
 impl Server {
@@ -322,6 +326,16 @@ fn negotiate(params: &InitializeParams) -> Encoding {
         .unwrap_or_default()
 }
 
+/// Asks for word of every change in the workspace: of folders as well, whose files go and come
+/// with them, and of ignore files.
+fn watching() -> Registration {
+    Registration {
+        id: "fillrate/files".to_owned(),
+        method: "workspace/didChangeWatchedFiles".to_owned(),
+        register_options: Some(serde_json::json!({"watchers": [{"globPattern": "**/*"}]})),
+    }
+}
+
 /// The folders a client opened.
 fn folders(params: &InitializeParams) -> Vec<PathBuf> {
     match params.workspace_folders.as_deref() {
@@ -358,11 +372,19 @@ impl LanguageServer for Edge {
             .as_ref()
             .and_then(|window| window.work_done_progress)
             .unwrap_or(false);
+        let watches_files = params
+            .capabilities
+            .workspace
+            .as_ref()
+            .and_then(|workspace| workspace.did_change_watched_files.as_ref())
+            .and_then(|watching| watching.dynamic_registration)
+            .unwrap_or(false);
         let session = Session {
             encoding,
             folders: folders(&params),
             initialization_options: unwrapped(params.initialization_options.unwrap_or_default()),
             shows_progress,
+            watches_files,
         };
         // A second `initialize` is refused by tower-lsp before it gets here.
         let _ = self.session.set(session);
@@ -400,10 +422,25 @@ impl LanguageServer for Edge {
         let Some(mut queue) = lock(&self.queue).take() else {
             return;
         };
+        if self
+            .session
+            .get()
+            .is_some_and(|session| session.watches_files)
+        {
+            let client = self.client.clone();
+            tokio::spawn(async move {
+                if let Err(error) = client.register_capability(vec![watching()]).await {
+                    tracing::warn!(%error, "the client does not watch files for us");
+                }
+            });
+        }
         let server = Arc::clone(&self.0);
         tokio::spawn(async move {
-            while let Some(Work::Configure(configuration)) = queue.recv().await {
-                server.configure(*configuration).await;
+            while let Some(work) = queue.recv().await {
+                match work {
+                    Work::Configure(configuration) => server.configure(*configuration).await,
+                    Work::Discover(folder) => server.discover(folder).await,
+                }
             }
         });
     }
@@ -541,6 +578,16 @@ impl Server {
         }
     }
 
+    /// Looks for files that are not known yet.
+    async fn discover(&self, folder: PathBuf) {
+        if let Some(engine) = self.engine() {
+            let looked = tokio::task::spawn_blocking(move || engine.discover(&folder)).await;
+            if let Err(error) = looked {
+                tracing::error!(%error, "the search for new files broke off");
+            }
+        }
+    }
+
     /// Puts other settings in force: at once where only the way of generating differs, after
     /// opening another engine where the model or its context does.
     fn reconfigure(&self, configuration: Configuration) {
@@ -562,8 +609,10 @@ impl Server {
     }
 
     fn tell_engine_of_file(&self, uri: &str) {
-        if let (Some(engine), Some(path)) = (self.engine(), file_path(uri)) {
-            engine.file_changed(&path);
+        if let (Some(engine), Some(path)) = (self.engine(), file_path(uri))
+            && let Some(folder) = engine.file_changed(&path)
+        {
+            let _ = self.work.send(Work::Discover(folder));
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::syntax::Language;
 
 use rules::Rules;
 
-pub use rules::SECRET_PATTERNS;
+pub use rules::{SECRET_PATTERNS, is_ignore_file};
 
 /// The folders an editor has open, as one tree of files. It keeps no state beside their paths:
 /// every answer is that of the disk as it stands.

@@ -26,8 +26,11 @@ pub(crate) struct Editor {
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
     answers: HashMap<i64, Value>,
+    /// What the server said of itself, its own requests included.
     pub(crate) notifications: Vec<Value>,
     next_id: i64,
+    /// Messages that are held back to be written at once.
+    held: Option<Vec<u8>>,
 }
 
 impl Editor {
@@ -46,6 +49,16 @@ impl Editor {
         workspace: &Path,
         settings: &str,
         capabilities: &Value,
+    ) -> (Self, Value) {
+        Self::start_as(workspace, settings, capabilities, &Value::Null)
+    }
+
+    /// As [`Editor::start_with`], with these initialization options too.
+    pub(crate) fn start_as(
+        workspace: &Path,
+        settings: &str,
+        capabilities: &Value,
+        options: &Value,
     ) -> (Self, Value) {
         let path = workspace.join(".settings.toml");
         std::fs::write(&path, settings).unwrap();
@@ -73,6 +86,7 @@ impl Editor {
             answers: HashMap::new(),
             notifications: Vec::new(),
             next_id: 1,
+            held: None,
         };
         let uri = uri(workspace, "");
         let answer = editor.request(
@@ -81,6 +95,7 @@ impl Editor {
                 "processId": null, "rootUri": uri,
                 "workspaceFolders": [{"uri": uri, "name": "w"}],
                 "capabilities": capabilities,
+                "initializationOptions": options,
             }),
         );
         (editor, answer)
@@ -119,6 +134,25 @@ impl Editor {
         self.notify(
             "textDocument/didChange",
             json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]}),
+        );
+    }
+
+    /// Inserts a text at a place of a document.
+    pub(crate) fn insert(
+        &mut self,
+        uri: &str,
+        version: i32,
+        line: u32,
+        character: u32,
+        text: &str,
+    ) {
+        let at = json!({"line": line, "character": character});
+        self.notify(
+            "textDocument/didChange",
+            json!({
+                "textDocument": {"uri": uri, "version": version},
+                "contentChanges": [{"range": {"start": at, "end": at}, "text": text}],
+            }),
         );
     }
 
@@ -174,6 +208,7 @@ impl Editor {
                     // The server's own requests: their ids count apart from ours.
                     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": null});
                     self.send(&answer);
+                    self.notifications.push(message);
                 }
             },
             Err(RecvTimeoutError::Timeout) => {}
@@ -183,8 +218,25 @@ impl Editor {
 
     fn send(&mut self, message: &Value) {
         let body = message.to_string();
+        let framed = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        match &mut self.held {
+            Some(held) => held.extend(framed.as_bytes()),
+            None => self.write(framed.as_bytes()),
+        }
+    }
+
+    /// Sends all that `messages` says in one write.
+    pub(crate) fn at_once<T>(&mut self, messages: impl FnOnce(&mut Self) -> T) -> T {
+        self.held = Some(Vec::new());
+        let given = messages(self);
+        let held = self.held.take().unwrap();
+        self.write(&held);
+        given
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
-        write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        input.write_all(bytes).unwrap();
         input.flush().unwrap();
     }
 
@@ -212,7 +264,9 @@ impl Drop for Editor {
 
 /// The URI of a file in a workspace.
 pub(crate) fn uri(workspace: &Path, file: &str) -> String {
-    format!("file://{}", workspace.join(file).display())
+    // The empty name stands for the folder itself.
+    let path = workspace.join(file);
+    lsp_types::Url::from_file_path(path).unwrap().into()
 }
 
 /// The text of the first candidate of an answer, if there is one.

@@ -210,6 +210,12 @@ fn read(folder: &Path, file: &Path) -> Gitignore {
     })
 }
 
+/// Whether a file says by its name that it hides others: where it changes, so may what may be seen.
+pub fn is_ignore_file(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
+}
+
 fn is_git_top(folder: &Path) -> bool {
     folder.join(".git").exists()
 }

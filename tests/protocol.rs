@@ -1,0 +1,667 @@
+//! What the protocol's edge promises where it is easily broken: order, positions, privacy, and
+//! settings that change while people type.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/editor.rs"]
+mod editor;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use editor::{Editor, Oracle, PATIENCE, text, uri};
+use fillrate_server::model::recorded;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn workspace(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, contents) in files {
+        write(folder.path(), path, contents);
+    }
+    folder
+}
+
+fn write(folder: &Path, path: &str, contents: &str) {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, contents).unwrap();
+}
+
+/// A file whose text is found by `compute_total` and told by `canary`.
+fn define(canary: &str) -> String {
+    format!("def compute_total_{canary}(items):\n    {canary} = sum(items)\n    return {canary}\n")
+}
+
+/// The current file's text before the cursor, as a prompt has it.
+fn prefix(prompt: &str) -> &str {
+    let before = prompt.split("<|fim_suffix|>").next().unwrap();
+    before.rsplit("<|fim_prefix|>").next().unwrap()
+}
+
+/// Says what stands before the cursor after the last blank of its line.
+fn echo(prompt: &str) -> String {
+    let word = prefix(prompt).rsplit([' ', '\n']).next().unwrap();
+    format!("{word}!")
+}
+
+fn fixed(_: &str) -> String {
+    "b".to_owned()
+}
+
+/// The column of a text's end in an encoding.
+fn columns(text: &str, encoding: &str) -> u32 {
+    let count = match encoding {
+        "utf-8" => text.len(),
+        "utf-16" => text.encode_utf16().count(),
+        _ => text.chars().count(),
+    };
+    u32::try_from(count).unwrap()
+}
+
+/// Asks with `textDocument/completion`, without waiting.
+fn ask_list(editor: &mut Editor, uri: &str, line: u32, character: u32) -> i64 {
+    editor.send_request(
+        "textDocument/completion",
+        json!({
+            "textDocument": {"uri": uri},
+            "position": {"line": line, "character": character},
+        }),
+    )
+}
+
+/// The last prompt after asking at the end of `compute_total = ` in an open document.
+fn prompt_after_asking(editor: &mut Editor, oracle: &Oracle, uri: &str) -> String {
+    let id = editor.ask(uri, 0, 16);
+    assert!(text(&editor.answer(id)).is_some());
+    oracle.prompts.lock().unwrap().last().unwrap().clone()
+}
+
+/// Asks until a prompt has this text.
+fn await_prompt(editor: &mut Editor, oracle: &Oracle, uri: &str, text: &str) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let prompt = prompt_after_asking(editor, oracle, uri);
+        if prompt.contains(text) {
+            return;
+        }
+        assert!(Instant::now() < until, "no {text} in {prompt}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn changed_files(editor: &mut Editor, folder: &Path, changes: &[(&str, u8)]) {
+    let changes: Vec<Value> = changes
+        .iter()
+        .map(|(path, kind)| json!({"uri": uri(folder, path), "type": kind}))
+        .collect();
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": changes}),
+    );
+}
+
+const CREATED: u8 = 1;
+const CHANGED: u8 = 2;
+const DELETED: u8 = 3;
+
+#[test]
+fn typing_by_ranges_in_one_burst_is_seen_letter_by_letter_in_every_encoding() {
+    let letters: Vec<&str> = ["a", "é", "\u{1F600}", "\u{4E2D}", "e\u{301}"]
+        .into_iter()
+        .cycle()
+        .take(50)
+        .collect();
+    for encoding in ["utf-8", "utf-16", "utf-32"] {
+        let oracle = Oracle::new(Duration::ZERO, echo);
+        let folder = workspace(&[]);
+        let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &[encoding]);
+        editor.notify("initialized", json!({}));
+        editor.await_status("ready");
+        let uri = uri(folder.path(), "a.py");
+        let before = "\u{1F600} = ";
+        editor.open(&uri, "python", &format!("# é\r\n{before}\r\nx = 1\r\n"));
+        let asked = editor.at_once(|editor| {
+            let mut typed = String::new();
+            let mut asked = Vec::new();
+            for (version, letter) in (2..).zip(&letters) {
+                let column = columns(&format!("{before}{typed}"), encoding);
+                editor.insert(&uri, version, 1, column, letter);
+                typed.push_str(letter);
+                let column = columns(&format!("{before}{typed}"), encoding);
+                asked.push((typed.clone(), editor.ask(&uri, 1, column)));
+            }
+            asked
+        });
+        let (last, _) = asked.last().unwrap().clone();
+        for (typed, id) in &asked {
+            let answer = editor.answer(*id);
+            assert!(answer.get("error").is_none(), "{answer}");
+            match text(&answer) {
+                Some(text) => assert_eq!(text, format!("{typed}!"), "{encoding}"),
+                // A newer request replaced it.
+                None => assert!(answer["result"].is_null() && *typed != last, "{answer}"),
+            }
+        }
+        // Whatever the model was asked was a text that once stood there.
+        for prompt in oracle.prompts.lock().unwrap().iter() {
+            let seen = prefix(prompt);
+            assert!(
+                asked
+                    .iter()
+                    .any(|(typed, _)| seen == format!("# é\r\n{before}{typed}")),
+                "{encoding}: {seen:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn fifty_documents_in_one_burst_are_each_answered_from_their_own_edit() {
+    let oracle = Oracle::new(Duration::ZERO, echo);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let asked: Vec<(String, i64)> = editor.at_once(|editor| {
+        (0..50)
+            .map(|n| {
+                let uri = uri(folder.path(), &format!("{n}.py"));
+                editor.open(&uri, "python", "x = old");
+                editor.insert(&uri, 2, 0, 7, &format!("_{n}"));
+                let column = 8 + u32::try_from(n.to_string().len()).unwrap();
+                let id = editor.ask(&uri, 0, column);
+                (format!("old_{n}!"), id)
+            })
+            .collect()
+    });
+    for (expected, id) in asked {
+        assert_eq!(text(&editor.answer(id)), Some(expected));
+    }
+}
+
+#[test]
+fn both_requests_leave_the_same_line_behind() {
+    let oracle = Oracle::new(Duration::ZERO, |_| " + \"\u{1F600}\"".to_owned());
+    for encoding in ["utf-8", "utf-16", "utf-32"] {
+        for line in [
+            "total",
+            "größe = straße",
+            "\u{1F600} = a.",
+            "x = \"\u{1F600}\" ",
+        ] {
+            let folder = workspace(&[]);
+            let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &[encoding]);
+            editor.notify("initialized", json!({}));
+            editor.await_status("ready");
+            let uri = uri(folder.path(), "a.py");
+            editor.open(&uri, "python", &format!("a = 1\r\n{line}\r\n"));
+            let column = columns(line, encoding);
+            let id = editor.ask(&uri, 1, column);
+            let inline = editor.answer(id);
+            let item = &inline["result"]["items"][0];
+            let one = applied(line, encoding, &item["range"], &item["insertText"]);
+            let id = ask_list(&mut editor, &uri, 1, column);
+            let list = editor.answer(id);
+            let edit = &list["result"]["items"][0]["textEdit"];
+            let other = applied(line, encoding, &edit["range"], &edit["newText"]);
+            assert_eq!(
+                one,
+                format!("{line} + \"\u{1F600}\""),
+                "{encoding}: {inline}"
+            );
+            assert_eq!(one, other, "{encoding}: {list}");
+        }
+    }
+}
+
+/// The line 1 of a document with an edit of a client's kind applied.
+fn applied(line: &str, encoding: &str, range: &Value, new: &Value) -> String {
+    let offset = |end: &str| {
+        assert_eq!(range[end]["line"], 1, "{range}");
+        let column = u32::try_from(range[end]["character"].as_u64().unwrap()).unwrap();
+        (0..=line.len())
+            .find(|offset| {
+                line.is_char_boundary(*offset) && columns(&line[..*offset], encoding) == column
+            })
+            .unwrap_or_else(|| panic!("{range} is between two characters of {line}"))
+    };
+    [
+        &line[..offset("start")],
+        new.as_str().unwrap(),
+        &line[offset("end")..],
+    ]
+    .concat()
+}
+
+#[test]
+fn the_encoding_is_the_best_that_both_sides_know() {
+    let folder = workspace(&[]);
+    let settings = "[model]\nprotocol = \"empty\"\n";
+    for (offered, taken) in [
+        (json!({}), "utf-16"),
+        (json!({"general": {"positionEncodings": []}}), "utf-16"),
+        (
+            json!({"general": {"positionEncodings": ["utf-7", "utf-16"]}}),
+            "utf-16",
+        ),
+        (
+            json!({"general": {"positionEncodings": ["utf-16", "utf-32", "utf-8"]}}),
+            "utf-8",
+        ),
+    ] {
+        let (_, answer) = Editor::start_with(folder.path(), settings, &offered);
+        assert_eq!(
+            answer["result"]["capabilities"]["positionEncoding"], taken,
+            "{offered}"
+        );
+    }
+}
+
+#[test]
+fn initialization_options_that_can_not_be_are_refused_by_name() {
+    let folder = workspace(&[]);
+    let settings = "[model]\nprotocol = \"empty\"\n";
+    for (options, named) in [
+        (json!({"modell": {}}), "modell"),
+        (json!({"fillrate": {"context": {"windws": 1}}}), "windws"),
+        (json!({"model": {"protocol": "telepathy"}}), "telepathy"),
+        (json!({"model": {"temperature": -1}}), "temperature"),
+        (
+            json!({"model": {"protocol": "openai-completions", "url": "http://localhost:1"}}),
+            "name",
+        ),
+        (
+            json!({"model": {
+                "protocol": "llama-infill", "url": "http://localhost:1",
+                "key_env": "FILLRATE_NO_SUCH_KEY",
+            }}),
+            "FILLRATE_NO_SUCH_KEY",
+        ),
+        (json!("all of it"), "all of it"),
+    ] {
+        let (_, answer) = Editor::start_as(folder.path(), settings, &json!({}), &options);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(named), "{options}: {answer}");
+    }
+    let good = json!({"fillrate": {"context": {"windows": 1}}});
+    let (_, answer) = Editor::start_as(folder.path(), settings, &json!({}), &good);
+    assert!(answer.get("error").is_none(), "{answer}");
+}
+
+#[test]
+fn a_seed_and_the_context_change_while_people_type() {
+    let folder = workspace(&[("other.py", &define("canary"))]);
+    let record = |completions: &[&str]| json!({"key": recorded::key("compute_total = ", "\n"), "completions": completions});
+    write(
+        folder.path(),
+        "recording.jsonl",
+        &record(&["one", "two"]).to_string(),
+    );
+    let recording = folder.path().join("recording.jsonl");
+    let settings = format!("[model]\nprotocol = \"recorded\"\nrecording = {recording:?}\n");
+    let mut editor = Editor::ready(folder.path(), &settings);
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let said = |editor: &mut Editor| {
+        let id = editor.ask(&open, 0, 16);
+        let said = text(&editor.answer(id));
+        let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": open}}));
+        let windows = explained["result"]["trace"]["windows"].as_array().unwrap();
+        (said, windows.len())
+    };
+    let configure = |editor: &mut Editor, settings: Value| {
+        editor.notify(
+            "workspace/didChangeConfiguration",
+            json!({"settings": {"fillrate": settings}}),
+        );
+    };
+    assert_eq!(said(&mut editor), (Some("one".into()), 1));
+    // A seed is in force for the very next request.
+    configure(&mut editor, json!({"model": {"seed": 1}}));
+    assert_eq!(said(&mut editor), (Some("two".into()), 1));
+    // What is no longer said is no longer in force.
+    editor.notifications.clear();
+    configure(&mut editor, json!({"context": {"profile": "none"}}));
+    editor.await_status("ready");
+    assert_eq!(said(&mut editor), (Some("one".into()), 0));
+    editor.notifications.clear();
+    configure(
+        &mut editor,
+        json!({"context": {"profile": "editor"}, "model": {"seed": 3}}),
+    );
+    editor.await_status("ready");
+    assert_eq!(said(&mut editor), (Some("two".into()), 1));
+    // A mistake leaves in force what was.
+    editor.notifications.clear();
+    configure(&mut editor, json!({"model": {"seed": "high"}}));
+    editor.await_status("error");
+    assert_eq!(said(&mut editor), (Some("two".into()), 1));
+}
+
+#[test]
+fn open_buffers_of_hidden_files_are_not_sent_either() {
+    let folder = workspace(&[
+        (".gitignore", "local.py\n"),
+        (".fillrateignore", "private/\n"),
+        (".env", "compute_total = 'canary_env'\n"),
+        ("local.py", &define("canary_local")),
+        ("private/a.py", &define("canary_private")),
+        ("secrets.py", &define("canary_secret")),
+        ("id_rsa.py", &define("canary_key")),
+        ("visible.py", &define("shown")),
+        ("moved.py", &define("canary_moved")),
+    ]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let hidden = [
+        ".env",
+        "local.py",
+        "private/a.py",
+        "private/new.py",
+        "secrets.py",
+        "id_rsa.py",
+    ];
+    for (n, path) in hidden.iter().enumerate() {
+        let uri = uri(folder.path(), path);
+        editor.open(&uri, "python", &define(&format!("canary_open_{n}")));
+        editor.insert(
+            &uri,
+            2,
+            0,
+            0,
+            &format!("canary_typed_{n} = compute_total\n"),
+        );
+        let id = editor.ask(&uri, 0, 0);
+        let answer = editor.answer(id);
+        assert!(answer.get("error").is_none(), "{path}: {answer}");
+        assert!(text(&answer).is_none(), "{path}: {answer}");
+        let id = ask_list(&mut editor, &uri, 0, 0);
+        let answer = editor.answer(id);
+        assert_ne!(answer["result"]["items"].as_array().map(Vec::len), Some(1));
+    }
+    // A file that becomes hidden by a new name is forgotten.
+    std::fs::rename(
+        folder.path().join("moved.py"),
+        folder.path().join("credentials.py"),
+    )
+    .unwrap();
+    changed_files(
+        &mut editor,
+        folder.path(),
+        &[
+            ("moved.py", DELETED),
+            ("credentials.py", CREATED),
+            ("local.py", CHANGED),
+            (".env", CHANGED),
+        ],
+    );
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(prompt.contains("shown"), "{prompt}");
+    // Closed, the file on disk counts: hidden as before.
+    for path in hidden {
+        let uri = uri(folder.path(), path);
+        editor.notify(
+            "textDocument/didClose",
+            json!({"textDocument": {"uri": uri}}),
+        );
+    }
+    prompt_after_asking(&mut editor, &oracle, &open);
+    let prompts = oracle.prompts.lock().unwrap();
+    assert_eq!(prompts.len(), 2);
+    for prompt in prompts.iter() {
+        assert!(!prompt.contains("canary"), "{prompt}");
+    }
+}
+
+#[test]
+fn a_rule_that_comes_later_hides_what_was_read_before() {
+    let folder = workspace(&[
+        ("visible.py", &define("shown")),
+        ("private/a.py", &define("canary")),
+    ]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(prompt.contains("canary"), "{prompt}");
+    write(folder.path(), ".fillrateignore", "private/\n");
+    changed_files(&mut editor, folder.path(), &[(".fillrateignore", CREATED)]);
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(
+        prompt.contains("shown") && !prompt.contains("canary"),
+        "{prompt}"
+    );
+    // And one that goes brings back what it hid.
+    std::fs::remove_file(folder.path().join(".fillrateignore")).unwrap();
+    changed_files(&mut editor, folder.path(), &[(".fillrateignore", DELETED)]);
+    await_prompt(&mut editor, &oracle, &open, "canary");
+}
+
+#[test]
+fn a_folder_that_is_gone_takes_its_files_with_it() {
+    let folder = workspace(&[
+        ("visible.py", &define("shown")),
+        ("package/inner/a.py", &define("canary")),
+        ("packages.py", &define("neighbour")),
+    ]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(prompt.contains("canary"), "{prompt}");
+    // Editors tell of the folder alone.
+    std::fs::rename(folder.path().join("package"), folder.path().join("renamed")).unwrap();
+    changed_files(
+        &mut editor,
+        folder.path(),
+        &[("package", DELETED), ("renamed", CREATED)],
+    );
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(!prompt.contains("package/inner/a.py"), "{prompt}");
+    assert!(
+        prompt.contains("shown") && prompt.contains("neighbour"),
+        "{prompt}"
+    );
+    // New files are looked for in the background.
+    await_prompt(&mut editor, &oracle, &open, "renamed/inner/a.py");
+}
+
+#[test]
+fn clients_that_can_are_asked_to_watch_files() {
+    let folder = workspace(&[]);
+    let settings = "[model]\nprotocol = \"empty\"\n";
+    for able in [true, false] {
+        let capabilities = json!({
+            "workspace": {"didChangeWatchedFiles": {"dynamicRegistration": able}},
+        });
+        let (mut editor, _) = Editor::start_with(folder.path(), settings, &capabilities);
+        editor.notify("initialized", json!({}));
+        editor.await_status("ready");
+        let asked = |editor: &Editor| {
+            editor.notifications.iter().any(|message| {
+                message["method"] == "client/registerCapability"
+                    && message["params"]["registrations"][0]["method"]
+                        == "workspace/didChangeWatchedFiles"
+            })
+        };
+        let until = Instant::now() + PATIENCE;
+        while able && !asked(&editor) {
+            assert!(Instant::now() < until, "{:?}", editor.notifications);
+            editor.request(
+                "fillrate/explain",
+                json!({"textDocument": {"uri": "file:///x"}}),
+            );
+        }
+        assert_eq!(asked(&editor), able);
+    }
+}
+
+#[test]
+fn unsaved_text_counts_until_its_buffer_is_closed() {
+    let folder = workspace(&[("other.py", &define("saved"))]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let open = uri(folder.path(), "open.py");
+    let other = uri(folder.path(), "other.py");
+    editor.open(&open, "python", "compute_total = \n");
+    editor.open(&other, "python", &define("saved"));
+    editor.change(&other, 2, &define("typed"));
+    // What the disk says of an open file does not matter.
+    write(folder.path(), "other.py", &define("rewritten"));
+    changed_files(&mut editor, folder.path(), &[("other.py", CHANGED)]);
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(
+        prompt.contains("typed") && !prompt.contains("saved") && !prompt.contains("rewritten"),
+        "{prompt}"
+    );
+    editor.notify(
+        "textDocument/didClose",
+        json!({"textDocument": {"uri": other}}),
+    );
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(
+        prompt.contains("rewritten") && !prompt.contains("typed"),
+        "{prompt}"
+    );
+}
+
+#[test]
+fn every_odd_request_gets_null_and_no_error() {
+    let oracle = Oracle::new(Duration::from_secs(60), fixed);
+    let folder = workspace(&[]);
+    let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &["utf-16"]);
+    let file = uri(folder.path(), "a.py");
+    // Before the repository is read.
+    editor.open(&file, "python", "x = \n");
+    let early = editor.ask(&file, 0, 4);
+    assert!(editor.answer(early)["result"].is_null());
+    editor.notify("initialized", json!({}));
+    editor.await_status("ready");
+    // A document that nobody opened.
+    let unknown = editor.ask(&uri(folder.path(), "unknown.py"), 0, 0);
+    assert!(editor.answer(unknown)["result"].is_null());
+    // A document that is closed while a model thinks; each kind of request that is cancelled.
+    let closed = editor.ask(&file, 0, 4);
+    editor.notify(
+        "textDocument/didClose",
+        json!({"textDocument": {"uri": file}}),
+    );
+    assert!(editor.answer(closed)["result"].is_null());
+    editor.open(&file, "python", "x = \n");
+    let inline = editor.ask(&file, 0, 4);
+    let list = ask_list(&mut editor, &file, 0, 4);
+    for id in [list, inline] {
+        editor.notify("$/cancelRequest", json!({"id": id}));
+        let answer = editor.answer(id);
+        assert!(
+            answer.get("error").is_none() && answer["result"].is_null(),
+            "{answer}"
+        );
+    }
+    let until = Instant::now() + PATIENCE;
+    while *oracle.hung_up.lock().unwrap() < oracle.prompts.lock().unwrap().len() {
+        assert!(Instant::now() < until, "a connection was left open");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Nothing to cancel, and nothing to explain.
+    editor.notify("$/cancelRequest", json!({"id": 4711}));
+    let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": file}}));
+    assert!(explained["result"].is_null(), "{explained}");
+}
+
+#[test]
+fn a_place_beyond_the_text_is_its_end() {
+    let oracle = Oracle::new(Duration::ZERO, echo);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "a = one\r\nb = two");
+    for (line, character, word) in [(0, 99, "one!"), (1, 99, "two!"), (99, 0, "two!")] {
+        let id = editor.ask(&uri, line, character);
+        let answer = editor.answer(id);
+        assert_eq!(text(&answer).as_deref(), Some(word), "{line}:{character}");
+    }
+}
+
+#[test]
+fn folders_with_blanks_and_accents_are_found() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("my wörk 100%#1");
+    write(&folder, "größe.py", &define("shown"));
+    write(&folder, "ignored é.py", &define("canary"));
+    write(&folder, ".gitignore", "ignored é.py\n");
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(&folder, &oracle.settings());
+    let open = uri(&folder, "öffne mich.py");
+    assert!(open.contains("%20"), "{open}");
+    editor.open(&open, "python", "compute_total = \n");
+    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    assert!(prompt.contains("<|repo_name|>my wörk 100%#1\n"), "{prompt}");
+    assert!(
+        prompt.contains("größe.py") && prompt.contains("öffne mich.py"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("canary"), "{prompt}");
+}
+
+#[test]
+fn an_explanation_has_every_step() {
+    let folder = workspace(&[("other.py", &define("shown"))]);
+    let oracle = Oracle::new(Duration::ZERO, |_| "f(a)\n\n".to_owned());
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let id = editor.ask(&open, 0, 16);
+    assert_eq!(text(&editor.answer(id)).as_deref(), Some("f(a)"));
+    let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": open}}));
+    let trace = &explained["result"]["trace"];
+    assert_eq!(trace["model"], "qwen2.5-coder");
+    assert_eq!(
+        trace["prompt"].as_str(),
+        oracle.prompts.lock().unwrap().first().map(String::as_str)
+    );
+    assert_eq!(trace["windows"][0]["path"], "other.py");
+    assert_eq!(trace["steps"][0]["raw"], "f(a)\n\n");
+    assert_eq!(
+        trace["steps"][0]["decisions"],
+        json!([{"rule": "blank-end", "removed": "\n\n"}])
+    );
+    assert!(trace["fault"].is_null() && trace["nothing"].is_null());
+    for step in ["context_ms", "model_ms", "cleanup_ms"] {
+        assert!(trace[step].as_f64().unwrap() > 0.0, "{step}: {trace}");
+    }
+}
+
+#[test]
+fn a_model_that_fails_is_told_in_the_explanation_and_not_to_people() {
+    let folder = workspace(&[]);
+    // Nobody listens there: the port was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let settings = format!(
+        "[model]\nprotocol = \"openai-completions\"\nurl = \"http://{address}\"\nname = \"qwen2.5-coder\"\n"
+    );
+    let mut editor = Editor::ready(folder.path(), &settings);
+    let file = uri(folder.path(), "a.py");
+    editor.open(&file, "python", "x = \n");
+    let id = editor.ask(&file, 0, 4);
+    let answer = editor.answer(id);
+    assert!(answer.get("error").is_none(), "{answer}");
+    assert!(text(&answer).is_none(), "{answer}");
+    let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": file}}));
+    let fault = explained["result"]["trace"]["fault"].as_str().unwrap();
+    assert!(fault.contains("cannot be reached"), "{fault}");
+}
+
+#[test]
+fn an_idle_server_ends_with_its_client() {
+    let folder = workspace(&[]);
+    let settings = "[model]\nprotocol = \"embedded\"\n";
+    assert!(Editor::ready(folder.path(), settings).hang_up().success());
+    // One that was greeted and no more, too.
+    let (editor, _) = Editor::start(folder.path(), settings, &["utf-16"]);
+    assert!(editor.hang_up().success());
+}
