@@ -572,6 +572,63 @@ fn every_odd_request_gets_null_and_no_error() {
 }
 
 #[test]
+fn an_answer_to_a_text_that_is_gone_is_not_given() {
+    let oracle = Oracle::new(Duration::from_millis(300), echo);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = one");
+    let id = editor.ask(&uri, 0, 7);
+    editor.insert(&uri, 2, 0, 7, "s");
+    let answer = editor.answer(id);
+    assert!(
+        answer.get("error").is_none() && answer["result"].is_null(),
+        "{answer}"
+    );
+    let id = editor.ask(&uri, 0, 8);
+    assert_eq!(text(&editor.answer(id)).as_deref(), Some("ones!"));
+}
+
+#[test]
+fn any_number_of_requests_under_way_holds_up_nothing() {
+    // None of them is answered in the time of this test.
+    let oracle = Oracle::new(Duration::from_secs(60), echo);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let asked: Vec<(String, i64)> = (0..150)
+        .map(|n| {
+            let uri = uri(folder.path(), &format!("{n}.py"));
+            editor.open(&uri, "python", "x = one");
+            let id = editor.ask(&uri, 0, 7);
+            (uri, id)
+        })
+        .collect();
+    let (last, id) = asked.last().unwrap();
+    editor.insert(last, 2, 0, 7, "s");
+    let newer = editor.ask(last, 0, 8);
+    assert!(editor.answer(*id)["result"].is_null());
+    let seen = |oracle: &Oracle| {
+        let prompts = oracle.prompts.lock().unwrap();
+        prompts.iter().any(|prompt| prefix(prompt) == "x = ones")
+    };
+    let until = Instant::now() + PATIENCE;
+    while !seen(&oracle) {
+        assert!(Instant::now() < until, "the edit was not seen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The last first: it does not wait for those before it.
+    let ids = asked.iter().map(|(_, id)| *id).take(asked.len() - 1);
+    for id in std::iter::once(newer).chain(ids.rev()) {
+        editor.notify("$/cancelRequest", json!({"id": id}));
+        let answer = editor.answer(id);
+        assert!(
+            answer.get("error").is_none() && answer["result"].is_null(),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn a_place_beyond_the_text_is_its_end() {
     let oracle = Oracle::new(Duration::ZERO, echo);
     let folder = workspace(&[]);
