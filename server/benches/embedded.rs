@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fillrate_server::model::{Embedded, Model, Request, Settings};
+use fillrate_server::model::{Embedded, Model, Request, Settings, Whole};
 use fillrate_server::syntax::Language;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -89,7 +89,7 @@ fn measure(model: &Embedded, files: &[File], hole: Hole, wanted: usize) {
         };
         let begin = Instant::now();
         let answer = runtime
-            .block_on(model.complete(&request))
+            .block_on(model.complete(&request, &Whole))
             .expect("the embedded model answers");
         times.push(begin.elapsed());
         let reference = text[*start..*end].trim_end();

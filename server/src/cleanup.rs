@@ -45,6 +45,11 @@ pub struct Decision {
     pub removed: String,
 }
 
+/// The names of the rules, in the order in which they apply.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|(name, _)| *name)
+}
+
 /// A rule gives the length of what it keeps.
 type Rule = fn(&str, &Place<'_>) -> usize;
 

@@ -274,7 +274,11 @@ impl Engine {
             parameters: self.configuration.model.parameters(),
         };
         let started = Instant::now();
-        let answer = self.repository.model.complete(&request).await;
+        let answer = self
+            .repository
+            .model
+            .complete(&request, &model::Whole)
+            .await;
         trace.model_ms = milliseconds(started.elapsed());
 
         let answer = match answer {

@@ -10,6 +10,7 @@ mod secret;
 mod settings;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,15 +65,40 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// The name figures are reported under.
     fn name(&self) -> &str;
 
-    /// Completes at a place. Dropping the future gives the work up, an HTTP exchange included.
+    /// Completes at a place, and tells `listener` what is there while more is being written,
+    /// where the protocol streams. Dropping the future gives the work up, an HTTP exchange
+    /// included.
     ///
     /// # Errors
     /// Says what kept the model from answering, without any key in the message.
-    async fn complete(&self, request: &Request) -> Result<Answer, ModelError>;
+    async fn complete(
+        &self,
+        request: &Request,
+        listener: &dyn Listener,
+    ) -> Result<Answer, ModelError>;
 
     /// Takes note of a repository file's contents; nothing means that it is gone. Models that
     /// learn from the repository override it; it must return soon.
     fn observe(&self, _path: &str, _contents: Option<&str>) {}
+}
+
+/// Who hears what a model writes while it writes it.
+pub trait Listener: Send + Sync {
+    /// `text` is all that the candidate of this number, from 0, has so far, up to its first stop.
+    /// [`ControlFlow::Break`] means that nothing further of this candidate is wanted: the model
+    /// ends it there with [`Finish::Enough`], and ends the exchange when no candidate is wanted
+    /// any more.
+    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()>;
+}
+
+/// A listener that wants all there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole;
+
+impl Listener for Whole {
+    fn heard(&self, _candidate: usize, _text: &str) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// A place to complete, with all that may be told of it.
@@ -139,6 +165,8 @@ pub enum Finish {
     Stop,
     /// It used up its tokens.
     Length,
+    /// The listener wanted no more of it.
+    Enough,
 }
 
 /// Why there is no answer.

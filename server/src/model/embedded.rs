@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use self::counts::{Counts, Sequence};
 use self::generate::Knowledge;
 use self::vocabulary::{Extended, START, Vocabulary};
-use super::{Answer, Model, ModelError, Request};
+use super::{Answer, Listener, Model, ModelError, Request};
 
 /// The embedded model. Equal observations, in any order, and an equal request give an equal
 /// answer.
@@ -99,7 +99,11 @@ impl Model for Embedded {
         "embedded"
     }
 
-    async fn complete(&self, request: &Request) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &Request,
+        _listener: &dyn Listener,
+    ) -> Result<Answer, ModelError> {
         let learnt = Arc::clone(&self.learnt);
         let request = request.clone();
         // Some milliseconds of pure work, which must not hold up the protocol's own task.

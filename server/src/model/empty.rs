@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Answer, Candidate, Finish, Model, ModelError, Request};
+use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request};
 
 /// Answers every place with the empty text.
 #[derive(Debug)]
@@ -14,7 +14,11 @@ impl Model for Empty {
         "empty"
     }
 
-    async fn complete(&self, _request: &Request) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        _request: &Request,
+        _listener: &dyn Listener,
+    ) -> Result<Answer, ModelError> {
         Ok(Answer {
             candidates: vec![Candidate {
                 text: String::new(),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{Endpoint, cut_at_stop};
-use super::{Answer, Candidate, Finish, Model, ModelError, Request, Secret, Settings};
+use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request, Secret, Settings};
 use crate::prompt::{self, Family};
 
 /// A model behind `/infill`.
@@ -117,7 +117,11 @@ impl Model for LlamaInfill {
 
     /// One call per candidate, with the seeds *s*, *s* + 1, …, one after another, as the server
     /// keeps the prompt in its cache. At temperature 0 one candidate: all would be the same.
-    async fn complete(&self, request: &Request) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &Request,
+        _listener: &dyn Listener,
+    ) -> Result<Answer, ModelError> {
         let timeout = request.parameters.timeout;
         let seed = request.parameters.seed;
         let all = async {

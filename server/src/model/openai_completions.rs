@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{Endpoint, cut_at_stop};
-use super::{Answer, Candidate, Finish, Model, ModelError, Request, Secret, Settings};
+use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request, Secret, Settings};
 use crate::prompt::{self, Family, Place};
 
 /// A model behind `/v1/completions`.
@@ -110,7 +110,11 @@ impl Model for OpenAiCompletions {
     /// Asks for all candidates at once, and again with the next seed while the server gives
     /// fewer. At temperature 0 one candidate is asked for: all would be the same, and vLLM
     /// rejects more.
-    async fn complete(&self, request: &Request) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &Request,
+        _listener: &dyn Listener,
+    ) -> Result<Answer, ModelError> {
         let place = Place {
             repository: &request.repository,
             path: &request.path,

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Answer, Candidate, Finish, Model, ModelError, Request, Settings};
+use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request, Settings};
 
 /// A model that only repeats what was recorded.
 #[derive(Debug)]
@@ -105,7 +105,11 @@ impl Model for Recorded {
         &self.name
     }
 
-    async fn complete(&self, request: &Request) -> Result<Answer, ModelError> {
+    async fn complete(
+        &self,
+        request: &Request,
+        _listener: &dyn Listener,
+    ) -> Result<Answer, ModelError> {
         let key = key(&request.prefix, &request.suffix);
         let Some(completions) = self.completions.get(&key) else {
             return Err(ModelError::NoRecord {

@@ -145,7 +145,7 @@ fn answer(body: &str) -> Script {
 async fn fails(settings: &Settings) -> ModelError {
     let model = open(settings, &environment).expect("the settings are sound");
     let error = model
-        .complete(&request(settings))
+        .complete(&request(settings), &Whole)
         .await
         .expect_err("the script is a fault");
     let shown = format!("{error} {error:?} {model:?}");
@@ -170,7 +170,7 @@ async fn openai_completions_asks_and_reads() {
     };
     let model = open(&settings, &environment).expect("the settings are sound");
     let answer = model
-        .complete(&request(&settings))
+        .complete(&request(&settings), &Whole)
         .await
         .expect("an answer");
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
@@ -229,7 +229,7 @@ async fn openai_completions_asks_again_where_the_server_gives_fewer() {
     };
     let model = open(&settings, &environment).expect("the settings are sound");
     let answer = model
-        .complete(&request(&settings))
+        .complete(&request(&settings), &Whole)
         .await
         .expect("an answer");
     assert_eq!(answer.candidates.len(), 2);
@@ -256,7 +256,7 @@ async fn llama_infill_asks_and_reads() {
     };
     let model = open(&settings, &environment).expect("the settings are sound");
     let answer = model
-        .complete(&request(&settings))
+        .complete(&request(&settings), &Whole)
         .await
         .expect("an answer");
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
@@ -514,7 +514,7 @@ async fn a_recording_answers_by_place_and_seed() {
             parameters: settings.parameters(),
             ..request.clone()
         };
-        let answer = model.complete(&request).await.expect("a record");
+        let answer = model.complete(&request, &Whole).await.expect("a record");
         texts.push(
             answer
                 .candidates
@@ -529,7 +529,10 @@ async fn a_recording_answers_by_place_and_seed() {
         prefix: String::new(),
         ..request
     };
-    let error = model.complete(&elsewhere).await.expect_err("no record");
+    let error = model
+        .complete(&elsewhere, &Whole)
+        .await
+        .expect_err("no record");
     assert!(
         error
             .to_string()
@@ -559,7 +562,7 @@ async fn the_empty_model_says_nothing() {
     };
     let model = open(&settings, &environment).expect("nothing is needed");
     let answer = model
-        .complete(&request(&settings))
+        .complete(&request(&settings), &Whole)
         .await
         .expect("an answer");
     assert_eq!(answer.candidates[0].text, "");

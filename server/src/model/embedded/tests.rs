@@ -238,7 +238,7 @@ fn nothing_known_is_nothing_said() {
 async fn it_answers_through_the_trait() {
     let model = Embedded::new();
     model.observe("a.py", Some("alpha(beta)\n"));
-    let answer = Model::complete(&model, &request("alpha($0"))
+    let answer = Model::complete(&model, &request("alpha($0"), &crate::model::Whole)
         .await
         .expect("it can't fail");
     assert_eq!(texts(&answer), ["beta)"]);

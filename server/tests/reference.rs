@@ -1,0 +1,74 @@
+//! Holds the tables of the reference page against the code.
+
+use fillrate_server::cleanup;
+use fillrate_server::model::Protocol;
+use fillrate_server::prompt::{FAMILIES, Order, Repository};
+
+const PAGE: &str = include_str!("../README.md");
+
+/// The rows of the table under a heading, header and rule left out, each cell trimmed.
+fn rows(heading: &str) -> Vec<Vec<&'static str>> {
+    let (_, section) = PAGE
+        .split_once(&format!("\n## {heading}\n"))
+        .expect("the page has the heading");
+    section
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect()
+}
+
+fn first_cells(heading: &str) -> Vec<String> {
+    rows(heading)
+        .iter()
+        .map(|cells| cells[0].trim_matches('`').to_owned())
+        .collect()
+}
+
+#[test]
+fn every_protocol_has_its_row() {
+    assert_eq!(first_cells("Protocols"), Protocol::ALL.map(Protocol::name));
+}
+
+#[test]
+fn every_rule_has_its_row() {
+    let rules: Vec<_> = cleanup::rules().collect();
+    assert_eq!(first_cells("Clean-up rules"), rules);
+}
+
+#[test]
+fn every_family_has_its_row() {
+    let code = |words: &[&str]| {
+        let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+        // A bar inside a table's cell is escaped, in code too.
+        words.join(", ").replace('|', "\\|")
+    };
+    let expected: Vec<Vec<String>> = FAMILIES
+        .iter()
+        .map(|family| {
+            let order = match family.order {
+                Order::PrefixFirst => "prefix, suffix",
+                Order::SuffixFirst => "suffix, prefix",
+            };
+            let others = match family.repository {
+                Repository::Tokens {
+                    name: Some(name),
+                    file,
+                    ..
+                } => code(&[name, file]),
+                Repository::Tokens { file, .. } => code(&[file]),
+                Repository::Headings(mark) => code(&[&format!("{mark}path")]),
+                Repository::Comments => "comments".to_owned(),
+            };
+            vec![
+                code(&[family.name]),
+                code(family.names),
+                order.to_owned(),
+                others,
+            ]
+        })
+        .collect();
+    assert_eq!(rows("Families"), expected);
+}
