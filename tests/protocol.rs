@@ -405,6 +405,8 @@ fn open_buffers_of_hidden_files_are_not_sent_either() {
             json!({"textDocument": {"uri": uri}}),
         );
     }
+    // The same place would be answered from memory.
+    editor.change(&open, 2, "compute_total + \n");
     prompt_after_asking(&mut editor, &oracle, &open);
     let prompts = oracle.prompts.lock().unwrap();
     assert_eq!(prompts.len(), 2);

@@ -1,84 +1,77 @@
 //! The pipeline from a cursor to candidates, with a trace of every step.
+//!
+//! What was answered before still holds while a person types its beginning, a model that is
+//! already writing what the person types is not asked again, and a fast typist is let finish a
+//! burst before a model is asked at all.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod flight;
+mod memory;
+mod repository;
+mod rhythm;
+mod trace;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
-use crate::cleanup::{self, Decision, Place};
-use crate::configuration::{Configuration, Profile};
-use crate::context::{self, Index, IndexError, Query, Window};
+use self::flight::{Flight, Heard, between};
+use self::memory::{Answered, Asked, Memory};
+use self::repository::Repository;
+use self::rhythm::Rhythm;
+use crate::cleanup::{self, Place};
+use crate::configuration::Configuration;
+use crate::context::{IndexError, Query, Window};
 use crate::documents::Snapshot;
-use crate::model::{self, Model, ModelError};
-use crate::prompt;
-use crate::syntax::Language;
+use crate::model::{self, ModelError};
 use crate::text::ByteOffset;
-use crate::workspace::{self, Reason, Visibility, Workspace};
+
+pub use repository::Indexed;
+pub use trace::{Completion, Source, Step, Trace};
 
 /// Everything a server needs to answer, under one set of settings.
 #[derive(Debug)]
 pub struct Engine {
     configuration: Configuration,
+    /// Tells these settings from others.
+    settings: u64,
     repository: Arc<Repository>,
+    typing: Arc<Typing>,
 }
 
-/// What is known of a repository, and the model that may have learnt from it.
+/// What goes on at the keyboard.
 #[derive(Debug)]
-struct Repository {
-    /// The first folder's name.
-    name: String,
-    workspace: Workspace,
-    model: Arc<dyn Model>,
-    index: Index,
-    /// Files whose contents changed since the index last saw them; nothing means gone. They are
-    /// taken in by the next request for another file, so that typing costs no indexing.
-    pending: Mutex<BTreeMap<String, Option<String>>>,
-    /// The files that the index and the model have taken in.
-    known: Mutex<BTreeSet<String>>,
+struct Typing {
+    /// The moment that times are counted from.
+    start: Instant,
+    memory: Mutex<Memory>,
+    /// By document.
+    desks: Mutex<HashMap<String, Desk>>,
+    /// A moving average of how long the model takes, in milliseconds.
+    model_ms: Mutex<Option<f64>>,
 }
 
-/// What one request came to.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Completion {
-    /// Candidates after clean-up, best first, none of them empty, no two alike.
-    pub candidates: Vec<String>,
-    /// How they came about.
-    pub trace: Trace,
+/// What goes on in one document.
+#[derive(Debug, Default)]
+struct Desk {
+    rhythm: Rhythm,
+    /// The newest model call.
+    flight: Option<Arc<Flight>>,
+    /// What was last offered while the person typed.
+    offered: Option<Answered>,
 }
 
-/// How a completion came about, step by step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Trace {
-    /// The model's name.
-    pub model: String,
-    /// The windows of other files that the model was given, best first.
-    pub windows: Vec<Window>,
-    /// What was sent to the model.
-    pub prompt: String,
-    /// Each candidate as the model gave it, and what clean-up removed.
-    pub steps: Vec<Step>,
-    /// Why there is nothing to show, where there is nothing.
-    pub nothing: Option<String>,
-    /// What kept the model from answering, where something did: a fault of the machinery, which
-    /// says nothing of the model's skill.
-    pub fault: Option<String>,
-    /// Milliseconds spent finding windows.
-    pub context_ms: f64,
-    /// Milliseconds the model took.
-    pub model_ms: f64,
-    /// Milliseconds clean-up took.
-    pub cleanup_ms: f64,
-}
-
-/// One candidate on its way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// As the model gave it.
-    pub raw: String,
-    /// What the rules removed, in order.
-    pub decisions: Vec<Decision>,
+/// How a request came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The person asked for it.
+    Invoked,
+    /// Typing did.
+    Typing,
 }
 
 /// Why an engine can't be had or can't index.
@@ -92,14 +85,8 @@ pub enum EngineError {
     Index(#[from] IndexError),
 }
 
-/// What indexing came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Indexed {
-    /// How many files were taken in.
-    pub files: usize,
-    /// How many were left out because they could not be read.
-    pub unreadable: usize,
-}
+/// A model that answers sooner is asked at every key: waiting would save nothing worth it.
+const SOON_MS: f64 = 20.0;
 
 impl Engine {
     /// An engine for these folders. It knows nothing of them until [`Engine::index`].
@@ -107,21 +94,19 @@ impl Engine {
     /// # Errors
     /// The model's settings can't be used, or there is no room for an index.
     pub fn open(configuration: Configuration, folders: Vec<PathBuf>) -> Result<Self, EngineError> {
-        let repository = Repository {
-            name: folders
-                .first()
-                .and_then(|folder| folder.file_name())
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            model: model::open(&configuration.model, &|name| std::env::var(name).ok())?,
-            workspace: Workspace::new(folders),
-            index: Index::new()?,
-            pending: Mutex::default(),
-            known: Mutex::default(),
+        let model = model::open(&configuration.model, &|name| std::env::var(name).ok())?;
+        let repository = Repository::new(folders, model, configuration.context.profile)?;
+        let typing = Typing {
+            start: Instant::now(),
+            memory: Mutex::default(),
+            desks: Mutex::default(),
+            model_ms: Mutex::default(),
         };
         Ok(Self {
+            settings: fingerprint(&configuration),
             configuration,
             repository: Arc::new(repository),
+            typing: Arc::new(typing),
         })
     }
 
@@ -131,8 +116,10 @@ impl Engine {
         let same = same_model(&self.configuration.model, &configuration.model)
             && self.configuration.context.profile == configuration.context.profile;
         same.then(|| Self {
+            settings: fingerprint(configuration),
             configuration: configuration.clone(),
             repository: Arc::clone(&self.repository),
+            typing: Arc::clone(&self.typing),
         })
     }
 
@@ -141,42 +128,56 @@ impl Engine {
         &self.configuration
     }
 
+    /// The model, in a few words for people.
+    pub fn about(&self) -> String {
+        format!("model {}", self.repository.model.name())
+    }
+
     /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
     ///
     /// # Errors
     /// The index can't take the files in.
-    pub fn index(&self, mut progress: impl FnMut(usize, usize)) -> Result<Indexed, EngineError> {
-        let mut indexed = Indexed::default();
-        if self.configuration.context.profile == Profile::None {
-            return Ok(indexed);
-        }
-        let files = self.repository.workspace.files();
-        for (done, file) in files.iter().enumerate() {
-            progress(done, files.len());
-            match self.repository.workspace.read(file) {
-                Ok(contents) => {
-                    self.take_in(&file.path, Some(&contents))?;
-                    indexed.files += 1;
-                }
-                Err(error) => {
-                    tracing::debug!(path = file.path, %error, "a file could not be read");
-                    indexed.unreadable += 1;
-                }
-            }
-        }
-        self.repository.index.commit()?;
-        progress(files.len(), files.len());
-        Ok(indexed)
+    pub fn index(&self, progress: impl FnMut(usize, usize)) -> Result<Indexed, EngineError> {
+        self.repository.read(progress)
     }
 
-    /// Takes note that an open document changed: unsaved text counts as the file.
-    pub fn document_changed(&self, document: &Snapshot) {
-        let Some(path) = document.path.as_deref() else {
-            return;
+    /// Takes note of an open document as it stands now: when it was opened, or when another
+    /// engine saw its edits.
+    pub fn document_opened(&self, document: &Snapshot) {
+        self.repository.document_changed(document);
+    }
+
+    /// Takes note of an edit of an open document.
+    pub fn document_edited(self: &Arc<Self>, before: &Snapshot, after: &Arc<Snapshot>) {
+        self.repository.document_changed(after);
+        let now = self.typing.start.elapsed();
+        let (flight, accepted) = {
+            let mut desks = self.typing.desks();
+            let desk = desks.entry(after.uri.clone()).or_default();
+            let grown = after.text.len().0.abs_diff(before.text.len().0);
+            desk.rhythm.edited(now, grown);
+            let accepted = desk
+                .offered
+                .take_if(|offered| takes(after, offered).is_some())
+                .and_then(|offered| takes(after, &offered));
+            (desk.flight.clone(), accepted)
         };
-        let workspace = &self.repository.workspace;
-        if let Visibility::Visible(relative) = workspace.visibility_of_path(path) {
-            self.note(relative, Some(document.text.to_string()));
+        if let Some(flight) = flight {
+            flight.edited(&after.text);
+        }
+        if let Some(cursor) = accepted
+            && self.configuration.typing.ahead
+        {
+            self.ask_ahead(after, cursor);
+        }
+    }
+
+    /// Forgets what goes on in a document that was closed.
+    pub fn document_closed(&self, uri: &str) {
+        if let Some(desk) = self.typing.desks().remove(uri)
+            && let Some(flight) = desk.flight
+        {
+            flight.end();
         }
     }
 
@@ -184,278 +185,357 @@ impl Engine {
     /// longer be seen is forgotten at once. Gives the folder in which there may be files to see
     /// that are not known yet, where there is one: it is for [`Engine::discover`].
     pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
-        let workspace = &self.repository.workspace;
-        let relative = workspace.relative(path)?;
-        if workspace::is_ignore_file(path) {
-            let folder = path.parent()?;
-            let inner = relative
-                .rsplit_once('/')
-                .map_or(0, |(above, _)| above.len() + 1);
-            self.recheck(folder, &relative[..inner]);
-            return self.may_hold_files(folder);
-        }
-        match workspace.visibility(path) {
-            Visibility::Visible(_) => {
-                self.note(relative, std::fs::read_to_string(path).ok());
-                None
-            }
-            Visibility::Hidden(_) => {
-                if self.knows(&relative) {
-                    self.note(relative.clone(), None);
-                }
-                // Editors tell of a folder that is moved or removed, and not of its files.
-                self.recheck(path, &format!("{relative}/"));
-                self.may_hold_files(path)
-            }
-        }
-    }
-
-    /// The folder, if it is one whose files may be seen by its place and name.
-    fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
-        // No language is known for such a file, which is asked for last.
-        let inside = self
-            .repository
-            .workspace
-            .visibility_of_path(&folder.join("file"));
-        (folder.is_dir() && inside == Visibility::Hidden(Reason::Language))
-            .then(|| folder.to_owned())
+        self.repository.file_changed(path)
     }
 
     /// Takes note of the files in a folder that may be seen and are not known yet. It reads the
     /// whole workspace, so it is for the background.
     pub fn discover(&self, folder: &Path) {
-        let workspace = &self.repository.workspace;
-        for file in workspace.files() {
-            if file.absolute.starts_with(folder)
-                && !self.knows(&file.path)
-                && let Ok(contents) = workspace.read(&file)
-            {
-                self.note(file.path, Some(contents));
-            }
-        }
+        self.repository.discover(folder);
     }
 
     /// Completes at a cursor. A document the rules hide gets nothing, and the trace says why.
-    pub async fn complete(&self, document: &Snapshot, cursor: ByteOffset) -> Completion {
-        let mut trace = Trace {
-            model: self.repository.model.name().to_owned(),
-            ..Trace::default()
-        };
-        let path = match self.relative_path(document) {
+    pub async fn complete(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        trigger: Trigger,
+    ) -> Completion {
+        let path = match self.repository.relative_path(document) {
             Ok(path) => path,
-            Err(reason) => {
-                trace.nothing = Some(reason);
-                return Completion {
-                    candidates: Vec::new(),
-                    trace,
-                };
-            }
+            Err(reason) => return self.nothing(reason),
         };
-        let prefix = document.text.slice(ByteOffset(0)..cursor);
-        let suffix = document.text.slice(cursor..document.text.len());
+        let asked = Arc::new(self.asked(document, cursor));
+        let completion = match self.already(&asked).await {
+            Some(completion) => completion,
+            None => self.anew(document, path, &asked, trigger).await,
+        };
+        let offered = (trigger == Trigger::Typing).then(|| Answered {
+            asked: Arc::clone(&asked),
+            completion: Arc::new(completion.clone()),
+        });
+        self.typing
+            .desks()
+            .entry(asked.uri.clone())
+            .or_default()
+            .offered = offered;
+        completion
+    }
 
+    /// Completes at a cursor without regard to what was answered before: for an explanation.
+    pub async fn explain(&self, document: &Snapshot, cursor: ByteOffset) -> Completion {
+        let path = match self.repository.relative_path(document) {
+            Ok(path) => path,
+            Err(reason) => return self.nothing(reason),
+        };
+        let asked = Arc::new(self.asked(document, cursor));
         let started = Instant::now();
-        trace.windows = match self.windows(&path, &prefix, &suffix, document.language) {
-            Ok(windows) => windows,
-            Err(error) => {
-                tracing::warn!(%error, "no windows for this request");
-                Vec::new()
-            }
-        };
-        trace.context_ms = milliseconds(started.elapsed());
+        let windows = self.windows(&asked, &path, document);
+        let context_ms = milliseconds(started.elapsed());
+        let flight = self.call(document, path, &asked, windows, context_ms);
+        self.outcome(&flight).await
+    }
 
-        let request = model::Request {
-            prefix,
-            suffix,
-            path,
-            repository: self.repository.name.clone(),
-            language: document.language,
-            windows: trace.windows.clone(),
-            parameters: self.configuration.model.parameters(),
-        };
-        let started = Instant::now();
-        let answer = self
-            .repository
-            .model
-            .complete(&request, &model::Whole)
-            .await;
-        trace.model_ms = milliseconds(started.elapsed());
-
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                trace.fault = Some(error.to_string());
-                return Completion {
-                    candidates: Vec::new(),
-                    trace,
-                };
-            }
-        };
-        trace.prompt = answer.prompt;
-
-        let started = Instant::now();
-        let place = Place {
-            prefix: &request.prefix,
-            suffix: &request.suffix,
-            language: request.language,
-        };
-        let mut candidates: Vec<String> = Vec::new();
-        for candidate in answer.candidates {
-            let (text, decisions) = cleanup::clean(&candidate.text, &place);
-            trace.steps.push(Step {
-                raw: candidate.text,
-                decisions,
-            });
-            if !text.is_empty() && !candidates.contains(&text) {
-                candidates.push(text);
-            }
+    /// An earlier answer that holds here, or one that is being written.
+    async fn already(&self, asked: &Asked) -> Option<Completion> {
+        let remembered = self
+            .typing
+            .memory()
+            .typed_through(asked)
+            .map(|(earlier, left)| derived(earlier, left, Source::TypedThrough));
+        if remembered.is_some() {
+            return remembered;
         }
-        trace.cleanup_ms = milliseconds(started.elapsed());
-        if candidates.is_empty() {
-            trace.nothing = Some(nothing_left(&trace.steps));
+        let flight = {
+            let desks = self.typing.desks();
+            desks.get(&asked.uri)?.flight.clone()?
+        };
+        let typed = flight
+            .asked
+            .leads_to(asked)
+            .filter(|typed| flight.may_answer(typed))?;
+        let started = Instant::now();
+        let earlier = flight.wait().await?;
+        let left = if typed.is_empty() && flight.asked.suffix == asked.suffix {
+            earlier.candidates.clone()
+        } else {
+            memory::carried(&flight.asked, &earlier.candidates, asked)?
+        };
+        let mut completion = derived(&earlier, left, Source::Running);
+        completion.trace.model_ms = milliseconds(started.elapsed());
+        Some(completion)
+    }
+
+    /// Asks the model, once the person has come to a rest, unless the very same was asked before.
+    async fn anew(
+        &self,
+        document: &Snapshot,
+        path: String,
+        asked: &Arc<Asked>,
+        trigger: Trigger,
+    ) -> Completion {
+        let wait = self.wait(&asked.uri, trigger);
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
         }
-        Completion { candidates, trace }
+        let started = Instant::now();
+        let windows = self.windows(asked, &path, document);
+        let context_ms = milliseconds(started.elapsed());
+        let same = self
+            .typing
+            .memory()
+            .same(asked, &windows)
+            .map(|earlier| derived(earlier, earlier.candidates.clone(), Source::Cache));
+        let mut completion = match same {
+            Some(completion) => completion,
+            None => {
+                let flight = self.call(document, path, asked, windows, context_ms);
+                self.outcome(&flight).await
+            }
+        };
+        completion.trace.wait_ms = milliseconds(wait);
+        completion
+    }
+
+    /// How long to wait for the next key.
+    fn wait(&self, uri: &str, trigger: Trigger) -> Duration {
+        let soon = self.typing.model_ms().is_some_and(|usual| usual < SOON_MS);
+        if trigger == Trigger::Invoked || soon {
+            return Duration::ZERO;
+        }
+        let most = Duration::from_millis(self.configuration.typing.wait_ms);
+        self.typing.desks().get(uri).map_or(Duration::ZERO, |desk| {
+            desk.rhythm.delay(self.typing.start.elapsed(), most)
+        })
     }
 
     /// The windows that help at a place, best first.
-    fn windows(
-        &self,
-        path: &str,
-        prefix: &str,
-        suffix: &str,
-        language: Option<&'static Language>,
-    ) -> Result<Vec<Window>, EngineError> {
-        let Some(language) = language else {
-            return Ok(Vec::new());
+    fn windows(&self, asked: &Asked, path: &str, document: &Snapshot) -> Vec<Window> {
+        let Some(language) = document.language else {
+            return Vec::new();
         };
-        if self.configuration.context.profile == Profile::None {
-            return Ok(Vec::new());
-        }
-        self.catch_up(path)?;
         let query = Query {
             path,
-            prefix,
-            suffix,
+            prefix: &asked.prefix,
+            suffix: &asked.suffix,
             language,
         };
-        let windows = self
-            .repository
-            .index
-            .retrieve(&query, self.configuration.context.windows)?;
-        Ok(context::budget(
-            windows,
-            prompt::windows_budget(self.configuration.model.context_tokens),
-            prompt::approximate_tokens,
-        ))
-    }
-
-    /// Takes in what changed in every file but the one that is being completed: its own text is
-    /// in the request.
-    fn catch_up(&self, current: &str) -> Result<(), EngineError> {
-        let changed: Vec<(String, Option<String>)> = {
-            let mut pending = self.pending();
-            let kept = pending.remove_entry(current);
-            let changed = std::mem::take(&mut *pending).into_iter().collect();
-            pending.extend(kept);
-            changed
-        };
-        if changed.is_empty() {
-            return Ok(());
-        }
-        for (path, contents) in changed {
-            self.take_in(&path, contents.as_deref())?;
-        }
-        Ok(self.repository.index.commit()?)
-    }
-
-    /// Forgets the files in a folder that may no longer be seen; `prefix` is what their relative
-    /// paths begin with.
-    fn recheck(&self, folder: &Path, prefix: &str) {
-        let mut paths: BTreeSet<String> = self
-            .known()
-            .range(prefix.to_owned()..)
-            .take_while(|path| path.starts_with(prefix))
-            .cloned()
-            .collect();
-        paths.extend(
-            self.pending()
-                .range(prefix.to_owned()..)
-                .take_while(|(path, _)| path.starts_with(prefix))
-                .map(|(path, _)| path.clone()),
+        let windows = self.repository.windows(
+            &query,
+            &self.configuration.context,
+            self.configuration.model.context_tokens,
         );
-        for path in paths {
-            let absolute = folder.join(&path[prefix.len()..]);
-            if let Visibility::Hidden(_) = self.repository.workspace.visibility(&absolute) {
-                self.note(path, None);
-            }
-        }
+        windows.unwrap_or_else(|error| {
+            tracing::warn!(%error, "no windows for this request");
+            Vec::new()
+        })
     }
 
-    /// Whether a file has been taken in or will be.
-    fn knows(&self, path: &str) -> bool {
-        match self.pending().get(path) {
-            Some(contents) => contents.is_some(),
-            None => self.known().contains(path),
-        }
-    }
-
-    /// Gives one file's contents to the index and to the model.
-    fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
-        self.repository.model.observe(path, contents);
-        if contents.is_some() {
-            self.known().insert(path.to_owned());
-        } else {
-            self.known().remove(path);
-        }
-        match (contents, Language::for_path(Path::new(path))) {
-            (Some(contents), Some(language)) => {
-                self.repository.index.update(path, contents, language)?
-            }
-            _ => self.repository.index.remove(path)?,
-        }
-        Ok(())
-    }
-
-    /// Marks a file as changed.
-    fn note(&self, path: String, contents: Option<String>) {
-        if self.configuration.context.profile != Profile::None {
-            self.pending().insert(path, contents);
-        }
-    }
-
-    fn pending(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Option<String>>> {
-        self.repository
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.repository
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The path a document goes by, or why it may not be sent to a model.
-    fn relative_path(&self, document: &Snapshot) -> Result<String, String> {
-        let Some(path) = document.path.as_deref() else {
-            // An untitled buffer belongs to no file, so no rule of a repository hides it.
-            return Ok(document.uri.clone());
+    /// Asks the model, as a call that requests may share. An older call for the document ends,
+    /// unless a request waits for it.
+    fn call(
+        &self,
+        document: &Snapshot,
+        path: String,
+        asked: &Arc<Asked>,
+        windows: Vec<Window>,
+        context_ms: f64,
+    ) -> Arc<Flight> {
+        let request = model::Request {
+            prefix: asked.prefix.to_string(),
+            suffix: asked.suffix.to_string(),
+            path,
+            repository: self.repository.name.clone(),
+            language: document.language,
+            windows,
+            parameters: self.configuration.model.parameters(),
         };
-        match self.repository.workspace.visibility_of_path(path) {
-            Visibility::Visible(relative) => Ok(relative),
-            // A file outside every folder, or in a language of which no grammar is known, holds
-            // no secret by that.
-            Visibility::Hidden(Reason::Outside | Reason::Language) => Ok(path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default()),
-            Visibility::Hidden(reason) => {
-                Err(format!("this file is not sent to a model: {reason}"))
+        let heard = Arc::new(Heard::default());
+        let (tell, outcome) = watch::channel(None);
+        let call = {
+            let (asked, heard) = (Arc::clone(asked), Arc::clone(&heard));
+            let (repository, typing) = (Arc::clone(&self.repository), Arc::clone(&self.typing));
+            async move {
+                let mut completion = generate(&*repository.model, &request, &heard).await;
+                completion.trace.context_ms = context_ms;
+                typing.model_took(completion.trace.model_ms);
+                let completion = Arc::new(completion);
+                if completion.trace.fault.is_none() {
+                    typing.memory().keep(Answered {
+                        asked,
+                        completion: Arc::clone(&completion),
+                    });
+                }
+                // Nobody may be waiting any more; the memory has it all the same.
+                let _ = tell.send(Some(completion));
             }
+        };
+        let task = tokio::spawn(call).abort_handle();
+        let flight = Flight::new(Arc::clone(asked), heard, outcome, task);
+        let older = self
+            .typing
+            .desks()
+            .entry(asked.uri.clone())
+            .or_default()
+            .flight
+            .replace(Arc::clone(&flight));
+        if let Some(older) = older {
+            older.replaced();
+        }
+        flight
+    }
+
+    async fn outcome(&self, flight: &Arc<Flight>) -> Completion {
+        match flight.wait().await {
+            Some(completion) => (*completion).clone(),
+            None => self.nothing("the text changed while the model wrote".to_owned()),
         }
     }
+
+    /// After an accept, the editor asks again at once: the model begins before it does.
+    fn ask_ahead(&self, document: &Arc<Snapshot>, cursor: ByteOffset) {
+        let Ok(path) = self.repository.relative_path(document) else {
+            return;
+        };
+        let asked = Arc::new(self.asked(document, cursor));
+        let started = Instant::now();
+        let windows = self.windows(&asked, &path, document);
+        let context_ms = milliseconds(started.elapsed());
+        self.call(document, path, &asked, windows, context_ms)
+            .linger();
+    }
+
+    fn asked(&self, document: &Snapshot, cursor: ByteOffset) -> Asked {
+        Asked {
+            uri: document.uri.clone(),
+            prefix: document.text.slice(ByteOffset(0)..cursor).into(),
+            suffix: document.text.slice(cursor..document.text.len()).into(),
+            settings: self.settings,
+        }
+    }
+
+    fn nothing(&self, reason: String) -> Completion {
+        Completion {
+            candidates: Vec::new(),
+            trace: Trace {
+                model: self.repository.model.name().to_owned(),
+                nothing: Some(reason),
+                ..Trace::default()
+            },
+        }
+    }
+}
+
+impl Typing {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        lock(&self.memory)
+    }
+
+    fn desks(&self) -> MutexGuard<'_, HashMap<String, Desk>> {
+        lock(&self.desks)
+    }
+
+    fn model_ms(&self) -> Option<f64> {
+        *lock(&self.model_ms)
+    }
+
+    fn model_took(&self, milliseconds: f64) {
+        let mut usual = lock(&self.model_ms);
+        *usual = Some(usual.map_or(milliseconds, |usual| 0.8 * usual + 0.2 * milliseconds));
+    }
+}
+
+/// Has the model write, ends it when nothing further could be kept, and cleans up.
+async fn generate(model: &dyn model::Model, request: &model::Request, heard: &Heard) -> Completion {
+    let mut trace = Trace {
+        model: model.name().to_owned(),
+        windows: request.windows.clone(),
+        ..Trace::default()
+    };
+    let place = Place {
+        prefix: &request.prefix,
+        suffix: &request.suffix,
+        language: request.language,
+    };
+    let ear = Ear {
+        heard,
+        started: Instant::now(),
+        first_text: Mutex::new(None),
+    };
+    let answer = model.complete(request, &ear).await;
+    trace.model_ms = milliseconds(ear.started.elapsed());
+    trace.first_text_ms = lock(&ear.first_text).map(milliseconds);
+
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            trace.fault = Some(error.to_string());
+            return Completion {
+                candidates: Vec::new(),
+                trace,
+            };
+        }
+    };
+    trace.prompt = answer.prompt;
+
+    let started = Instant::now();
+    let mut candidates: Vec<String> = Vec::new();
+    for candidate in answer.candidates {
+        let (text, decisions) = cleanup::clean(&candidate.text, &place);
+        trace.steps.push(Step {
+            raw: candidate.text,
+            decisions,
+        });
+        if !text.is_empty() && !candidates.contains(&text) {
+            candidates.push(text);
+        }
+    }
+    trace.cleanup_ms = milliseconds(started.elapsed());
+    if candidates.is_empty() {
+        trace.nothing = Some(nothing_left(&trace.steps));
+    }
+    Completion { candidates, trace }
+}
+
+/// What listens to a model.
+struct Ear<'a> {
+    heard: &'a Heard,
+    started: Instant,
+    first_text: Mutex<Option<Duration>>,
+}
+
+impl model::Listener for Ear<'_> {
+    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
+        lock(&self.first_text).get_or_insert_with(|| self.started.elapsed());
+        self.heard.note(candidate, text);
+        ControlFlow::Continue(())
+    }
+}
+
+/// An earlier completion with what is left of its candidates.
+fn derived(earlier: &Completion, candidates: Vec<String>, source: Source) -> Completion {
+    Completion {
+        candidates,
+        trace: Trace {
+            source,
+            wait_ms: 0.0,
+            context_ms: 0.0,
+            first_text_ms: None,
+            model_ms: 0.0,
+            cleanup_ms: 0.0,
+            ..earlier.trace.clone()
+        },
+    }
+}
+
+/// The cursor after an accept, if a document now holds an offered candidate.
+fn takes(document: &Snapshot, offered: &Answered) -> Option<ByteOffset> {
+    let put_in = between(&document.text, &offered.asked)?;
+    offered
+        .completion
+        .candidates
+        .contains(&put_in)
+        .then(|| ByteOffset(offered.asked.prefix.len() + put_in.len()))
 }
 
 /// Whether two settings mean one model, however it generates.
@@ -470,6 +550,13 @@ fn same_model(a: &model::Settings, b: &model::Settings) -> bool {
         ..a.clone()
     };
     generating_as_b == *b
+}
+
+/// Tells settings apart for as long as the process lives.
+fn fingerprint(configuration: &Configuration) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{configuration:?}").hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Why no candidate is left after clean-up.
@@ -488,4 +575,8 @@ fn nothing_left(steps: &[Step]) -> String {
 /// A duration in milliseconds.
 fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,6 +17,19 @@ pub struct Configuration {
     pub model: model::Settings,
     /// What the model is told of the repository.
     pub context: ContextSettings,
+    /// What happens while a person types.
+    pub typing: TypingSettings,
+}
+
+/// What happens while a person types.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TypingSettings {
+    /// The longest wait for the next key before a model is asked, in milliseconds; 0 asks at
+    /// every key. The wait itself follows the person's rhythm.
+    pub wait_ms: u64,
+    /// Whether the model is asked for what comes next as soon as a completion is accepted.
+    pub ahead: bool,
 }
 
 /// What the model is told of the repository.
@@ -183,6 +196,15 @@ fn merge(base: &mut Value, over: &Value) {
             }
         }
         (base, over) => *base = over.clone(),
+    }
+}
+
+impl Default for TypingSettings {
+    fn default() -> Self {
+        Self {
+            wait_ms: 150,
+            ahead: true,
+        }
     }
 }
 

@@ -8,7 +8,8 @@ mod progress;
 mod requests;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -17,15 +18,17 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DidChangeConfigurationParams,
-    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-    InitializedParams, PositionEncodingKind, Registration, SaveOptions, ServerCapabilities,
-    ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions,
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
+    InitializeParams, InitializeResult, InitializedParams, MessageType, OneOf,
+    PositionEncodingKind, Registration, SaveOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, WorkspaceFolder, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 use tower_lsp::{Client, LanguageServer, LspService};
 
-use crate::completion::{Completion, Engine, EngineError, Trace};
+use crate::completion::{Completion, Engine, EngineError, Indexed, Trigger};
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
 use crate::documents::{Documents, Edit, Snapshot, file_path};
 use crate::text::{ByteOffset, Encoding, Position};
@@ -34,6 +37,7 @@ pub use inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
     METHOD as INLINE_COMPLETION, TRIGGER_INVOKED,
 };
+use progress::State;
 pub use progress::Status;
 pub use requests::{EXPLAIN, ExplainParams, Explanation};
 
@@ -132,14 +136,20 @@ struct Server {
     queue: Mutex<Option<mpsc::UnboundedReceiver<Work>>>,
     /// By document and kind of request: what tells the running one that a newer one came.
     running: Mutex<HashMap<(String, Kind), oneshot::Sender<()>>>,
-    /// By document: how its last completion came about.
-    traces: Mutex<HashMap<String, Trace>>,
+    /// By document: its last completion.
+    completions: Mutex<HashMap<String, Completion>>,
+    /// What the client was last told.
+    status: Mutex<Option<Status>>,
+    /// The settings the client last sent.
+    settings: Mutex<Value>,
+    /// Files that changed on disk while an index is being built that may have read them before.
+    meanwhile: Mutex<Option<Vec<PathBuf>>>,
 }
 
 /// What `initialize` settles for the whole session.
 struct Session {
     encoding: Encoding,
-    folders: Vec<PathBuf>,
+    folders: RwLock<Vec<PathBuf>>,
     initialization_options: Value,
     shows_progress: bool,
     /// Whether the client can be asked to tell of changes on disk.
@@ -180,24 +190,25 @@ impl Server {
             work,
             queue: Mutex::new(Some(queue)),
             running: Mutex::default(),
-            traces: Mutex::default(),
+            completions: Mutex::default(),
+            status: Mutex::default(),
+            settings: Mutex::default(),
+            meanwhile: Mutex::default(),
         })
     }
 
-    /// The settings in force with these of the client laid over its initialisation options.
-    fn configuration(
-        &self,
-        settings: &Value,
-    ) -> std::result::Result<Configuration, ConfigurationError> {
+    /// The settings in force.
+    fn configuration(&self) -> std::result::Result<Configuration, ConfigurationError> {
+        let settings = lock(&self.settings).clone();
         let session = self.session.get();
-        let folders = session.map(|session| session.folders.as_slice());
+        let folders = session.map(Session::folders);
         let none = Value::Null;
         let initial = session.map_or(&none, |session| &session.initialization_options);
         self.options.configuration(
-            folders.unwrap_or_default(),
+            &folders.unwrap_or_default(),
             &[
                 ("the initialisation options", initial),
-                ("the client's settings", settings),
+                ("the client's settings", &settings),
             ],
         )
     }
@@ -225,7 +236,13 @@ impl Server {
 
     /// Completes at a position of an open document: what both completion requests come to. The
     /// answer is empty where a newer request replaced this one or the document moved on.
-    async fn complete_at(&self, kind: Kind, uri: &str, position: Position) -> Option<Answer> {
+    async fn complete_at(
+        self: &Arc<Self>,
+        kind: Kind,
+        uri: &str,
+        position: Position,
+        trigger: Trigger,
+    ) -> Option<Answer> {
         // Everything up to the first await runs in the order of arrival.
         let document = self.snapshot(uri)?;
         let (newer, replaced) = oneshot::channel();
@@ -233,34 +250,113 @@ impl Server {
         lock(&self.running).insert((uri.to_owned(), kind), newer);
         let engine = self.engine()?;
         let cursor = document.text.offset(position, self.encoding());
+        let _busy = Busy::begin(self);
         let task = {
             let document = Arc::clone(&document);
             // A task of its own: the embedded model and the clean-up compute, and must not hold
             // up the other handlers, which share one task.
             AbortOnDrop(tokio::spawn(async move {
-                engine.complete(&document, cursor).await
+                engine.complete(&document, cursor, trigger).await
             }))
         };
         let completion = tokio::select! {
             done = task => done?,
             _ = replaced => return None,
         };
-        lock(&self.traces).insert(uri.to_owned(), completion.trace.clone());
+        lock(&self.completions).insert(uri.to_owned(), completion.clone());
         let now = self.snapshot(uri)?;
-        (now.version == document.version).then_some(Answer {
+        if now.version != document.version {
+            return None;
+        }
+        let trace = &completion.trace;
+        let why = trace.fault.as_ref().or(trace.nothing.as_ref()).cloned();
+        self.tell(State::Ready, why).await;
+        Some(Answer {
             completion,
             document,
             cursor,
         })
     }
+
+    /// Tells the client what the server is at, unless it was told so last.
+    async fn tell(&self, state: State, message: Option<String>) {
+        let status = {
+            let mut last = lock(&self.status);
+            let files = last.as_ref().and_then(|status| status.files);
+            let status = Status {
+                message,
+                ..Status::of(state, files)
+            };
+            if last.as_ref() == Some(&status) {
+                return;
+            }
+            last.insert(status).clone()
+        };
+        progress::tell(&self.client, status).await;
+    }
+}
+
+/// How long a request takes before the client is told that a model is writing.
+const BUSY_AFTER: Duration = Duration::from_millis(100);
+
+/// Tells the client of a request that takes long, and that it is over.
+struct Busy {
+    server: Arc<Server>,
+    told: Arc<AtomicBool>,
+    timer: tokio::task::AbortHandle,
+}
+
+impl Busy {
+    fn begin(server: &Arc<Server>) -> Self {
+        let told = Arc::new(AtomicBool::new(false));
+        let timer = {
+            let (server, told) = (Arc::clone(server), Arc::clone(&told));
+            tokio::spawn(async move {
+                tokio::time::sleep(BUSY_AFTER).await;
+                told.store(true, Ordering::Relaxed);
+                server.tell(State::Busy, None).await;
+            })
+        };
+        Self {
+            server: Arc::clone(server),
+            told,
+            timer: timer.abort_handle(),
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.timer.abort();
+        let busy = lock(&self.server.status)
+            .as_ref()
+            .is_some_and(|status| status.state == "busy");
+        if self.told.load(Ordering::Relaxed) && busy {
+            let server = Arc::clone(&self.server);
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move { server.tell(State::Ready, None).await });
+            }
+        }
+    }
 }
 
 impl Edge {
     async fn explain(&self, params: ExplainParams) -> Result<Option<Explanation>> {
-        let trace = lock(&self.traces)
-            .get(params.text_document.uri.as_str())
-            .cloned();
-        Ok(trace.map(|trace| Explanation { trace }))
+        let uri = params.text_document.uri.as_str();
+        let Some(position) = params.position else {
+            let last = lock(&self.completions).get(uri).cloned();
+            return Ok(last.map(Explanation::from));
+        };
+        let (Some(document), Some(engine)) = (self.snapshot(uri), self.engine()) else {
+            return Ok(None);
+        };
+        let cursor = document
+            .text
+            .offset(from_protocol(position), self.encoding());
+        let task = AbortOnDrop(tokio::spawn(async move {
+            engine.explain(&document, cursor).await
+        }));
+        Ok(task.await.map(Explanation::from))
     }
 
     async fn inline_completion(
@@ -269,8 +365,21 @@ impl Edge {
     ) -> Result<Option<InlineCompletionList>> {
         let uri = params.text_document.uri.as_str();
         let position = from_protocol(params.position);
-        let answer = self.complete_at(Kind::Inline, uri, position).await;
+        let trigger = params.context.trigger();
+        let answer = self
+            .0
+            .complete_at(Kind::Inline, uri, position, trigger)
+            .await;
         Ok(answer.map(|answer| InlineCompletionList::at(&answer.completion, position)))
+    }
+}
+
+impl Session {
+    fn folders(&self) -> Vec<PathBuf> {
+        self.folders
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -381,7 +490,7 @@ impl LanguageServer for Edge {
             .unwrap_or(false);
         let session = Session {
             encoding,
-            folders: folders(&params),
+            folders: RwLock::new(folders(&params)),
             initialization_options: unwrapped(params.initialization_options.unwrap_or_default()),
             shows_progress,
             watches_files,
@@ -389,7 +498,7 @@ impl LanguageServer for Edge {
         // A second `initialize` is refused by tower-lsp before it gets here.
         let _ = self.session.set(session);
         let configuration = self
-            .configuration(&Value::Null)
+            .configuration()
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         // The model's settings are checked here, where the client still hears the answer.
         crate::model::open(&configuration.model, &|name| std::env::var(name).ok())
@@ -413,6 +522,13 @@ impl LanguageServer for Edge {
                     },
                 )),
                 completion_provider: Some(CompletionOptions::default()),
+                workspace: Some(WorkspaceServerCapabilities {
+                    workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                        supported: Some(true),
+                        change_notifications: Some(OneOf::Left(true)),
+                    }),
+                    file_operations: None,
+                }),
                 ..ServerCapabilities::default()
             },
         })
@@ -436,6 +552,7 @@ impl LanguageServer for Edge {
         }
         let server = Arc::clone(&self.0);
         tokio::spawn(async move {
+            server.tell(State::Starting, None).await;
             while let Some(work) = queue.recv().await {
                 match work {
                     Work::Configure(configuration) => server.configure(*configuration).await,
@@ -460,7 +577,11 @@ impl LanguageServer for Edge {
                 document.version,
                 &document.text,
             );
-        self.tell_engine(document.uri.as_str());
+        if let (Some(engine), Some(document)) =
+            (self.engine(), self.snapshot(document.uri.as_str()))
+        {
+            engine.document_opened(&document);
+        }
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
@@ -475,15 +596,19 @@ impl LanguageServer for Edge {
                 text: change.text,
             })
             .collect();
-        let known = self
-            .documents
+        let before = self.snapshot(uri);
+        self.documents
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .change(uri, params.text_document.version, &edits, self.encoding());
-        if known {
-            self.tell_engine(uri);
-        } else {
+        let (Some(before), Some(after)) = (before, self.snapshot(uri)) else {
             tracing::warn!(uri, "an edit of a document that is not open was dropped");
+            return;
+        };
+        // What was asked of the text before can't be shown any more.
+        lock(&self.running).retain(|(document, _), _| document != uri);
+        if let Some(engine) = self.engine() {
+            engine.document_edited(&before, &after);
         }
     }
 
@@ -494,7 +619,10 @@ impl LanguageServer for Edge {
             .unwrap_or_else(PoisonError::into_inner)
             .close(uri);
         lock(&self.running).retain(|(document, _), _| document != uri);
-        lock(&self.traces).remove(uri);
+        lock(&self.completions).remove(uri);
+        if let Some(engine) = self.engine() {
+            engine.document_closed(uri);
+        }
         // The file on disk counts again.
         self.tell_engine_of_file(uri);
     }
@@ -505,33 +633,51 @@ impl LanguageServer for Edge {
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
         for change in params.changes {
-            let is_open = file_path(change.uri.as_str()).is_some_and(|path| {
-                self.documents
-                    .read()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .of_path(&path)
-                    .is_some()
-            });
+            let is_open = file_path(change.uri.as_str())
+                .is_some_and(|path| self.open_document(&path).is_some());
             if !is_open {
                 self.tell_engine_of_file(change.uri.as_str());
             }
         }
     }
 
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        let Some(session) = self.session.get() else {
+            return;
+        };
+        let paths = |folders: Vec<WorkspaceFolder>| -> Vec<PathBuf> {
+            folders
+                .iter()
+                .filter_map(|folder| file_path(folder.uri.as_str()))
+                .collect()
+        };
+        let (removed, added) = (paths(params.event.removed), paths(params.event.added));
+        {
+            let mut folders = session
+                .folders
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            folders.retain(|folder| !removed.contains(folder) && !added.contains(folder));
+            folders.extend(added);
+        }
+        self.configure_again();
+    }
+
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        match self.configuration(&unwrapped(params.settings)) {
+        *lock(&self.settings) = unwrapped(params.settings);
+        match self.configuration() {
             Ok(configuration) => self.reconfigure(configuration),
-            Err(error) => {
-                let client = self.client.clone();
-                tokio::spawn(async move { progress::complain(&client, error).await });
-            }
+            Err(error) => self.complain(error),
         }
     }
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let uri = params.text_document_position.text_document.uri;
         let position = from_protocol(params.text_document_position.position);
-        let answer = self.complete_at(Kind::List, uri.as_str(), position).await;
+        let answer = self
+            .0
+            .complete_at(Kind::List, uri.as_str(), position, Trigger::Typing)
+            .await;
         Ok(answer.map(|answer| completion::response(&answer, self.encoding())))
     }
 }
@@ -542,10 +688,11 @@ impl Server {
         let Some(session) = self.session.get() else {
             return;
         };
-        progress::tell(&self.client, Status::indexing()).await;
+        self.tell(State::Indexing, None).await;
+        *lock(&self.meanwhile) = Some(Vec::new());
         let bar = progress::Bar::begin(&self.client, session.shows_progress).await;
         let (reports, mut receive) = mpsc::unbounded_channel();
-        let folders = session.folders.clone();
+        let folders = session.folders();
         let build = tokio::task::spawn_blocking(move || -> std::result::Result<_, EngineError> {
             let engine = Engine::open(configuration, folders)?;
             let indexed = engine.index(|done, all| {
@@ -562,20 +709,53 @@ impl Server {
             Ok(Ok((engine, indexed))) => {
                 let engine = Arc::new(engine);
                 // What was opened or typed while the index was built counts as well.
-                let open = self
-                    .documents
-                    .read()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .all();
-                for document in open {
-                    engine.document_changed(&document);
+                let open = || {
+                    self.documents
+                        .read()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .all()
+                };
+                {
+                    // While this lock is held no edit reaches an engine, so none is lost between
+                    // the two.
+                    let mut current = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+                    for document in open() {
+                        engine.document_opened(&document);
+                    }
+                    *current = Some(Arc::clone(&engine));
                 }
-                *self.engine.write().unwrap_or_else(PoisonError::into_inner) = Some(engine);
-                progress::tell(&self.client, Status::ready(indexed.files)).await;
+                for path in lock(&self.meanwhile).take().unwrap_or_default() {
+                    if self.open_document(&path).is_none() {
+                        self.file_changed(&engine, &path);
+                    }
+                }
+                self.ready(&engine, &indexed).await;
             }
             Ok(Err(error)) => progress::complain(&self.client, error).await,
             Err(error) => progress::complain(&self.client, error).await,
         }
+    }
+
+    fn open_document(&self, path: &Path) -> Option<Arc<Snapshot>> {
+        self.documents
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .of_path(path)
+    }
+
+    /// Tells the client, and once in its log, that all is ready and with what.
+    async fn ready(&self, engine: &Engine, indexed: &Indexed) {
+        let said = format!(
+            "fillrate {}: {}; {} files indexed, {} could not be read",
+            env!("CARGO_PKG_VERSION"),
+            engine.about(),
+            indexed.files,
+            indexed.unreadable
+        );
+        self.client.log_message(MessageType::INFO, said).await;
+        let status = Status::of(State::Ready, Some(indexed.files));
+        *lock(&self.status) = Some(status.clone());
+        progress::tell(&self.client, status).await;
     }
 
     /// Looks for files that are not known yet.
@@ -586,6 +766,21 @@ impl Server {
                 tracing::error!(%error, "the search for new files broke off");
             }
         }
+    }
+
+    /// Opens an engine anew for the folders as they are now.
+    fn configure_again(&self) {
+        match self.configuration() {
+            Ok(configuration) => {
+                let _ = self.work.send(Work::Configure(Box::new(configuration)));
+            }
+            Err(error) => self.complain(error),
+        }
+    }
+
+    fn complain(&self, error: ConfigurationError) {
+        let client = self.client.clone();
+        tokio::spawn(async move { progress::complain(&client, error).await });
     }
 
     /// Puts other settings in force: at once where only the way of generating differs, after
@@ -602,16 +797,18 @@ impl Server {
         let _ = self.work.send(Work::Configure(Box::new(configuration)));
     }
 
-    fn tell_engine(&self, uri: &str) {
-        if let (Some(engine), Some(document)) = (self.engine(), self.snapshot(uri)) {
-            engine.document_changed(&document);
+    fn tell_engine_of_file(&self, uri: &str) {
+        let Some(path) = file_path(uri) else { return };
+        if let Some(meanwhile) = &mut *lock(&self.meanwhile) {
+            meanwhile.push(path.clone());
+        }
+        if let Some(engine) = self.engine() {
+            self.file_changed(&engine, &path);
         }
     }
 
-    fn tell_engine_of_file(&self, uri: &str) {
-        if let (Some(engine), Some(path)) = (self.engine(), file_path(uri))
-            && let Some(folder) = engine.file_changed(&path)
-        {
+    fn file_changed(&self, engine: &Engine, path: &Path) {
+        if let Some(folder) = engine.file_changed(path) {
             let _ = self.work.send(Work::Discover(folder));
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Position, Range, TextDocumentIdentifier};
 
 use super::to_protocol;
-use crate::completion::Completion;
+use crate::completion::{Completion, Trigger};
 
 /// The request's method.
 pub const METHOD: &str = "textDocument/inlineCompletion";
@@ -28,7 +28,7 @@ pub struct InlineCompletionParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineCompletionContext {
-    /// 1: the person asked for it; 2: typing did. Both are answered alike.
+    /// 1: the person asked for it; 2: typing did, which may go on.
     pub trigger_kind: u8,
 }
 
@@ -51,6 +51,16 @@ pub struct InlineCompletionItem {
     pub insert_text: String,
     /// What it replaces: always given, since clients disagree about what a missing range means.
     pub range: Option<Range>,
+}
+
+impl InlineCompletionContext {
+    pub(super) fn trigger(&self) -> Trigger {
+        if self.trigger_kind == TRIGGER_INVOKED {
+            Trigger::Invoked
+        } else {
+            Trigger::Typing
+        }
+    }
 }
 
 impl InlineCompletionList {

@@ -16,11 +16,12 @@ use tower_lsp::lsp_types::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// `indexing`, `ready` or `error`.
+    /// `starting`, `indexing`, `ready`, `busy` (a model is writing) or `error`.
     pub state: String,
     /// How many files are indexed, once that is known.
     pub files: Option<usize>,
-    /// What went wrong, where something did.
+    /// With `error`, what went wrong; with `ready`, why the last request showed nothing, where
+    /// it did.
     pub message: Option<String>,
 }
 
@@ -28,22 +29,34 @@ impl Status {
     /// The notification's method.
     pub const METHOD: &'static str = "fillrate/status";
 
-    pub(super) fn indexing() -> Self {
-        Self::of("indexing")
-    }
-
-    pub(super) fn ready(files: usize) -> Self {
+    /// A state with nothing more to say.
+    pub(super) fn of(state: State, files: Option<usize>) -> Self {
         Self {
-            files: Some(files),
-            ..Self::of("ready")
+            state: state.name().to_owned(),
+            files,
+            message: None,
         }
     }
+}
 
-    fn of(state: &str) -> Self {
-        Self {
-            state: state.to_owned(),
-            files: None,
-            message: None,
+/// What the server is at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum State {
+    Starting,
+    Indexing,
+    Ready,
+    Busy,
+    Error,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Indexing => "indexing",
+            Self::Ready => "ready",
+            Self::Busy => "busy",
+            Self::Error => "error",
         }
     }
 }
@@ -66,7 +79,7 @@ pub(super) async fn complain(client: &Client, error: impl Display) {
     client.log_message(MessageType::ERROR, &message).await;
     let status = Status {
         message: Some(message),
-        ..Status::of("error")
+        ..Status::of(State::Error, None)
     };
     tell(client, status).await;
 }

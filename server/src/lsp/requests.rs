@@ -1,11 +1,11 @@
 //! Requests of our own.
 
 use serde::{Deserialize, Serialize};
-use tower_lsp::lsp_types::TextDocumentIdentifier;
+use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
-use crate::completion::Trace;
+use crate::completion::{Completion, Trace};
 
-/// `fillrate/explain`: how the last completion in a document came about.
+/// `fillrate/explain`: how the last completion in a document came about, or one at a position.
 pub const EXPLAIN: &str = "fillrate/explain";
 
 /// What a client asks with [`EXPLAIN`].
@@ -14,12 +14,28 @@ pub const EXPLAIN: &str = "fillrate/explain";
 pub struct ExplainParams {
     /// The document.
     pub text_document: TextDocumentIdentifier,
+    /// Where to complete anew; nothing explains the last completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
 }
 
-/// The answer to [`EXPLAIN`]; `null` where the document has had no completion.
+/// The answer to [`EXPLAIN`]; `null` where the document is not open or, without a position, has
+/// had no completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
+    /// What was offered, or would be, best first.
+    #[serde(default)]
+    pub candidates: Vec<String>,
     /// Every step.
     pub trace: Trace,
+}
+
+impl From<Completion> for Explanation {
+    fn from(completion: Completion) -> Self {
+        Self {
+            candidates: completion.candidates,
+            trace: completion.trace,
+        }
+    }
 }

@@ -1,0 +1,296 @@
+//! What an engine knows of the repository: which files it may see, what the index and the model
+//! have learnt of them, and what changed since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::EngineError;
+use crate::configuration::{ContextSettings, Profile};
+use crate::context::{self, Index, Query, Window};
+use crate::documents::Snapshot;
+use crate::model::Model;
+use crate::prompt;
+use crate::syntax::Language;
+use crate::text::Text;
+use crate::workspace::{self, Reason, Visibility, Workspace};
+
+/// What is known of a repository, and the model that may have learnt from it.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// The first folder's name.
+    pub(super) name: String,
+    pub(super) model: Arc<dyn Model>,
+    workspace: Workspace,
+    index: Index,
+    /// Whether anything but the open file is looked at.
+    profile: Profile,
+    /// Files that changed since the index last saw them. They are taken in by the next request
+    /// for another file, so that typing costs no indexing.
+    pending: Mutex<BTreeMap<String, Change>>,
+    /// The files that the index and the model have taken in.
+    known: Mutex<BTreeSet<String>>,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+enum Change {
+    /// It is open, and this is its buffer.
+    Buffer(Text),
+    /// It has other contents on disk.
+    Contents(String),
+    /// It is gone, or may not be seen any more.
+    Gone,
+}
+
+/// What indexing came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// How many files were taken in.
+    pub files: usize,
+    /// How many were left out because they could not be read.
+    pub unreadable: usize,
+}
+
+impl Repository {
+    /// A repository of which nothing is known yet.
+    pub(super) fn new(
+        folders: Vec<PathBuf>,
+        model: Arc<dyn Model>,
+        profile: Profile,
+    ) -> Result<Self, EngineError> {
+        Ok(Self {
+            name: folders
+                .first()
+                .and_then(|folder| folder.file_name())
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            model,
+            workspace: Workspace::new(folders),
+            index: Index::new()?,
+            profile,
+            pending: Mutex::default(),
+            known: Mutex::default(),
+        })
+    }
+
+    /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
+    pub(super) fn read(
+        &self,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Indexed, EngineError> {
+        let mut indexed = Indexed::default();
+        if self.profile == Profile::None {
+            return Ok(indexed);
+        }
+        let files = self.workspace.files();
+        for (done, file) in files.iter().enumerate() {
+            progress(done, files.len());
+            match self.workspace.read(file) {
+                Ok(contents) => {
+                    self.take_in(&file.path, Some(&contents))?;
+                    indexed.files += 1;
+                }
+                Err(error) => {
+                    tracing::debug!(path = file.path, %error, "a file could not be read");
+                    indexed.unreadable += 1;
+                }
+            }
+        }
+        self.index.commit()?;
+        progress(files.len(), files.len());
+        Ok(indexed)
+    }
+
+    /// The windows that help at a place, best first.
+    pub(super) fn windows(
+        &self,
+        query: &Query<'_>,
+        settings: &ContextSettings,
+        context_tokens: usize,
+    ) -> Result<Vec<Window>, EngineError> {
+        if self.profile == Profile::None {
+            return Ok(Vec::new());
+        }
+        self.catch_up(query.path)?;
+        let windows = self.index.retrieve(query, settings.windows)?;
+        Ok(context::budget(
+            windows,
+            prompt::windows_budget(context_tokens),
+            prompt::approximate_tokens,
+        ))
+    }
+
+    /// Takes note that an open document changed: unsaved text counts as the file.
+    pub(super) fn document_changed(&self, document: &Snapshot) {
+        let Some(path) = document.path.as_deref() else {
+            return;
+        };
+        if let Visibility::Visible(relative) = self.workspace.visibility_of_path(path) {
+            self.note(relative, Change::Buffer(document.text.clone()));
+        }
+    }
+
+    /// Takes note that a file or folder changed on disk, was made or was removed. What may no
+    /// longer be seen is forgotten at once. Gives the folder in which there may be files to see
+    /// that are not known yet, where there is one: it is for [`Engine::discover`].
+    pub(super) fn file_changed(&self, path: &Path) -> Option<PathBuf> {
+        let workspace = &self.workspace;
+        let relative = workspace.relative(path)?;
+        if workspace::is_ignore_file(path) {
+            let folder = path.parent()?;
+            let inner = relative
+                .rsplit_once('/')
+                .map_or(0, |(above, _)| above.len() + 1);
+            self.recheck(folder, &relative[..inner]);
+            return self.may_hold_files(folder);
+        }
+        match workspace.visibility(path) {
+            Visibility::Visible(_) => {
+                self.note(relative, Change::of(std::fs::read_to_string(path).ok()));
+                None
+            }
+            Visibility::Hidden(_) => {
+                if self.knows(&relative) {
+                    self.note(relative.clone(), Change::Gone);
+                }
+                // Editors tell of a folder that is moved or removed, and not of its files.
+                self.recheck(path, &format!("{relative}/"));
+                self.may_hold_files(path)
+            }
+        }
+    }
+
+    /// The folder, if it is one whose files may be seen by its place and name.
+    fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
+        // No language is known for such a file, which is asked for last.
+        let inside = self.workspace.visibility_of_path(&folder.join("file"));
+        (folder.is_dir() && inside == Visibility::Hidden(Reason::Language))
+            .then(|| folder.to_owned())
+    }
+
+    /// Takes note of the files in a folder that may be seen and are not known yet. It reads the
+    /// whole workspace, so it is for the background.
+    pub(super) fn discover(&self, folder: &Path) {
+        let workspace = &self.workspace;
+        for file in workspace.files() {
+            if file.absolute.starts_with(folder)
+                && !self.knows(&file.path)
+                && let Ok(contents) = workspace.read(&file)
+            {
+                self.note(file.path, Change::Contents(contents));
+            }
+        }
+    }
+
+    /// Takes in what changed in every file but the one that is being completed: its own text is
+    /// in the request.
+    fn catch_up(&self, current: &str) -> Result<(), EngineError> {
+        let changed: Vec<(String, Change)> = {
+            let mut pending = self.pending();
+            let kept = pending.remove_entry(current);
+            let changed = std::mem::take(&mut *pending).into_iter().collect();
+            pending.extend(kept);
+            changed
+        };
+        if changed.is_empty() {
+            return Ok(());
+        }
+        for (path, change) in changed {
+            match change {
+                Change::Buffer(text) => self.take_in(&path, Some(&text.to_string()))?,
+                Change::Contents(contents) => self.take_in(&path, Some(&contents))?,
+                Change::Gone => self.take_in(&path, None)?,
+            }
+        }
+        Ok(self.index.commit()?)
+    }
+
+    /// Forgets the files in a folder that may no longer be seen; `prefix` is what their relative
+    /// paths begin with.
+    fn recheck(&self, folder: &Path, prefix: &str) {
+        let mut paths: BTreeSet<String> = self
+            .known()
+            .range(prefix.to_owned()..)
+            .take_while(|path| path.starts_with(prefix))
+            .cloned()
+            .collect();
+        paths.extend(
+            self.pending()
+                .range(prefix.to_owned()..)
+                .take_while(|(path, _)| path.starts_with(prefix))
+                .map(|(path, _)| path.clone()),
+        );
+        for path in paths {
+            let absolute = folder.join(&path[prefix.len()..]);
+            if let Visibility::Hidden(_) = self.workspace.visibility(&absolute) {
+                self.note(path, Change::Gone);
+            }
+        }
+    }
+
+    /// Whether a file has been taken in or will be.
+    fn knows(&self, path: &str) -> bool {
+        match self.pending().get(path) {
+            Some(change) => !matches!(change, Change::Gone),
+            None => self.known().contains(path),
+        }
+    }
+
+    /// Gives one file's contents to the index and to the model.
+    fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
+        self.model.observe(path, contents);
+        if contents.is_some() {
+            self.known().insert(path.to_owned());
+        } else {
+            self.known().remove(path);
+        }
+        match (contents, Language::for_path(Path::new(path))) {
+            (Some(contents), Some(language)) => self.index.update(path, contents, language)?,
+            _ => self.index.remove(path)?,
+        }
+        Ok(())
+    }
+
+    /// Marks a file as changed.
+    fn note(&self, path: String, change: Change) {
+        if self.profile != Profile::None {
+            self.pending().insert(path, change);
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, BTreeMap<String, Change>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The path a document goes by, or why it may not be sent to a model.
+    pub(super) fn relative_path(&self, document: &Snapshot) -> Result<String, String> {
+        let Some(path) = document.path.as_deref() else {
+            // An untitled buffer belongs to no file, so no rule of a repository hides it.
+            return Ok(document.uri.clone());
+        };
+        match self.workspace.visibility_of_path(path) {
+            Visibility::Visible(relative) => Ok(relative),
+            // A file outside every folder, or in a language of which no grammar is known, holds
+            // no secret by that.
+            Visibility::Hidden(Reason::Outside | Reason::Language) => Ok(path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default()),
+            Visibility::Hidden(reason) => {
+                Err(format!("this file is not sent to a model: {reason}"))
+            }
+        }
+    }
+}
+
+impl Change {
+    /// What a file's contents come to; nothing where it can't be read.
+    fn of(contents: Option<String>) -> Self {
+        contents.map_or(Self::Gone, Self::Contents)
+    }
+}
