@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand.
 
+mod complete;
 mod doctor;
 mod mine;
 mod progress;
@@ -25,6 +26,7 @@ pub fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Complete(arguments) => complete::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
@@ -55,6 +57,8 @@ struct CommandLine {
 enum Command {
     /// Give inline completions to an editor, over standard input and output (LSP)
     Serve(serve::Arguments),
+    /// Complete at one place of a file, as an editor would, and tell how it came about
+    Complete(complete::Arguments),
     /// Play a developer on benchmark repositories and judge the completions with their tests
     Replay(replay::Arguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file

@@ -11,6 +11,16 @@ use super::{CliError, Success};
 /// Give inline completions to an editor, over standard input and output.
 #[derive(Args)]
 pub(super) struct Arguments {
+    #[command(flatten)]
+    server: ServerFlags,
+    /// Accepted for editors that pass it; standard input and output are always used
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+/// How the server is set up.
+#[derive(Args)]
+pub(super) struct ServerFlags {
     /// A settings file, in place of the user's and the workspace's fillrate.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -26,9 +36,6 @@ pub(super) struct Arguments {
     /// The model's name as its server knows it
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Accepted for editors that pass it; standard input and output are always used
-    #[arg(long, hide = true)]
-    stdio: bool,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
@@ -41,8 +48,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
         .with_ansi(false)
         .init();
     let options = lsp::Options {
-        flags: flags(&arguments),
-        configuration_file: arguments.config,
+        flags: arguments.server.settings(),
+        configuration_file: arguments.server.config,
     };
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let served = runtime.block_on(lsp::serve(options));
@@ -52,25 +59,46 @@ pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
     Ok(Success::Whole)
 }
 
-/// The flags as a layer of settings.
-fn flags(arguments: &Arguments) -> Value {
-    let mut model = Map::new();
-    let settings = [
-        ("protocol", &arguments.protocol),
-        ("url", &arguments.url),
-        ("name", &arguments.model),
-    ];
-    for (key, value) in settings {
-        if let Some(value) = value {
-            model.insert(key.to_owned(), json!(value));
+impl ServerFlags {
+    /// The flags as a layer of settings.
+    fn settings(&self) -> Value {
+        let mut model = Map::new();
+        let settings = [
+            ("protocol", &self.protocol),
+            ("url", &self.url),
+            ("name", &self.model),
+        ];
+        for (key, value) in settings {
+            if let Some(value) = value {
+                model.insert(key.to_owned(), json!(value));
+            }
         }
+        let mut whole = Map::new();
+        if !model.is_empty() {
+            whole.insert("model".to_owned(), Value::Object(model));
+        }
+        if let Some(profile) = &self.context {
+            whole.insert("context".to_owned(), json!({"profile": profile}));
+        }
+        Value::Object(whole)
     }
-    let mut whole = Map::new();
-    if !model.is_empty() {
-        whole.insert("model".to_owned(), Value::Object(model));
+
+    /// The same flags for a server in another folder.
+    pub(super) fn again(&self) -> Result<Vec<String>, CliError> {
+        let config = match &self.config {
+            Some(path) => Some(std::path::absolute(path).map_err(CliError::file(path))?),
+            None => None,
+        };
+        let flags = [
+            ("--config", config.map(|path| path.display().to_string())),
+            ("--context", self.context.clone()),
+            ("--protocol", self.protocol.clone()),
+            ("--url", self.url.clone()),
+            ("--model", self.model.clone()),
+        ];
+        Ok(flags
+            .into_iter()
+            .filter_map(|(flag, value)| Some(format!("{flag}={}", value?)))
+            .collect())
     }
-    if let Some(profile) = &arguments.context {
-        whole.insert("context".to_owned(), json!({"profile": profile}));
-    }
-    Value::Object(whole)
 }

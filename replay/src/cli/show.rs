@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_server::completion::Trace;
 
 use super::{CliError, Success};
 use crate::report::Report;
@@ -72,9 +73,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         return Ok(Success::Whole);
     }
     println!("{}", hole.id);
-    section("prefix (its last lines)", &tail(prefix, 15));
-    section("reference", &hole.reference);
-    section("suffix (its first lines)", &head(suffix, 5));
+    print_section("prefix (its last lines)", &tail(prefix, 15));
+    print_section("reference", &hole.reference);
+    print_section("suffix (its first lines)", &head(suffix, 5));
     for attempt in &attempts {
         show_attempt(attempt);
     }
@@ -93,35 +94,12 @@ fn show_attempt(attempt: &Attempt) {
         attempt.sample,
         attempt.verdict.outcome.name(),
     );
-    section("completion", attempt.completion());
+    print_section("completion", attempt.completion());
     if let Some(trace) = &attempt.trace {
-        if let Some(reason) = trace.fault.as_ref().or(trace.nothing.as_ref()) {
-            section("why there is none", reason);
-        }
-        for step in &trace.steps {
-            for decision in &step.decisions {
-                section(
-                    &format!("removed by the clean-up rule `{}`", decision.rule),
-                    &decision.removed,
-                );
-            }
-        }
-        for window in &trace.windows {
-            let name = format!(
-                "context: {}:{} (score {:.2})",
-                window.path,
-                window.first_line + 1,
-                window.score
-            );
-            section(&name, &window.text);
-        }
-        // The embedded model reads the repository itself and has no prompt.
-        if !trace.prompt.is_empty() {
-            section("prompt", &trace.prompt);
-        }
+        print!("{}", show_trace(trace));
     }
     let verdict = &attempt.verdict;
-    section(
+    print_section(
         &format!(
             "verdict: {} ({} tests run, {:.2} s, sandbox {})",
             verdict.outcome.name(),
@@ -131,11 +109,58 @@ fn show_attempt(attempt: &Attempt) {
         ),
         &verdict.reason,
     );
-    section("test output", &verdict.output);
+    print_section("test output", &verdict.output);
 }
 
-fn section(name: &str, text: &str) {
-    println!("\n--- {name}\n{text}");
+/// How a completion came about, for people.
+pub(super) fn show_trace(trace: &Trace) -> String {
+    let mut shown = String::new();
+    if let Some(reason) = trace.fault.as_ref().or(trace.nothing.as_ref()) {
+        shown += &section("why there is none", reason);
+    }
+    for step in &trace.steps {
+        if !step.decisions.is_empty() {
+            shown += &section("the model's own text", &step.raw);
+        }
+        for decision in &step.decisions {
+            shown += &section(
+                &format!("removed by the clean-up rule `{}`", decision.rule),
+                &decision.removed,
+            );
+        }
+    }
+    for window in &trace.windows {
+        let name = format!(
+            "context: {}:{} (score {:.2})",
+            window.path,
+            window.first_line + 1,
+            window.score
+        );
+        shown += &section(&name, &window.text);
+    }
+    // The embedded model reads the repository itself and has no prompt.
+    if !trace.prompt.is_empty() {
+        shown += &section("prompt", &trace.prompt);
+    }
+    let first = trace.first_text_ms.map_or(String::new(), |first| {
+        format!(" (first text {first:.1} ms)")
+    });
+    shown
+        + &section(
+            &format!("model {}", trace.model),
+            &format!(
+                "context {:.1} ms, model {:.1} ms{first}, clean-up {:.1} ms",
+                trace.context_ms, trace.model_ms, trace.cleanup_ms
+            ),
+        )
+}
+
+pub(super) fn section(name: &str, text: &str) -> String {
+    format!("\n--- {name}\n{text}\n")
+}
+
+fn print_section(name: &str, text: &str) {
+    print!("{}", section(name, text));
 }
 
 fn tail(text: &str, lines: usize) -> String {

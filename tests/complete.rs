@@ -1,0 +1,116 @@
+//! `fillrate complete`: what an editor would get at a place, on the command line.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/editor.rs"]
+mod editor;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use editor::Oracle;
+
+const CART: &str = "def compute_total(items):\n    return sum(items)\n\n\nx = \n";
+
+fn workspace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cart.py"), CART).unwrap();
+    std::fs::write(
+        folder.path().join("other.py"),
+        "from cart import compute_total\n\nx = compute_total([1, 2])\n",
+    )
+    .unwrap();
+    folder
+}
+
+fn complete(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fillrate"))
+        .arg("complete")
+        .args(arguments)
+        .current_dir(folder)
+        // Nobody's own settings.
+        .env("XDG_CONFIG_HOME", folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn the_embedded_model_completes_with_nothing_set_up() {
+    let folder = workspace();
+    let output = complete(folder.path(), &["cart.py:5:5", "--trace"]);
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(text(&output.stdout), "compute_total([1, 2])\n");
+    assert!(said.contains("--- context: other.py:"), "{said}");
+    assert!(said.contains("--- model embedded"), "{said}");
+}
+
+#[test]
+fn json_has_the_whole_trace() {
+    let oracle = Oracle::new(Duration::ZERO, |_| "1)\ny = 2".to_owned());
+    let folder = workspace();
+    let arguments = [
+        "cart.py:5",
+        "--json",
+        "--protocol=openai-completions",
+        "--model=qwen2.5-coder",
+        &format!("--url={}", oracle.address),
+    ];
+    let output = complete(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["candidates"][0], "1");
+    assert_eq!(told["trace"]["steps"][0]["raw"], "1)\ny = 2");
+    assert_eq!(
+        told["trace"]["steps"][0]["decisions"][0]["rule"],
+        "brackets"
+    );
+    assert_eq!(told["trace"]["prompt"], oracle.prompts.lock().unwrap()[0]);
+}
+
+#[test]
+fn faults_are_one_sentence_and_a_status() {
+    let folder = workspace();
+    let faults = [
+        (vec!["cart.py:99"], "cart.py has 6 lines, and no line 99"),
+        (vec!["none.py:1"], "none.py: No such file or directory"),
+        (
+            vec![
+                "cart.py:5",
+                "--protocol=openai-completions",
+                "--model=qwen2.5-coder",
+                "--url=http://127.0.0.1:9",
+            ],
+            "no completion: http://127.0.0.1:9/v1/completions cannot be reached",
+        ),
+        (
+            vec!["cart.py:5", "--protocol=openai-completions", "--model=gpt"],
+            "needs the setting url",
+        ),
+    ];
+    for (arguments, sentence) in faults {
+        let output = complete(folder.path(), &arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(sentence), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn nothing_to_show_has_a_reason_and_is_no_failure() {
+    let folder = workspace();
+    let output = complete(folder.path(), &["cart.py:5:5", "--protocol=empty"]);
+    assert!(output.status.success());
+    assert!(output.stdout.is_empty());
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("nothing to show: the model had nothing to say"),
+        "{said}"
+    );
+}
