@@ -238,6 +238,9 @@ impl Engine {
 
     /// An earlier answer that holds here, or one that is being written.
     async fn already(&self, asked: &Asked) -> Option<Completion> {
+        if !self.configuration.typing.reuse {
+            return None;
+        }
         let remembered = self
             .typing
             .memory()
@@ -285,6 +288,7 @@ impl Engine {
             .typing
             .memory()
             .same(asked, &windows)
+            .filter(|_| self.configuration.typing.reuse)
             .map(|earlier| derived(earlier, earlier.candidates.clone(), Source::Cache));
         let mut completion = match same {
             Some(completion) => completion,

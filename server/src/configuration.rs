@@ -30,6 +30,8 @@ pub struct TypingSettings {
     pub wait_ms: u64,
     /// Whether the model is asked for what comes next as soon as a completion is accepted.
     pub ahead: bool,
+    /// Whether earlier answers and calls under way are used again where they hold.
+    pub reuse: bool,
 }
 
 /// What the model is told of the repository.
@@ -204,6 +206,7 @@ impl Default for TypingSettings {
         Self {
             wait_ms: 150,
             ahead: true,
+            reuse: true,
         }
     }
 }

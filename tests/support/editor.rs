@@ -31,6 +31,8 @@ pub(crate) struct Editor {
     next_id: i64,
     /// Messages that are held back to be written at once.
     held: Option<Vec<u8>>,
+    /// What the server wrote to standard error.
+    pub(crate) errors: Arc<Mutex<String>>,
 }
 
 impl Editor {
@@ -67,9 +69,19 @@ impl Editor {
             .arg(&path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let errors = Arc::new(Mutex::new(String::new()));
+        let (heard, stderr) = (Arc::clone(&errors), child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                let mut heard = heard.lock().unwrap();
+                heard.push_str(&line);
+                heard.push('\n');
+            }
+        });
         let (send, messages) = channel();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -87,6 +99,7 @@ impl Editor {
             notifications: Vec::new(),
             next_id: 1,
             held: None,
+            errors,
         };
         let uri = uri(workspace, "");
         let answer = editor.request(
@@ -196,8 +209,22 @@ impl Editor {
         }
     }
 
+    /// The answer to a request, if it has come.
+    pub(crate) fn answered(&mut self, id: i64) -> Option<Value> {
+        self.answers.remove(&id)
+    }
+
+    /// How much memory the server holds, in bytes, as the system counts it.
+    pub(crate) fn memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+        kib.parse::<u64>().unwrap() * 1024
+    }
+
     /// Takes in what has come, waiting for the first message no longer than this.
-    fn pump(&mut self, patience: Duration) {
+    pub(crate) fn pump(&mut self, patience: Duration) {
         match self.messages.recv_timeout(patience) {
             Ok(message) => match (message.get("method").is_some(), message["id"].as_i64()) {
                 (true, None) => self.notifications.push(message),
@@ -299,13 +326,24 @@ pub(crate) struct Oracle {
     pub(crate) address: String,
     /// Every prompt it was sent.
     pub(crate) prompts: Arc<Mutex<Vec<String>>>,
+    /// When each prompt had come.
+    pub(crate) arrivals: Arc<Mutex<Vec<Instant>>>,
     /// How many clients hung up before they had their answer.
     pub(crate) hung_up: Arc<Mutex<usize>>,
 }
 
+/// What a model says to a prompt.
+type Reply = dyn Fn(&str) -> String + Send + Sync;
+
 impl Oracle {
     /// A server that takes `delay` and then answers what `reply` makes of the prompt.
-    pub(crate) fn new(delay: Duration, reply: fn(&str) -> String) -> Self {
+    pub(crate) fn new(
+        delay: Duration,
+        reply: impl Fn(&str) -> String + Send + Sync + 'static,
+    ) -> Self {
+        let reply: Arc<Reply> = Arc::new(reply);
+        let arrivals = Arc::new(Mutex::new(Vec::new()));
+        let times = Arc::clone(&arrivals);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let prompts = Arc::new(Mutex::new(Vec::new()));
@@ -313,15 +351,19 @@ impl Oracle {
         let (seen, gone) = (Arc::clone(&prompts), Arc::clone(&hung_up));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                // Answers are written in pieces.
+                let _ = stream.set_nodelay(true);
                 let (seen, gone) = (Arc::clone(&seen), Arc::clone(&gone));
+                let (reply, times) = (Arc::clone(&reply), Arc::clone(&times));
                 std::thread::spawn(move || {
-                    while converse(&stream, delay, reply, &seen, &gone).is_some() {}
+                    while converse(&stream, delay, &*reply, &seen, &times, &gone).is_some() {}
                 });
             }
         });
         Self {
             address,
             prompts,
+            arrivals,
             hung_up,
         }
     }
@@ -339,8 +381,9 @@ impl Oracle {
 fn converse(
     stream: &TcpStream,
     delay: Duration,
-    reply: fn(&str) -> String,
+    reply: &Reply,
     prompts: &Mutex<Vec<String>>,
+    arrivals: &Mutex<Vec<Instant>>,
     hung_up: &Mutex<usize>,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream);
@@ -362,6 +405,7 @@ fn converse(
     reader.read_exact(&mut body).ok()?;
     let asked: Value = serde_json::from_slice(&body).ok()?;
     let prompt = asked["prompt"].as_str()?.to_owned();
+    arrivals.lock().unwrap().push(Instant::now());
     prompts.lock().unwrap().push(prompt.clone());
     // A client that hangs up while the model thinks shows as the end of its input.
     let until = Instant::now() + delay;
