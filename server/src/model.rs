@@ -3,11 +3,16 @@
 mod embedded;
 mod empty;
 mod http;
+mod key_command;
+mod llama;
+mod llama_completion;
 mod llama_infill;
+mod openai_chat;
 mod openai_completions;
 pub mod recorded;
 mod secret;
 mod settings;
+mod vllm;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,14 +23,15 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Window;
+use crate::prompt::Place;
 use crate::syntax::Language;
 
 pub use embedded::Embedded;
 pub use secret::Secret;
-pub use settings::{Protocol, Settings};
+pub use settings::{Infill, Protocol, Settings};
 
 /// Opens the model that the settings describe. `environment` looks an environment variable up;
-/// it is asked for the key's variable alone.
+/// it is asked for the key's variable alone. A command that gives the key is run, and waited for.
 ///
 /// # Errors
 /// [`ModelError::Settings`] with one sentence, if the settings lack what their protocol needs or
@@ -35,19 +41,28 @@ pub fn open(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn Model>, ModelError> {
     settings.check()?;
-    Ok(match settings.protocol {
-        Protocol::Embedded => Arc::new(Embedded::new()),
-        Protocol::Empty => Arc::new(empty::Empty),
-        Protocol::Recorded => Arc::new(recorded::Recorded::open(settings)?),
-        Protocol::OpenAiCompletions => Arc::new(openai_completions::OpenAiCompletions::new(
-            settings,
-            settings.key(environment)?,
-        )?),
-        Protocol::LlamaInfill => Arc::new(llama_infill::LlamaInfill::new(
-            settings,
-            settings.key(environment)?,
-        )?),
-    })
+    match settings.protocol {
+        Protocol::Embedded => Ok(Arc::new(Embedded::new())),
+        Protocol::OpenAiCompletions => {
+            let wire = openai_completions::OpenAiCompletions::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::OpenAiChat => {
+            let wire = openai_chat::OpenAiChat::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::Vllm => http::open(settings, environment, vllm::Vllm::new(settings)?),
+        Protocol::LlamaInfill => {
+            let wire = llama_infill::LlamaInfill::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::LlamaCompletion => {
+            let wire = llama_completion::LlamaCompletion::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::Recorded => Ok(Arc::new(recorded::Recorded::open(settings)?)),
+        Protocol::Empty => Ok(Arc::new(empty::Empty)),
+    }
 }
 
 /// How many candidates are worth asking for: greedy generation gives one.
@@ -64,6 +79,12 @@ fn distinct_candidates(parameters: &Parameters) -> usize {
 pub trait Model: Send + Sync + fmt::Debug {
     /// The name figures are reported under.
     fn name(&self) -> &str;
+
+    /// One sentence on how the prompt is written, and why so, for people; empty where there is
+    /// nothing to tell.
+    fn about(&self) -> String {
+        String::new()
+    }
 
     /// Completes at a place, and tells `listener` what is there while more is being written,
     /// where the protocol streams. Dropping the future gives the work up, an HTTP exchange
@@ -120,6 +141,20 @@ pub struct Request {
     pub parameters: Parameters,
 }
 
+impl Request {
+    /// What a prompt for this place is made of.
+    fn place(&self) -> Place<'_> {
+        Place {
+            repository: &self.repository,
+            path: &self.path,
+            line_comment: self.language.map_or("#", |language| language.line_comment),
+            prefix: &self.prefix,
+            suffix: &self.suffix,
+            windows: &self.windows,
+        }
+    }
+}
+
 /// How to generate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
@@ -155,6 +190,16 @@ pub struct Candidate {
     pub finish: Finish,
     /// Mean natural-log probability per token, where the protocol tells.
     pub mean_log_probability: Option<f64>,
+}
+
+impl Candidate {
+    /// Tells a listener of a candidate that came as a whole.
+    fn told(mut self, index: usize, listener: &dyn Listener) -> Self {
+        if listener.heard(index, &self.text).is_break() {
+            self.finish = Finish::Enough;
+        }
+        self
+    }
 }
 
 /// Why a model stopped.

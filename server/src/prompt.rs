@@ -6,6 +6,7 @@
 //!
 //! What a person wrote can't forge a template's token: see [`neutralise`].
 
+pub mod chat;
 mod families;
 
 use crate::context::Window;
@@ -242,6 +243,67 @@ pub fn parts(
     }
 }
 
+/// The two sides of a cursor, bounded and neutralised, for servers that take nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// The text before the cursor, under a block of comments that holds the windows.
+    pub prefix: String,
+    /// The text after the cursor.
+    pub suffix: String,
+}
+
+/// The sides of a cursor, of at most about `budget_tokens` tokens, under the rules of [`render`].
+pub fn sides(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Sides {
+    let cost = &approximate_cost;
+    let clean = |text: &str| neutralise(text, reserved);
+    let budget = budget_tokens as f64;
+    let mut left = budget * SHARE;
+    let mut windows = Vec::new();
+    for window in place.windows {
+        let path = clean(&one_line(&window.path));
+        let text = commented(&path, &clean(&window.text), place.line_comment);
+        let needs = cost(&text);
+        if needs <= left {
+            left -= needs;
+            windows.push(text);
+        }
+    }
+    let head = if windows.is_empty() {
+        String::new()
+    } else {
+        comments(&windows, place.line_comment)
+    };
+    let suffix = &place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)];
+    let spent = cost(&head) + cost(suffix);
+    let prefix = &place.prefix[prefix_start(place.prefix, budget - spent, cost)..];
+    Sides {
+        prefix: head + &clean(prefix),
+        suffix: clean(suffix),
+    }
+}
+
+/// One window as comment lines. <https://arxiv.org/abs/2310.11248>, §2.3.
+fn commented(path: &str, text: &str, line_comment: &str) -> String {
+    let mut block =
+        format!("{line_comment} the below code fragment can be found in:\n{line_comment} {path}\n");
+    for line in text.lines() {
+        block.push_str(line_comment);
+        block.push(' ');
+        block.push_str(line);
+        block.push('\n');
+    }
+    block.push('\n');
+    block
+}
+
+/// Windows as comment lines, under a line that says what they are.
+fn comments(windows: &[String], line_comment: &str) -> String {
+    format!(
+        "{line_comment} Here are some relevant code fragments from other files of the repo:\n\n{}",
+        windows.concat()
+    )
+}
+
 /// A text that spells no reserved token: every occurrence gets a space after its first character.
 /// No token has a blank in it, so the spaces can't make a new one; nothing is dropped, so the
 /// pieces around an occurrence can't join into one either.
@@ -300,20 +362,7 @@ impl Family {
         match self.repository {
             Repository::Tokens { end, .. } => format!("{path}\n{text}{end}"),
             Repository::Headings(mark) => format!("{mark}{path}\n{text}\n\n"),
-            Repository::Comments => {
-                let mut block = format!(
-                    "{line_comment} the below code fragment can be found in:\n\
-                     {line_comment} {path}\n"
-                );
-                for line in text.lines() {
-                    block.push_str(line_comment);
-                    block.push(' ');
-                    block.push_str(line);
-                    block.push('\n');
-                }
-                block.push('\n');
-                block
-            }
+            Repository::Comments => commented(path, text, line_comment),
         }
     }
 
@@ -353,11 +402,7 @@ impl Family {
             },
             Repository::Comments => Head {
                 outside: String::new(),
-                inside: format!(
-                    "{line_comment} Here are some relevant code fragments from other files of \
-                     the repo:\n\n{}",
-                    windows.concat()
-                ),
+                inside: comments(windows, line_comment),
             },
         }
     }

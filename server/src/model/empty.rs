@@ -17,14 +17,17 @@ impl Model for Empty {
     async fn complete(
         &self,
         _request: &Request,
-        _listener: &dyn Listener,
+        listener: &dyn Listener,
     ) -> Result<Answer, ModelError> {
         Ok(Answer {
-            candidates: vec![Candidate {
-                text: String::new(),
-                finish: Finish::Stop,
-                mean_log_probability: None,
-            }],
+            candidates: vec![
+                Candidate {
+                    text: String::new(),
+                    finish: Finish::Stop,
+                    mean_log_probability: None,
+                }
+                .told(0, listener),
+            ],
             prompt: String::new(),
         })
     }

@@ -1,186 +1,299 @@
-//! What the protocols over HTTP share: one JSON exchange within a time-out, and errors that hold
-//! no key.
+//! What the protocols over HTTP share: an exchange within a time-out, streamed or not, sent again
+//! where that helps, and ended as soon as nobody wants more of it. A protocol itself is a
+//! [`Wire`].
 
-use std::sync::Once;
+mod drafts;
+mod endpoint;
+mod frames;
+mod retries;
+mod wire;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Url};
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use reqwest::Response;
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
-use super::{ModelError, Secret, Settings};
+use super::{Answer, Listener, Model, ModelError, Request, Settings};
+use drafts::Drafts;
+use endpoint::{Endpoint, MOST_BYTES};
+use frames::{Frame, Frames};
 
-/// How many characters of a server's answer an error shows.
-const SHOWN_CHARACTERS: usize = 300;
+#[allow(unused_imports, reason = "for protocols that stream lines")]
+pub(super) use frames::Framing;
+pub(super) use wire::{Body, Draw, Piece, Several, Wire};
 
-/// The most bytes of an answer that are read.
-const MOST_BYTES: usize = 8 << 20;
-
-/// One address that takes JSON and gives JSON.
-#[derive(Debug)]
-pub(super) struct Endpoint {
-    client: Client,
-    url: Url,
-    key: Option<Secret>,
+/// Opens the model behind a protocol.
+///
+/// # Errors
+/// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
+pub(super) fn open(
+    settings: &Settings,
+    environment: &dyn Fn(&str) -> Option<String>,
+    wire: impl Wire + 'static,
+) -> Result<Arc<dyn Model>, ModelError> {
+    Ok(Arc::new(Remote {
+        endpoint: Endpoint::new(settings, environment, &wire)?,
+        stream: settings.stream,
+        wire,
+    }))
 }
 
-impl Endpoint {
-    /// The endpoint `path` under the settings' url. A final `/v1` of the url is dropped first,
-    /// as people write it either way.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] if the url is missing or can't be.
-    pub(super) fn new(
-        settings: &Settings,
-        key: Option<Secret>,
-        path: &str,
-    ) -> Result<Self, ModelError> {
-        let Some(base) = &settings.url else {
-            return Err(ModelError::Settings(format!(
-                "model: the protocol \"{}\" needs the setting url, the address of the model's \
-                 server.",
-                settings.protocol
-            )));
-        };
-        let fault = |why: &str| {
-            ModelError::Settings(format!(
-                "model: the setting url is not an address of the form http://host:port: {why}."
-            ))
-        };
-        let base = base.trim().trim_end_matches('/');
-        let base = base.strip_suffix("/v1").unwrap_or(base);
-        let url =
-            Url::parse(&format!("{base}{path}")).map_err(|error| fault(&error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(fault("the scheme is neither http nor https"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(fault("it holds a user name or password, use key_env"));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(fault("it has a query or a fragment"));
-        }
-        install_crypto();
-        // A redirect could carry the prompt, which is a person's code, somewhere else.
-        let mut builder = Client::builder().redirect(Policy::none());
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
-        let client = builder
-            .build()
-            .map_err(|error| ModelError::Settings(format!("model: no HTTP client: {error}.")))?;
-        Ok(Self { client, url, key })
+/// A model behind a protocol over HTTP.
+#[derive(Debug)]
+struct Remote<W> {
+    wire: W,
+    endpoint: Endpoint,
+    stream: bool,
+}
+
+/// What the exchanges for one place have in common.
+struct Conversation<'a> {
+    request: &'a Request,
+    listener: &'a dyn Listener,
+    drafts: Mutex<Drafts>,
+    /// What was sent first, for the trace.
+    prompt: Mutex<Option<String>>,
+    deadline: Instant,
+}
+
+#[async_trait]
+impl<W: Wire> Model for Remote<W> {
+    fn name(&self) -> &str {
+        self.wire.name()
     }
 
-    /// The address, for errors and traces.
-    pub(super) fn url(&self) -> &str {
-        self.url.as_str()
+    fn about(&self) -> String {
+        self.wire.about()
     }
 
-    /// Sends a body and gives the answer's JSON.
-    ///
-    /// # Errors
-    /// Every [`ModelError`] but that of the settings.
-    pub(super) async fn exchange(
+    /// At temperature 0 one candidate is asked for: all would be the same, and vLLM rejects more.
+    /// A fault fails the whole, unless a listener already has enough of some candidate: then
+    /// those that have come to an end are the answer.
+    async fn complete(
         &self,
-        body: &Value,
-        timeout: Duration,
-    ) -> Result<Value, ModelError> {
-        let mut request = self.client.post(self.url.clone()).json(body);
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(key.expose());
-        }
-        match tokio::time::timeout(timeout, self.answer(request)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ModelError::Timeout(timeout)),
-        }
-    }
-
-    async fn answer(&self, request: RequestBuilder) -> Result<Value, ModelError> {
-        let unreachable = |error: reqwest::Error| ModelError::Unreachable {
-            url: self.url().to_owned(),
-            reason: self.shown(&causes(&error.without_url())),
+        request: &Request,
+        listener: &dyn Listener,
+    ) -> Result<Answer, ModelError> {
+        let timeout = request.parameters.timeout;
+        let wanted = super::distinct_candidates(&request.parameters);
+        let conversation = Conversation {
+            request,
+            listener,
+            drafts: Mutex::new(Drafts::new(wanted)),
+            prompt: Mutex::default(),
+            deadline: Instant::now() + timeout,
         };
-        let mut response = request.send().await.map_err(unreachable)?;
-        let status = response.status();
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            bytes.extend_from_slice(&chunk);
-            if bytes.len() > MOST_BYTES {
-                return Err(self.malformed("it is longer than 8 MiB"));
-            }
+        let all = self.converse(&conversation, (0..wanted).collect());
+        let outcome = timeout_at(conversation.deadline, all)
+            .await
+            .unwrap_or(Err(ModelError::Timeout(timeout)));
+        let Conversation { drafts, prompt, .. } = conversation;
+        let drafts = drafts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match outcome {
+            Err(error) if !drafts.has_enough() => return Err(error),
+            Err(error) => tracing::debug!(%error, "an exchange failed after enough was heard"),
+            Ok(()) => {}
         }
-        if !status.is_success() {
-            return Err(ModelError::Status {
-                url: self.url().to_owned(),
-                status: status.as_u16(),
-                body: self.shown(&String::from_utf8_lossy(&bytes)),
-            });
-        }
-        serde_json::from_slice(&bytes).map_err(|error| {
-            let body = String::from_utf8_lossy(&bytes);
-            self.malformed(&format!("{error} in: {body}"))
+        let prompt = prompt.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Answer {
+            candidates: drafts.candidates(),
+            prompt: prompt.unwrap_or_default(),
         })
     }
+}
 
-    /// An answer that is not of the documented form.
-    pub(super) fn malformed(&self, reason: &str) -> ModelError {
-        ModelError::Malformed {
-            url: self.url().to_owned(),
-            reason: self.shown(reason),
+impl<W: Wire> Remote<W> {
+    /// Has these candidates written, however many exchanges that takes.
+    async fn converse(
+        &self,
+        conversation: &Conversation<'_>,
+        mut wanted: Vec<usize>,
+    ) -> Result<(), ModelError> {
+        let mut several = self.wire.several();
+        while !wanted.is_empty() {
+            match several {
+                Several::Together => {
+                    let outcome = self.exchange(conversation, &wanted).await;
+                    if wanted.len() > 1 && matches!(outcome, Err(ref error) if declines(error)) {
+                        // Some servers give one only, llama.cpp's no more than it has slots.
+                        several = Several::AtOnce;
+                        continue;
+                    }
+                    outcome?;
+                }
+                Several::AtOnce => {
+                    let each = wanted.iter().map(std::slice::from_ref);
+                    try_join_all(each.map(|one| self.exchange(conversation, one))).await?;
+                }
+                Several::InTurn => self.exchange(conversation, &wanted[..1]).await?,
+            }
+            // A server may give fewer than it was asked for.
+            let drafts = conversation.drafts();
+            wanted.retain(|&index| !drafts.has_begun(index));
         }
+        Ok(())
     }
 
-    /// A text fit for an error: without the key, on one line, and short. The key goes first, as
-    /// shortening could leave a part of it.
-    fn shown(&self, text: &str) -> String {
-        let text = match &self.key {
-            Some(key) => key.redact(text),
-            None => text.to_owned(),
+    /// One request for these candidates, and its answer, of which at least one has to be.
+    async fn exchange(
+        &self,
+        conversation: &Conversation<'_>,
+        wanted: &[usize],
+    ) -> Result<(), ModelError> {
+        let stream = self.stream;
+        let draw = Draw {
+            count: wanted.len(),
+            seed: (conversation.request.parameters.seed).wrapping_add(wanted[0] as u64),
+            stream,
         };
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut short: String = text.chars().take(SHOWN_CHARACTERS).collect();
-        if short.len() < text.len() {
-            short.push('…');
+        let Body {
+            json,
+            prompt,
+            stops,
+        } = self.wire.body(conversation.request, &draw);
+        conversation.note_prompt(|| prompt.unwrap_or_else(|| json.to_string()));
+        let mut response = (self.endpoint)
+            .send(&json, stream, conversation.deadline)
+            .await?;
+        let mut frames = Frames::new(self.wire.framing());
+        let mut bytes = 0;
+        loop {
+            let chunk = response.chunk().await;
+            let chunk = chunk.map_err(|error| self.endpoint.broken(stream, error))?;
+            let at_end = chunk.is_none();
+            let new = match chunk {
+                Some(chunk) => {
+                    bytes += chunk.len();
+                    frames.push(&chunk)
+                }
+                None => frames.end(),
+            };
+            for frame in new {
+                match frame {
+                    Frame::Value(value) => self.take(&value, conversation, wanted, &stops)?,
+                    Frame::Done => conversation.end(wanted),
+                    Frame::Unreadable { reason, text } => {
+                        return Err(self.malformed(&format!("{reason} in: {text}")));
+                    }
+                }
+                if conversation.has_ended(wanted) {
+                    if !at_end && !conversation.drafts().has_enough() {
+                        keep_alive(response);
+                    }
+                    return Ok(());
+                }
+            }
+            if bytes > MOST_BYTES {
+                return Err(self.malformed("it is longer than 8 MiB"));
+            }
+            if at_end {
+                break;
+            }
         }
-        short
+        // A whole answer needs no mark of its end.
+        if frames.is_whole() || !stream {
+            conversation.end(wanted);
+        }
+        let drafts = conversation.drafts();
+        if !wanted.iter().any(|&index| drafts.has_begun(index)) {
+            return Err(self.malformed("it holds no completion"));
+        }
+        let unended = |&index: &usize| drafts.has_begun(index) && !drafts.has_ended(index);
+        if wanted.iter().any(unended) {
+            return Err(self.malformed("it breaks off in the middle of a completion"));
+        }
+        Ok(())
+    }
+
+    /// Takes in what one value of an answer holds.
+    fn take(
+        &self,
+        value: &Value,
+        conversation: &Conversation<'_>,
+        wanted: &[usize],
+        stops: &[String],
+    ) -> Result<(), ModelError> {
+        // Several whole answers in one, as llama.cpp's server gives them.
+        if let Value::Array(values) = value {
+            return values
+                .iter()
+                .try_for_each(|value| self.take(value, conversation, wanted, stops));
+        }
+        if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+            return Err(self.endpoint.told(self.stream, error));
+        }
+        let pieces = self
+            .wire
+            .read(value)
+            .map_err(|reason| self.malformed(&format!("{reason} in: {value}")))?;
+        let mut drafts = conversation.drafts();
+        for piece in pieces {
+            // A server may also give more than it was asked for.
+            if let Some(&index) = wanted.get(piece.candidate) {
+                drafts.push(index, &piece, stops, conversation.listener);
+            }
+        }
+        Ok(())
+    }
+
+    fn malformed(&self, reason: &str) -> ModelError {
+        self.endpoint.malformed(self.stream, reason)
     }
 }
 
-/// A text up to its first stop, and whether there was one. Servers get few stops and some ignore
-/// them.
-pub(super) fn cut_at_stop<'a>(text: &'a str, stops: &[&str]) -> (&'a str, bool) {
-    match stops.iter().filter_map(|stop| text.find(stop)).min() {
-        Some(end) => (&text[..end], true),
-        None => (text, false),
+impl Conversation<'_> {
+    /// The guard is never held across an await.
+    fn drafts(&self) -> MutexGuard<'_, Drafts> {
+        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_prompt(&self, prompt: impl FnOnce() -> String) {
+        let mut noted = self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.get_or_insert_with(prompt);
+    }
+
+    /// Ends those candidates that have begun.
+    fn end(&self, wanted: &[usize]) {
+        let mut drafts = self.drafts();
+        for &index in wanted {
+            if !drafts.has_ended(index) {
+                drafts.end(index, self.listener);
+            }
+        }
+    }
+
+    fn has_ended(&self, wanted: &[usize]) -> bool {
+        let drafts = self.drafts();
+        wanted.iter().all(|&index| drafts.has_ended(index))
     }
 }
 
-/// An error with all its causes: reqwest's own message leaves out what the socket said.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
+/// Whether a server says that it can't do what it was asked for.
+fn declines(error: &ModelError) -> bool {
+    matches!(
+        error,
+        ModelError::Status {
+            status: 400 | 422,
+            ..
+        }
+    )
 }
 
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-/// reqwest is built without a provider of its own, so the process needs one.
-fn install_crypto() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // An error means that the process already has a provider, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
+/// Reads the little that comes after the last piece, so that the connection can be used again.
+fn keep_alive(mut response: Response) {
+    const LITTLE: usize = 64 << 10;
+    const SOON: Duration = Duration::from_secs(1);
+    tokio::spawn(tokio::time::timeout(SOON, async move {
+        let mut bytes = 0;
+        while let Ok(Some(chunk)) = response.chunk().await {
+            bytes += chunk.len();
+            if bytes > LITTLE {
+                break;
+            }
+        }
+    }));
 }

@@ -1,24 +1,112 @@
-//! `POST /v1/completions`, as OpenAI defined it and vLLM, llama.cpp, Ollama and others speak it.
-//! The prompt is written here, from the family's template.
+//! `POST /v1/completions`, as OpenAI defined it and llama.cpp, Ollama and others speak it.
 //! <https://platform.openai.com/docs/api-reference/completions>
+//!
+//! The prompt is written here, from the family's template; or, with `infill = "suffix"`, the
+//! server writes it itself from the fields `prompt` and `suffix`.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Endpoint, cut_at_stop};
-use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request, Secret, Settings};
-use crate::prompt::{self, Family, Place};
+use super::http::{Body, Draw, Piece, Several, Wire};
+use super::settings::{Chosen, Infill};
+use super::{Finish, ModelError, Request, Settings};
+use crate::prompt;
 
-/// A model behind `/v1/completions`.
+/// Completions at `/v1/completions`.
 #[derive(Debug)]
 pub(super) struct OpenAiCompletions {
-    endpoint: Endpoint,
     name: String,
-    family: &'static Family,
+    /// The family whose template is written, where one is.
+    template: Option<Chosen>,
+    /// What no text may spell, as the server would take it for a token.
+    reserved: Vec<&'static str>,
     context_tokens: usize,
 }
 
+impl OpenAiCompletions {
+    /// # Errors
+    /// [`ModelError::Settings`] if the name or the family is missing or unknown.
+    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+        Ok(Self {
+            name: settings.required_name()?.to_owned(),
+            template: match settings.infill {
+                Infill::Template => Some(settings.template()?),
+                Infill::Suffix => None,
+            },
+            reserved: settings.reserved()?,
+            context_tokens: settings.context_tokens,
+        })
+    }
+}
+
+impl Wire for OpenAiCompletions {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> String {
+        match &self.template {
+            Some(chosen) => chosen.about(),
+            None => "the server writes the prompt, because `infill` is \"suffix\"".to_owned(),
+        }
+    }
+
+    fn path(&self, _stream: bool) -> String {
+        "/v1/completions".to_owned()
+    }
+
+    fn several(&self) -> Several {
+        Several::Together
+    }
+
+    fn body(&self, request: &Request, draw: &Draw) -> Body {
+        let place = request.place();
+        match &self.template {
+            Some(chosen) => {
+                let prompt = prompt::render(chosen.family, &place, self.context_tokens);
+                Body {
+                    json: json!({
+                        "model": self.name,
+                        "prompt": prompt.text,
+                        "max_tokens": request.parameters.max_tokens,
+                        "temperature": request.parameters.temperature,
+                        "top_p": request.parameters.top_p,
+                        "seed": draw.seed,
+                        "n": draw.count,
+                        "stop": prompt.wire_stops(),
+                        "stream": draw.stream,
+                    }),
+                    stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
+                    prompt: Some(prompt.text),
+                }
+            }
+            None => {
+                let sides = prompt::sides(&place, &self.reserved, self.context_tokens);
+                Body {
+                    json: json!({
+                        "model": self.name,
+                        "prompt": sides.prefix,
+                        "suffix": sides.suffix,
+                        "max_tokens": request.parameters.max_tokens,
+                        "temperature": request.parameters.temperature,
+                        "top_p": request.parameters.top_p,
+                        "seed": draw.seed,
+                        "n": draw.count,
+                        "stream": draw.stream,
+                    }),
+                    prompt: None,
+                    stops: Vec::new(),
+                }
+            }
+        }
+    }
+
+    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
+        read(value)
+    }
+}
+
+/// An event of a stream, or a whole answer: both have the same form.
 #[derive(Deserialize)]
 struct Completions {
     choices: Vec<Choice>,
@@ -26,128 +114,55 @@ struct Completions {
 
 #[derive(Deserialize)]
 struct Choice {
+    /// Missing where servers take the place in the list for it.
+    index: Option<usize>,
     text: String,
-    #[serde(default)]
     finish_reason: Option<String>,
+    logprobs: Option<LogProbabilities>,
 }
 
-impl OpenAiCompletions {
-    /// # Errors
-    /// [`ModelError::Settings`] if the url, the name or the family is missing or unknown.
-    pub(super) fn new(settings: &Settings, key: Option<Secret>) -> Result<Self, ModelError> {
-        let endpoint = Endpoint::new(settings, key, "/v1/completions")?;
-        let Some(name) = settings.name.clone() else {
-            return Err(ModelError::Settings(
-                "model: the protocol \"openai-completions\" needs the setting name, the model's \
-                 name as its server knows it."
-                    .to_owned(),
-            ));
-        };
-        let family = match &settings.family {
-            Some(family) => settings.known_family(family)?,
-            None => {
-                Family::detect(&name)
-                    .ok_or_else(|| {
-                        ModelError::Settings(format!("model: {}", Family::unknown(&name)))
-                    })?
-                    .family
-            }
-        };
-        Ok(Self {
-            endpoint,
-            name,
-            family,
-            context_tokens: settings.context_tokens,
-        })
-    }
+/// Log-probabilities of a piece's tokens: OpenAI's form has a list of numbers, the form of its
+/// chat protocol, which llama.cpp's server gives here as well, a list of objects.
+#[derive(Deserialize)]
+pub(super) struct LogProbabilities {
+    token_logprobs: Option<Vec<Option<f64>>>,
+    content: Option<Vec<Token>>,
+}
 
-    /// The body that asks for `count` candidates.
-    fn body(&self, request: &Request, prompt: &prompt::Prompt, count: usize, seed: u64) -> Value {
-        json!({
-            "model": self.name,
-            "prompt": prompt.text,
-            "max_tokens": request.parameters.max_tokens,
-            "temperature": request.parameters.temperature,
-            "top_p": request.parameters.top_p,
-            "seed": seed,
-            "n": count,
-            "stop": prompt.wire_stops(),
-            "stream": false,
-        })
-    }
+#[derive(Deserialize)]
+struct Token {
+    logprob: Option<f64>,
+}
 
-    /// The candidates of an answer.
-    fn candidates(&self, answer: Value, stops: &[&str]) -> Result<Vec<Candidate>, ModelError> {
-        let answer: Completions = serde_json::from_value(answer)
-            .map_err(|error| self.endpoint.malformed(&error.to_string()))?;
-        if answer.choices.is_empty() {
-            return Err(self.endpoint.malformed("it has no choices"));
-        }
-        Ok(answer
-            .choices
-            .into_iter()
-            .map(|choice| {
-                let (text, stopped) = cut_at_stop(&choice.text, stops);
-                Candidate {
-                    text: text.to_owned(),
-                    finish: match choice.finish_reason.as_deref() {
-                        Some("length") if !stopped => Finish::Length,
-                        _ => Finish::Stop,
-                    },
-                    mean_log_probability: None,
-                }
-            })
-            .collect())
+impl LogProbabilities {
+    /// The numbers, those left out that a server does not know.
+    pub(super) fn values(&self) -> Vec<f64> {
+        let numbers = self.token_logprobs.iter().flatten().copied();
+        let tokens = self.content.iter().flatten().map(|token| token.logprob);
+        numbers.chain(tokens).flatten().collect()
     }
 }
 
-#[async_trait]
-impl Model for OpenAiCompletions {
-    fn name(&self) -> &str {
-        &self.name
-    }
+/// The pieces of a value in the form of `/v1/completions`.
+pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
+    let completions = Completions::deserialize(value).map_err(|error| error.to_string())?;
+    let pieces = completions.choices.into_iter().enumerate();
+    let pieces = pieces.map(|(place, choice)| Piece {
+        candidate: choice.index.unwrap_or(place),
+        text: choice.text,
+        finish: choice.finish_reason.as_deref().map(finish),
+        log_probabilities: choice
+            .logprobs
+            .map(|logprobs| logprobs.values())
+            .unwrap_or_default(),
+    });
+    Ok(pieces.collect())
+}
 
-    /// Asks for all candidates at once, and again with the next seed while the server gives
-    /// fewer. At temperature 0 one candidate is asked for: all would be the same, and vLLM
-    /// rejects more.
-    async fn complete(
-        &self,
-        request: &Request,
-        _listener: &dyn Listener,
-    ) -> Result<Answer, ModelError> {
-        let place = Place {
-            repository: &request.repository,
-            path: &request.path,
-            line_comment: request
-                .language
-                .map_or("#", |language| language.line_comment),
-            prefix: &request.prefix,
-            suffix: &request.suffix,
-            windows: &request.windows,
-        };
-        let prompt = prompt::render(self.family, &place, self.context_tokens);
-        let timeout = request.parameters.timeout;
-        let wanted = super::distinct_candidates(&request.parameters);
-        let all = async {
-            let mut candidates = Vec::new();
-            while candidates.len() < wanted {
-                let seed = request
-                    .parameters
-                    .seed
-                    .wrapping_add(candidates.len() as u64);
-                let body = self.body(request, &prompt, wanted - candidates.len(), seed);
-                let answer = self.endpoint.exchange(&body, timeout).await?;
-                candidates.extend(self.candidates(answer, &prompt.stops)?);
-            }
-            candidates.truncate(wanted);
-            Ok(candidates)
-        };
-        let candidates = tokio::time::timeout(timeout, all)
-            .await
-            .map_err(|_| ModelError::Timeout(timeout))??;
-        Ok(Answer {
-            candidates,
-            prompt: prompt.text,
-        })
+/// The end that a `finish_reason` tells.
+pub(super) fn finish(reason: &str) -> Finish {
+    match reason {
+        "length" => Finish::Length,
+        _ => Finish::Stop,
     }
 }

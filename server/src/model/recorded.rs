@@ -108,7 +108,7 @@ impl Model for Recorded {
     async fn complete(
         &self,
         request: &Request,
-        _listener: &dyn Listener,
+        listener: &dyn Listener,
     ) -> Result<Answer, ModelError> {
         let key = key(&request.prefix, &request.suffix);
         let Some(completions) = self.completions.get(&key) else {
@@ -126,6 +126,8 @@ impl Model for Recorded {
                 finish: Finish::Stop,
                 mean_log_probability: None,
             })
+            .enumerate()
+            .map(|(index, candidate)| candidate.told(index, listener))
             .collect();
         Ok(Answer {
             candidates,

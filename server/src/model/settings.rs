@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelError, Parameters, Secret};
+use super::{ModelError, Parameters, Secret, key_command};
 use crate::prompt::{FAMILIES, Family};
 
 /// Which model answers, how it is reached and how it generates.
@@ -23,8 +23,18 @@ pub struct Settings {
     /// The fill-in-the-middle family, where the name does not tell it: see
     /// [`crate::prompt::FAMILIES`].
     pub family: Option<String>,
+    /// Who writes the prompt that makes the model fill in, where the protocol leaves a choice.
+    pub infill: Infill,
     /// The *name* of the environment variable that holds the server's key.
     pub key_env: Option<String>,
+    /// A program and its arguments that print the server's key, run once when the model is
+    /// opened.
+    pub key_command: Option<Vec<String>>,
+    /// Address of the proxy to go through, `http` or `https`. Without it the environment's
+    /// proxies are used, but not to this machine itself.
+    pub proxy: Option<String>,
+    /// A file of certificates in PEM form whose authorities are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
     /// The recording, a file of JSON lines: see [`super::recorded`].
     pub recording: Option<PathBuf>,
     /// The most tokens a candidate may have, at least 1.
@@ -41,6 +51,37 @@ pub struct Settings {
     pub context_tokens: usize,
     /// How many candidates to ask for, at least 1.
     pub candidates: usize,
+    /// Whether to have answers piece by piece, so that they can be ended early.
+    pub stream: bool,
+    /// How many times a request that met a passing fault is sent again, within the time-out.
+    pub retries: u32,
+}
+
+/// Who writes the prompt that makes a model fill in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Infill {
+    /// This server, from the template of the model's family.
+    #[default]
+    Template,
+    /// The model's server, from what stands before and after the cursor.
+    Suffix,
+}
+
+/// The family whose template is used, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    /// The family.
+    pub(super) family: &'static Family,
+    /// Why this one, for people.
+    reason: String,
+}
+
+impl Chosen {
+    /// One sentence that says which, and why.
+    pub(super) fn about(&self) -> String {
+        format!("{} template, because {}", self.family.name, self.reason)
+    }
 }
 
 /// How a model is reached.
@@ -52,8 +93,14 @@ pub enum Protocol {
     Embedded,
     /// `POST /v1/completions` with the family's prompt.
     OpenAiCompletions,
+    /// `POST /v1/chat/completions`, where a chat model is told to fill in.
+    OpenAiChat,
+    /// vLLM's `POST /v1/completions` with the family's prompt.
+    Vllm,
     /// `POST /infill` of llama.cpp's server, which writes the prompt itself.
     LlamaInfill,
+    /// `POST /completion` of llama.cpp's server with the family's prompt.
+    LlamaCompletion,
     /// Answers read from a file.
     Recorded,
     /// Always the empty text.
@@ -67,7 +114,11 @@ impl Default for Settings {
             url: None,
             name: None,
             family: None,
+            infill: Infill::default(),
             key_env: None,
+            key_command: None,
+            proxy: None,
+            ca_file: None,
             recording: None,
             max_tokens: 128,
             temperature: 0.0,
@@ -76,6 +127,8 @@ impl Default for Settings {
             timeout_ms: 10_000,
             context_tokens: 2048,
             candidates: 1,
+            stream: true,
+            retries: 2,
         }
     }
 }
@@ -121,46 +174,124 @@ impl Settings {
         }
     }
 
-    /// The family of this name.
+    /// The model's name, for protocols that can't do without.
     ///
     /// # Errors
-    /// [`ModelError::Settings`], which names the families there are.
-    pub(super) fn known_family(&self, name: &str) -> Result<&'static Family, ModelError> {
-        Family::named(name).ok_or_else(|| {
-            let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+    /// [`ModelError::Settings`] if there is none.
+    pub(super) fn required_name(&self) -> Result<&str, ModelError> {
+        self.name.as_deref().ok_or_else(|| {
             ModelError::Settings(format!(
-                "model: there is no family \"{name}\": use one of {}.",
-                names.join(", ")
+                "model: the protocol \"{}\" needs the setting name, the model's name as its \
+                 server knows it.",
+                self.protocol
             ))
         })
     }
 
-    /// The key, if the settings name a variable for it.
+    /// The model's name, or else this one, for protocols whose servers have one model.
+    pub(super) fn name_or(&self, name: &str) -> String {
+        self.name.clone().unwrap_or_else(|| name.to_owned())
+    }
+
+    /// The family whose template is used: the one that is set, else the one that the model's
+    /// name tells.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if that variable is not set or is empty.
+    /// [`ModelError::Settings`] if it is unknown, or nothing tells it.
+    pub(super) fn template(&self) -> Result<Chosen, ModelError> {
+        if let Some(chosen) = self.family_if_known()? {
+            return Ok(chosen);
+        }
+        Err(ModelError::Settings(match &self.name {
+            Some(name) => format!("model: {}", Family::unknown(name)),
+            None => format!(
+                "model: the protocol \"{}\" needs the setting family, or a name that tells it.",
+                self.protocol
+            ),
+        }))
+    }
+
+    /// The family that is set, else the one that the model's name tells, if it tells one.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if a family is set that is unknown; the error names those there
+    /// are.
+    pub(super) fn family_if_known(&self) -> Result<Option<Chosen>, ModelError> {
+        if let Some(name) = &self.family {
+            let family = Family::named(name).ok_or_else(|| {
+                let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+                ModelError::Settings(format!(
+                    "model: there is no family \"{name}\": use one of {}.",
+                    names.join(", ")
+                ))
+            })?;
+            let reason = "`family` is set in the configuration".to_owned();
+            return Ok(Some(Chosen { family, reason }));
+        }
+        let detected = self.name.as_deref().and_then(Family::detect);
+        Ok(detected.map(|detected| Chosen {
+            family: detected.family,
+            reason: detected.reason,
+        }))
+    }
+
+    /// What no text may spell where the model's server writes the prompt, as the server takes a
+    /// text's tokens for its own where they are spelt out: the tokens of the known family, else
+    /// of all of them.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if a family is set that is unknown.
+    pub(super) fn reserved(&self) -> Result<Vec<&'static str>, ModelError> {
+        Ok(match self.family_if_known()? {
+            Some(chosen) => chosen.family.reserved.to_vec(),
+            None => FAMILIES
+                .iter()
+                .flat_map(|family| family.reserved.iter().copied())
+                .collect(),
+        })
+    }
+
+    /// The key, if the settings name a variable or a command for it.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if that variable is not set or is empty, or the command gives no
+    /// key.
     pub(super) fn key(
         &self,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Option<Secret>, ModelError> {
-        let Some(variable) = &self.key_env else {
-            return Ok(None);
-        };
-        match environment(variable) {
-            Some(key) if !key.trim().is_empty() => Ok(Some(Secret::new(&key))),
-            _ => Err(ModelError::Settings(format!(
-                "model: the environment variable {variable}, which key_env names, is not set."
-            ))),
+        match (&self.key_env, &self.key_command) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err(ModelError::Settings(
+                "model: key_env and key_command are both set, and only one of them can give the \
+                 key."
+                    .to_owned(),
+            )),
+            (Some(variable), None) => match environment(variable) {
+                Some(key) if !key.trim().is_empty() => Ok(Some(Secret::new(&key))),
+                _ => Err(ModelError::Settings(format!(
+                    "model: the environment variable {variable}, which key_env names, is not set."
+                ))),
+            },
+            (None, Some(command)) => match key_command::run(command, key_command::PATIENCE) {
+                Ok(key) => Ok(Some(key)),
+                Err(why) => Err(ModelError::Settings(format!(
+                    "model: the command that key_command names {why}."
+                ))),
+            },
         }
     }
 }
 
 impl Protocol {
     /// Every protocol.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::Embedded,
         Self::OpenAiCompletions,
+        Self::OpenAiChat,
+        Self::Vllm,
         Self::LlamaInfill,
+        Self::LlamaCompletion,
         Self::Recorded,
         Self::Empty,
     ];
@@ -170,7 +301,10 @@ impl Protocol {
         match self {
             Self::Embedded => "embedded",
             Self::OpenAiCompletions => "openai-completions",
+            Self::OpenAiChat => "openai-chat",
+            Self::Vllm => "vllm",
             Self::LlamaInfill => "llama-infill",
+            Self::LlamaCompletion => "llama-completion",
             Self::Recorded => "recorded",
             Self::Empty => "empty",
         }

@@ -113,6 +113,8 @@ fn settings(protocol: Protocol, url: &str) -> Settings {
         url: Some(url.to_owned()),
         name: Some("Qwen/Qwen2.5-Coder-1.5B".to_owned()),
         key_env: Some("MODEL_KEY".to_owned()),
+        retries: 0,
+        stream: false,
         ..Settings::default()
     }
 }
@@ -218,6 +220,55 @@ async fn openai_completions_asks_and_reads() {
 }
 
 #[tokio::test]
+async fn completions_are_heard_while_they_are_written() {
+    let server = Server::start(vec![answer(concat!(
+        "data: {\"choices\": [{\"index\": 1, \"text\": \"ab\", \"finish_reason\": null}]}\n\n",
+        "data: {\"choices\": [{\"index\": 0, \"text\": \"x <|file\"}]}\n\n",
+        "data: {\"choices\": [{\"index\": 0, \"text\": \"_sep|>\"}]}\n\n",
+        "data: {\"choices\": [{\"index\": 1, \"text\": \"c\", \"finish_reason\": \"length\"}]}\n\n",
+        "data: [DONE]\n\n",
+    ))])
+    .await;
+    let settings = Settings {
+        candidates: 2,
+        temperature: 0.5,
+        stream: true,
+        ..settings(Protocol::OpenAiCompletions, &server.url)
+    };
+    let model = open(&settings, &environment).expect("the settings are sound");
+    let heard = Heard::default();
+    let answer = model
+        .complete(&request(&settings), &heard)
+        .await
+        .expect("an answer");
+    assert_eq!(server.bodies()[0]["stream"], true);
+    let texts: Vec<_> = answer
+        .candidates
+        .iter()
+        .map(|candidate| (candidate.text.as_str(), candidate.finish))
+        .collect();
+    assert_eq!(texts, [("x ", Finish::Stop), ("abc", Finish::Length)]);
+    let heard = heard.0.into_inner().expect("no other holder panics");
+    let expected = [(1, "ab"), (0, "x "), (1, "abc")];
+    assert_eq!(
+        heard,
+        expected.map(|(index, text)| (index, text.to_owned()))
+    );
+}
+
+/// Keeps what it hears.
+#[derive(Default)]
+struct Heard(Mutex<Vec<(usize, String)>>);
+
+impl Listener for Heard {
+    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
+        let mut heard = self.0.lock().expect("no other holder panics");
+        heard.push((candidate, text.to_owned()));
+        ControlFlow::Continue(())
+    }
+}
+
+#[tokio::test]
 async fn openai_completions_asks_again_where_the_server_gives_fewer() {
     let one = r#"{"choices": [{"text": "x", "finish_reason": "stop"}]}"#;
     let server = Server::start(vec![answer(one), answer(one)]).await;
@@ -272,6 +323,8 @@ async fn llama_infill_asks_and_reads() {
       "n_predict": 128,
       "temperature": 0.5,
       "top_p": 1.0,
+      "top_k": 0,
+      "min_p": 0.0,
       "seed": 3,
       "stop": [
         "<|endoftext|>",
@@ -466,8 +519,8 @@ fn faulty_settings_are_told_in_one_sentence() {
         Ok(settings) => format!("{:?}", settings.protocol),
         Err(error) => error.message().to_owned(),
     };
-    insta::assert_snapshot!(read("protocol = \"openai\""), @r#"model: there is no protocol "openai": use one of embedded, openai-completions, llama-infill, recorded, empty."#);
-    insta::assert_snapshot!(read("key = \"sk-1\""), @"unknown field `key`, expected one of `protocol`, `url`, `name`, `family`, `key_env`, `recording`, `max_tokens`, `temperature`, `top_p`, `seed`, `timeout_ms`, `context_tokens`, `candidates`");
+    insta::assert_snapshot!(read("protocol = \"openai\""), @r#"model: there is no protocol "openai": use one of embedded, openai-completions, openai-chat, vllm, llama-infill, llama-completion, recorded, empty."#);
+    insta::assert_snapshot!(read("key = \"sk-1\""), @"unknown field `key`, expected one of `protocol`, `url`, `name`, `family`, `infill`, `key_env`, `key_command`, `proxy`, `ca_file`, `recording`, `max_tokens`, `temperature`, `top_p`, `seed`, `timeout_ms`, `context_tokens`, `candidates`, `stream`, `retries`");
     assert_eq!(read("protocol = \"llama-infill\""), "LlamaInfill");
     assert_eq!(read(""), "Embedded");
 }

@@ -1,0 +1,258 @@
+//! Candidates while they are being written: stops, what a listener hears of them, and their ends.
+
+use super::wire::Piece;
+use crate::model::{Candidate, Finish, Listener};
+
+/// The candidates of one answer.
+#[derive(Debug)]
+pub(super) struct Drafts(Vec<Draft>);
+
+/// One candidate as far as it has come.
+#[derive(Debug, Default)]
+struct Draft {
+    text: String,
+    /// How much of the text, in bytes, can't be the beginning of a stop.
+    safe: usize,
+    /// Whether the server has named it.
+    begun: bool,
+    /// Whether the listener has heard of it.
+    heard: bool,
+    finish: Option<Finish>,
+    log_probability: f64,
+    tokens: usize,
+}
+
+impl Drafts {
+    pub(super) fn new(count: usize) -> Self {
+        Self((0..count).map(|_| Draft::default()).collect())
+    }
+
+    /// Takes a piece of a candidate in and tells the listener what is new and can't be the
+    /// beginning of a stop. What comes after a candidate's end is dropped.
+    pub(super) fn push(
+        &mut self,
+        index: usize,
+        piece: &Piece,
+        stops: &[String],
+        listener: &dyn Listener,
+    ) {
+        let draft = &mut self.0[index];
+        draft.begun = true;
+        if draft.finish.is_some() {
+            return;
+        }
+        draft.text.push_str(&piece.text);
+        draft.tokens += piece.log_probabilities.len();
+        draft.log_probability += piece.log_probabilities.iter().sum::<f64>();
+        // No stop begins in the safe part, so only what comes after it is searched.
+        let stop = stops
+            .iter()
+            .filter_map(|stop| draft.text[draft.safe..].find(stop.as_str()))
+            .min();
+        let end = match stop {
+            Some(at) => {
+                draft.text.truncate(draft.safe + at);
+                Some(Finish::Stop)
+            }
+            None => piece.finish,
+        };
+        let safe = match end {
+            Some(_) => draft.text.len(),
+            None => draft.text.len() - open_stop(&draft.text[draft.safe..], stops),
+        };
+        let news = safe > draft.safe || (end.is_some() && !draft.heard);
+        draft.safe = safe;
+        draft.finish = end;
+        if news {
+            draft.heard = true;
+            if listener.heard(index, &draft.text[..safe]).is_break() {
+                draft.text.truncate(safe);
+                draft.finish = Some(Finish::Enough);
+            }
+        }
+    }
+
+    /// Ends a candidate that has begun and has no end yet.
+    pub(super) fn end(&mut self, index: usize, listener: &dyn Listener) {
+        if self.0[index].begun {
+            let last = Piece {
+                finish: Some(Finish::Stop),
+                ..Piece::default()
+            };
+            self.push(index, &last, &[], listener);
+        }
+    }
+
+    /// Whether the server has named this candidate.
+    pub(super) fn has_begun(&self, index: usize) -> bool {
+        self.0[index].begun
+    }
+
+    /// Whether this candidate has come to its end.
+    pub(super) fn has_ended(&self, index: usize) -> bool {
+        self.0[index].finish.is_some()
+    }
+
+    /// Whether a listener has had enough of some candidate.
+    pub(super) fn has_enough(&self) -> bool {
+        self.0
+            .iter()
+            .any(|draft| draft.finish == Some(Finish::Enough))
+    }
+
+    /// The candidates that have come to their ends.
+    pub(super) fn candidates(self) -> Vec<Candidate> {
+        let ended = self.0.into_iter().filter_map(|draft| {
+            Some(Candidate {
+                finish: draft.finish?,
+                mean_log_probability: (draft.tokens > 0)
+                    .then(|| draft.log_probability / draft.tokens as f64),
+                text: draft.text,
+            })
+        });
+        ended.collect()
+    }
+}
+
+/// The length of the longest end of a text that is the beginning of a stop, in bytes.
+fn open_stop(text: &str, stops: &[String]) -> usize {
+    stops
+        .iter()
+        .flat_map(|stop| (1..stop.len()).map(|length| &stop.as_bytes()[..length]))
+        .filter(|beginning| text.as_bytes().ends_with(beginning))
+        .map(<[u8]>::len)
+        .max()
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::Mutex;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Keeps what it hears, and has enough once a text is this long.
+    struct Notes {
+        heard: Mutex<Vec<String>>,
+        enough: usize,
+    }
+
+    impl Listener for Notes {
+        fn heard(&self, _candidate: usize, text: &str) -> ControlFlow<()> {
+            let mut heard = self.heard.lock().expect("no other holder panics");
+            heard.push(text.to_owned());
+            if text.len() >= self.enough {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    fn played(pieces: &[&str], stops: &[&str], enough: usize) -> (Vec<String>, String, Finish) {
+        let notes = Notes {
+            heard: Mutex::default(),
+            enough,
+        };
+        let stops: Vec<_> = stops.iter().map(|&stop| stop.to_owned()).collect();
+        let mut drafts = Drafts::new(1);
+        for &text in pieces {
+            let piece = Piece {
+                text: text.to_owned(),
+                ..Piece::default()
+            };
+            drafts.push(0, &piece, &stops, &notes);
+        }
+        drafts.end(0, &notes);
+        let candidate = drafts.candidates().remove(0);
+        let heard = notes.heard.into_inner().expect("no other holder panics");
+        (heard, candidate.text, candidate.finish)
+    }
+
+    #[test]
+    fn a_stop_in_pieces_does_not_leak() {
+        let (heard, text, finish) = played(
+            &["a <", "|fi", "le", "_sep|", "> b"],
+            &["<|endoftext|>", "<|file_sep|>"],
+            usize::MAX,
+        );
+        assert_eq!(heard, ["a "]);
+        assert_eq!((text.as_str(), finish), ("a ", Finish::Stop));
+    }
+
+    #[test]
+    fn what_only_looked_like_a_stop_is_told_later() {
+        let (heard, text, _) = played(&["a <", "|fil", "e<", "|"], &["<|file_sep|>"], usize::MAX);
+        assert_eq!(heard, ["a ", "a <|file", "a <|file<|"]);
+        assert_eq!(text, "a <|file<|");
+    }
+
+    #[test]
+    fn the_first_of_several_stops_counts() {
+        let (_, text, _) = played(&["ab<2>c<1>"], &["<1>", "<2>"], usize::MAX);
+        assert_eq!(text, "ab");
+    }
+
+    #[test]
+    fn stops_of_wide_characters_are_held_back_whole() {
+        let (heard, text, _) = played(&["é<｜", "fim▁", "end｜>x"], &["<｜fim▁end｜>"], usize::MAX);
+        assert_eq!(heard, ["é"]);
+        assert_eq!(text, "é");
+    }
+
+    #[test]
+    fn enough_ends_a_candidate_where_it_was_heard() {
+        let (heard, text, finish) = played(&["ab", "cd<", "ef", "gh"], &["<|"], 4);
+        assert_eq!(heard, ["ab", "abcd"]);
+        assert_eq!((text.as_str(), finish), ("abcd", Finish::Enough));
+    }
+
+    #[test]
+    fn an_empty_candidate_is_told_once() {
+        let (heard, text, finish) = played(&["", ""], &[], usize::MAX);
+        assert_eq!(heard, [""]);
+        assert_eq!((text.as_str(), finish), ("", Finish::Stop));
+    }
+
+    #[test]
+    fn the_mean_is_over_the_tokens() {
+        let mut drafts = Drafts::new(2);
+        for (text, log_probabilities) in [("a", vec![-1.0, -2.0]), ("b", vec![-6.0])] {
+            let piece = Piece {
+                text: text.to_owned(),
+                log_probabilities,
+                ..Piece::default()
+            };
+            drafts.push(0, &piece, &[], &crate::model::Whole);
+        }
+        drafts.end(0, &crate::model::Whole);
+        drafts.end(1, &crate::model::Whole);
+        let candidates = drafts.candidates();
+        assert_eq!(candidates.len(), 1, "the other never began");
+        assert_eq!(candidates[0].mean_log_probability, Some(-3.0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_do_not_matter(
+            pieces in prop::collection::vec("[ab<>|é]{0,3}", 0..12),
+            stops in prop::collection::vec("[ab<>|é]{1,4}", 0..4),
+        ) {
+            let whole = pieces.concat();
+            let expected = stops.iter().filter_map(|stop| whole.find(stop.as_str())).min();
+            let expected = &whole[..expected.unwrap_or(whole.len())];
+            let pieces: Vec<_> = pieces.iter().map(String::as_str).collect();
+            let stops: Vec<_> = stops.iter().map(String::as_str).collect();
+            prop_assume!(!pieces.is_empty());
+            let (heard, text, _) = played(&pieces, &stops, usize::MAX);
+            prop_assert_eq!(&text, expected);
+            for (before, after) in heard.iter().zip(heard.iter().skip(1)) {
+                prop_assert!(after.starts_with(before.as_str()) && after.len() > before.len());
+            }
+            prop_assert_eq!(heard.last().map(String::as_str), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! One server: how it is reached, who asks, and errors that hold no key.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::sync::Once;
+use std::time::SystemTime;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, ClientBuilder, Proxy, Response, Url};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::retries::{Fault, Retries, retry_after};
+use super::wire::Wire;
+use crate::model::{ModelError, Secret, Settings};
+
+/// How many characters of a server's answer an error shows.
+const SHOWN_CHARACTERS: usize = 300;
+
+/// The most bytes of an answer that are read.
+pub(super) const MOST_BYTES: usize = 8 << 20;
+
+/// An address that takes JSON, and those who may ask it.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    client: Client,
+    streamed: Url,
+    whole: Url,
+    headers: HeaderMap,
+    key: Option<Secret>,
+    retries: u32,
+}
+
+impl Endpoint {
+    /// The endpoint of a protocol under the settings' url. A final `/v1` of the url is dropped
+    /// first, as people write it either way.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
+    pub(super) fn new(
+        settings: &Settings,
+        environment: &dyn Fn(&str) -> Option<String>,
+        wire: &dyn Wire,
+    ) -> Result<Self, ModelError> {
+        let Some(base) = settings.url.as_deref().or(wire.default_url()) else {
+            return Err(ModelError::Settings(format!(
+                "model: the protocol \"{}\" needs the setting url, the address of the model's \
+                 server.",
+                settings.protocol
+            )));
+        };
+        let streamed = address(base, &wire.path(true))?;
+        let whole = address(base, &wire.path(false))?;
+        install_crypto();
+        let client = client(settings, &streamed)?;
+        // Last, as it may run a command that asks a person for something.
+        let key = settings.key(environment)?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in wire.headers(key.as_ref()) {
+            let mut value = HeaderValue::try_from(value).map_err(|_| {
+                ModelError::Settings(
+                    "model: the key has a character that can't be in an HTTP header.".to_owned(),
+                )
+            })?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        Ok(Self {
+            client,
+            streamed,
+            whole,
+            headers,
+            key,
+            retries: settings.retries,
+        })
+    }
+
+    /// Sends a body and gives the answer once its head is there and says success. Faults that
+    /// pass are waited for and tried again: see [`Retries`].
+    ///
+    /// # Errors
+    /// [`ModelError::Unreachable`] and [`ModelError::Status`].
+    pub(super) async fn send(
+        &self,
+        body: &Value,
+        stream: bool,
+        deadline: Instant,
+    ) -> Result<Response, ModelError> {
+        let mut retries = Retries::new(self.retries, ChaCha8Rng::from_rng(&mut rand::rng()));
+        loop {
+            let request = self
+                .client
+                .post(self.url(stream).clone())
+                .headers(self.headers.clone())
+                .json(body);
+            let (fault, error) = match request.send().await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => {
+                    let wish = response
+                        .headers()
+                        .get(RETRY_AFTER)
+                        .and_then(|value| value.to_str().ok())
+                        .and_then(|value| retry_after(value, SystemTime::now()));
+                    let status = response.status().as_u16();
+                    let error = ModelError::Status {
+                        url: self.url(stream).to_string(),
+                        status,
+                        body: self.shown(&text(response).await),
+                    };
+                    (Some(Fault::Status(status, wish)), error)
+                }
+                Err(error) => {
+                    let fault = is_refusal(&error).then_some(Fault::Refused);
+                    let error = ModelError::Unreachable {
+                        url: self.url(stream).to_string(),
+                        reason: self.shown(&causes(&error.without_url())),
+                    };
+                    (fault, error)
+                }
+            };
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let Some(pause) = fault.and_then(|fault| retries.pause(fault, remaining)) else {
+                return Err(error);
+            };
+            tracing::debug!(%error, ?pause, "the request is sent again");
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// An answer that is not of the documented form.
+    pub(super) fn malformed(&self, stream: bool, reason: &str) -> ModelError {
+        ModelError::Malformed {
+            url: self.url(stream).to_string(),
+            reason: self.shown(reason),
+        }
+    }
+
+    /// An answer that broke off.
+    pub(super) fn broken(&self, stream: bool, error: reqwest::Error) -> ModelError {
+        let reason = format!("it breaks off: {}", causes(&error.without_url()));
+        self.malformed(stream, &reason)
+    }
+
+    /// An error that a server tells in an answer that began well.
+    pub(super) fn told(&self, stream: bool, error: &Value) -> ModelError {
+        let message = match (error, &error["message"]) {
+            (Value::String(message), _) | (_, Value::String(message)) => message.clone(),
+            (other, _) => other.to_string(),
+        };
+        ModelError::Failed(self.shown(&format!("{} says: {message}", self.url(stream))))
+    }
+
+    fn url(&self, stream: bool) -> &Url {
+        if stream { &self.streamed } else { &self.whole }
+    }
+
+    /// A text fit for an error: without the key, on one line, and short. The key goes first, as
+    /// shortening could leave a part of it.
+    fn shown(&self, text: &str) -> String {
+        let text = match &self.key {
+            Some(key) => key.redact(text),
+            None => text.to_owned(),
+        };
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut short: String = text.chars().take(SHOWN_CHARACTERS).collect();
+        if short.len() < text.len() {
+            short.push('…');
+        }
+        short
+    }
+}
+
+/// The address of a path under a base.
+fn address(base: &str, path: &str) -> Result<Url, ModelError> {
+    let fault = |why: &str| {
+        ModelError::Settings(format!(
+            "model: the setting url is not an address of the form http://host:port: {why}."
+        ))
+    };
+    let base = base.trim().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    let own = Url::parse(base).map_err(|error| fault(&error.to_string()))?;
+    if !matches!(own.scheme(), "http" | "https") {
+        return Err(fault("the scheme is neither http nor https"));
+    }
+    if !own.username().is_empty() || own.password().is_some() {
+        return Err(fault("it holds a user name or password, use key_env"));
+    }
+    if own.query().is_some() || own.fragment().is_some() {
+        return Err(fault("it has a query or a fragment"));
+    }
+    Url::parse(&format!("{base}{path}")).map_err(|error| fault(&error.to_string()))
+}
+
+/// The client that the settings ask for.
+fn client(settings: &Settings, url: &Url) -> Result<Client, ModelError> {
+    // A redirect could carry the prompt, which is a person's code, somewhere else.
+    let mut builder = Client::builder()
+        .redirect(Policy::none())
+        .user_agent(concat!("fillrate/", env!("CARGO_PKG_VERSION")));
+    if let Some(proxy) = &settings.proxy {
+        builder = builder.proxy(named_proxy(proxy)?);
+    } else if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    if let Some(path) = &settings.ca_file {
+        builder = trusting(builder, path)?;
+    }
+    builder.build().map_err(|error| {
+        ModelError::Settings(format!("model: no HTTP client: {}.", causes(&error)))
+    })
+}
+
+fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
+    let fault = |why: &str| {
+        ModelError::Settings(format!(
+            "model: the setting proxy is not an address of the form http://host:port: {why}."
+        ))
+    };
+    let url = Url::parse(proxy.trim()).map_err(|error| fault(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(fault("the scheme is neither http nor https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(fault(
+            "it holds a user name or password, use the environment variable HTTPS_PROXY",
+        ));
+    }
+    Proxy::all(url).map_err(|error| fault(&causes(&error)))
+}
+
+/// A client that trusts the authorities in a file too.
+fn trusting(builder: ClientBuilder, path: &Path) -> Result<ClientBuilder, ModelError> {
+    let fault = |why: String| {
+        ModelError::Settings(format!(
+            "model: the file {}, which ca_file names, {why}.",
+            path.display()
+        ))
+    };
+    let pem = std::fs::read(path).map_err(|error| fault(format!("can't be read: {error}")))?;
+    let certificates = Certificate::from_pem_bundle(&pem)
+        .map_err(|error| fault(format!("holds no certificates: {}", causes(&error))))?;
+    if certificates.is_empty() {
+        return Err(fault("holds no certificate in PEM form".to_owned()));
+    }
+    Ok(builder.tls_certs_merge(certificates))
+}
+
+/// The body of an answer that says no, as far as it can be had.
+async fn text(mut response: Response) -> String {
+    let mut bytes = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MOST_BYTES {
+            // A part could end within an echoed key, which would then not be seen as one.
+            return "(more than 8 MiB)".to_owned();
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether nobody listened.
+fn is_refusal(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(error) = inner.downcast_ref::<io::Error>()
+            && error.kind() == io::ErrorKind::ConnectionRefused
+        {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}
+
+/// An error with all its causes: reqwest's own message leaves out what the socket said.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// reqwest is built without a provider of its own, so the process needs one.
+fn install_crypto() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error means that the process already has a provider, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}

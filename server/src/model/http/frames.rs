@@ -1,0 +1,345 @@
+//! From the bytes of an answer to JSON values: server-sent events, JSON values one after another,
+//! or one JSON value for all.
+
+use serde_json::{Deserializer, Value};
+
+/// How a protocol parts an answer that it streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) enum Framing {
+    /// Server-sent events, one JSON value each.
+    /// <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>
+    Events,
+    /// JSON values, each on a line of its own.
+    #[allow(dead_code, reason = "for protocols that stream lines")]
+    Lines,
+}
+
+/// What an answer's bytes hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Frame {
+    /// A value.
+    Value(Value),
+    /// The mark `[DONE]`: nothing more comes.
+    Done,
+    /// Something that is no value: why, and the text itself.
+    Unreadable {
+        /// What the parser said.
+        reason: String,
+        /// The text that it could not read.
+        text: String,
+    },
+}
+
+/// Reads an answer as it comes in, in whatever pieces. Bytes that are no UTF-8 become
+/// replacement characters; a character cut by the end of a piece is no such case, as only whole
+/// lines are decoded.
+#[derive(Debug)]
+pub(super) struct Frames {
+    framing: Framing,
+    form: Form,
+    /// The bytes of the line that has not ended yet, or all bytes of a whole answer.
+    pending: Vec<u8>,
+    /// The last byte was a carriage return, so that a line feed now ends no line.
+    after_return: bool,
+    /// The data of the event or value that has not ended yet.
+    data: String,
+}
+
+/// What the bytes turn out to be, whatever was asked for: some servers stream nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// No line has ended yet.
+    Unknown,
+    /// Frame by frame.
+    Streamed,
+    /// One JSON value, or something that is none.
+    Whole,
+}
+
+impl Frames {
+    pub(super) fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            form: match framing {
+                Framing::Events => Form::Unknown,
+                // Whole answers are read as a stream of one value.
+                Framing::Lines => Form::Streamed,
+            },
+            pending: Vec::new(),
+            after_return: false,
+            data: String::new(),
+        }
+    }
+
+    /// Whether the answer came as one value where events were awaited.
+    pub(super) fn is_whole(&self) -> bool {
+        self.form == Form::Whole
+    }
+
+    /// Takes bytes in and gives the frames that end in them.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        for &byte in bytes {
+            if self.form == Form::Whole {
+                self.pending.push(byte);
+                continue;
+            }
+            match byte {
+                b'\n' if self.after_return => self.after_return = false,
+                b'\n' | b'\r' => {
+                    self.after_return = byte == b'\r';
+                    self.end_line(byte, &mut frames);
+                }
+                _ => {
+                    self.after_return = false;
+                    self.pending.push(byte);
+                }
+            }
+        }
+        frames
+    }
+
+    /// Takes the end of the answer in and gives the frames that it ends.
+    pub(super) fn end(&mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        if self.form != Form::Whole && !self.pending.is_empty() {
+            self.end_line(b'\n', &mut frames);
+        }
+        if self.form == Form::Whole {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned();
+            frames.push(match serde_json::from_str(&text) {
+                Ok(value) => Frame::Value(value),
+                Err(error) => Frame::Unreadable {
+                    reason: error.to_string(),
+                    text,
+                },
+            });
+            return frames;
+        }
+        // An event at the very end may lack the blank line that ends it.
+        self.end_data(&mut frames);
+        if !self.data.trim().is_empty() {
+            frames.push(Frame::Unreadable {
+                reason: "it breaks off".to_owned(),
+                text: std::mem::take(&mut self.data),
+            });
+        }
+        frames
+    }
+
+    fn end_line(&mut self, end: u8, frames: &mut Vec<Frame>) {
+        let line = String::from_utf8_lossy(&self.pending).into_owned();
+        if self.form == Form::Unknown {
+            let beginning = line.strip_prefix('\u{feff}').unwrap_or(&line);
+            if is_event_line(beginning) {
+                self.form = Form::Streamed;
+            } else if !beginning.trim().is_empty() {
+                self.form = Form::Whole;
+                self.pending.push(end);
+                return;
+            }
+        }
+        self.pending.clear();
+        match self.framing {
+            Framing::Events => self.event_line(line.trim_start_matches('\u{feff}'), frames),
+            Framing::Lines => {
+                self.data.push_str(&line);
+                self.data.push('\n');
+                self.end_data(frames);
+            }
+        }
+    }
+
+    fn event_line(&mut self, line: &str, frames: &mut Vec<Frame>) {
+        if line.is_empty() {
+            self.end_data(frames);
+            return;
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        // llama.cpp's server told errors in a field of that name before 2025.
+        if matches!(field, "data" | "error") {
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            self.data.push_str(value);
+            self.data.push('\n');
+            // No JSON value is that mark, so that it needs no blank line after it.
+            if value.trim() == DONE {
+                self.end_data(frames);
+            }
+        }
+    }
+
+    /// Gives the values that the data hold. A value that breaks off stays there.
+    fn end_data(&mut self, frames: &mut Vec<Frame>) {
+        let data = std::mem::take(&mut self.data);
+        let (text, done) = match data.trim_end().strip_suffix(DONE) {
+            Some(text) => (text, true),
+            None => (data.as_str(), false),
+        };
+        let mut values = Deserializer::from_str(text).into_iter::<Value>();
+        let mut read = 0;
+        loop {
+            match values.next() {
+                Some(Ok(value)) => {
+                    frames.push(Frame::Value(value));
+                    read = values.byte_offset();
+                }
+                Some(Err(error)) if error.is_eof() && !done => {
+                    self.data = text[read..].to_owned();
+                    break;
+                }
+                Some(Err(error)) => {
+                    frames.push(Frame::Unreadable {
+                        reason: error.to_string(),
+                        text: text[read..].to_owned(),
+                    });
+                    break;
+                }
+                None => break,
+            }
+        }
+        if done {
+            frames.push(Frame::Done);
+        }
+    }
+}
+
+/// What ends a stream of OpenAI's kind.
+/// <https://platform.openai.com/docs/api-reference/completions/create>
+const DONE: &str = "[DONE]";
+
+/// Whether a first line is one of server-sent events, a comment included.
+fn is_event_line(line: &str) -> bool {
+    line.split_once(':')
+        .is_some_and(|(field, _)| matches!(field, "" | "data" | "event" | "id" | "retry" | "error"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(framing: Framing, pieces: &[&[u8]]) -> Vec<Frame> {
+        let mut frames = Frames::new(framing);
+        let mut all = Vec::new();
+        for piece in pieces {
+            all.extend(frames.push(piece));
+        }
+        all.extend(frames.end());
+        all
+    }
+
+    fn values(framing: Framing, text: &str) -> Vec<Value> {
+        read(framing, &[text.as_bytes()])
+            .into_iter()
+            .map(|frame| match frame {
+                Frame::Value(value) => value,
+                Frame::Done => json!("done"),
+                Frame::Unreadable { reason, text } => json!([reason, text]),
+            })
+            .collect()
+    }
+
+    const STREAM: &str = "\u{feff}: a comment\r\nevent: piece\r\ndata: {\"a\": \"é\u{1f600}\"}\r\n\r\n\
+        data:{\"b\":\ndata: 2}\n\nid: 7\rretry: 10\r\rdata\n\n:\n\ndata: [DONE]\n\n";
+
+    #[test]
+    fn events_are_read_in_every_form_that_is_allowed() {
+        assert_eq!(
+            values(Framing::Events, STREAM),
+            [json!({"a": "é\u{1f600}"}), json!({"b": 2}), json!("done")]
+        );
+    }
+
+    #[test]
+    fn the_end_may_lack_its_blank_line() {
+        assert_eq!(
+            values(Framing::Events, "data: 1\n\ndata: 2"),
+            [json!(1), json!(2)]
+        );
+        assert_eq!(
+            values(Framing::Events, "data: 1\ndata: [DONE]"),
+            [json!(1), json!("done")]
+        );
+        assert_eq!(values(Framing::Lines, "1\n{}"), [json!(1), json!({})]);
+    }
+
+    #[test]
+    fn what_breaks_off_is_told() {
+        for framing in [Framing::Events, Framing::Lines] {
+            let text = match framing {
+                Framing::Events => "data: {\"a\":\n\n",
+                Framing::Lines => "{\"a\":\n",
+            };
+            let told = read(framing, &[text.as_bytes()]);
+            assert!(
+                matches!(&told[..], [Frame::Unreadable { reason, .. }] if reason == "it breaks off"),
+                "{told:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_value_is_read_where_a_stream_was_awaited() {
+        let pretty = "\n{\n  \"a\": [\n    1\n  ]\n}\n";
+        for framing in [Framing::Events, Framing::Lines] {
+            assert_eq!(values(framing, pretty), [json!({"a": [1]})]);
+        }
+        let mut frames = Frames::new(Framing::Events);
+        frames.push(b"{\"a\":");
+        frames.push(b"1}\r\n");
+        assert!(frames.is_whole());
+        assert_eq!(frames.end(), [Frame::Value(json!({"a": 1}))]);
+    }
+
+    #[test]
+    fn garbage_is_told_with_what_it_was() {
+        for framing in [Framing::Events, Framing::Lines] {
+            let told = read(framing, &[b"<html>\n<body>no</body>"]);
+            assert!(
+                matches!(&told[..], [Frame::Unreadable { text, .. }, ..] if text.starts_with("<html>")),
+                "{told:?}"
+            );
+        }
+        assert!(matches!(
+            &read(Framing::Events, &[b"data: {]\n\n"])[..],
+            [Frame::Unreadable { .. }]
+        ));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        let told = read(Framing::Events, &[b"data: \"a\xf0\x9f", b"b\"\n\n"]);
+        assert_eq!(told, [Frame::Value(json!("a\u{fffd}b"))]);
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_bytes_are_cut_does_not_matter(cuts in prop::collection::vec(0..STREAM.len(), 0..12)) {
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            let mut pieces = Vec::new();
+            let mut start = 0;
+            for cut in cuts {
+                pieces.push(&STREAM.as_bytes()[start..cut]);
+                start = cut;
+            }
+            pieces.push(&STREAM.as_bytes()[start..]);
+            prop_assert_eq!(
+                read(Framing::Events, &pieces),
+                read(Framing::Events, &[STREAM.as_bytes()])
+            );
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            for framing in [Framing::Events, Framing::Lines] {
+                let mut stream = b"data: ".to_vec();
+                stream.extend(&bytes);
+                read(framing, &[&stream]);
+                read(framing, &[&bytes]);
+            }
+        }
+    }
+}

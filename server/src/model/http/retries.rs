@@ -1,0 +1,170 @@
+//! When a request that failed is worth sending again, and after what pause.
+
+use std::time::{Duration, SystemTime};
+
+use rand::Rng;
+
+/// The pause before the first further request, jitter left out; each next is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest pause that a server did not ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// What kept a request from being answered, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Nobody listened at the address.
+    Refused,
+    /// An HTTP status, and how long the server asks to be left alone.
+    Status(u16, Option<Duration>),
+}
+
+/// How many further requests there may be, and a source of jitter.
+#[derive(Debug)]
+pub(super) struct Retries<R> {
+    left: u32,
+    pause: Duration,
+    random: R,
+}
+
+impl<R: Rng> Retries<R> {
+    pub(super) fn new(most: u32, random: R) -> Self {
+        Self {
+            left: most,
+            pause: FIRST_PAUSE,
+            random,
+        }
+    }
+
+    /// How long to wait before the request is sent again; nothing where it should not be: the
+    /// fault is none that passes, there were enough requests, or `remaining`, the time that the
+    /// whole exchange still has, would be over before.
+    ///
+    /// Pauses double, with jitter over their upper half, so that many who failed at once don't
+    /// come back at once: <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>.
+    /// A server's own wish is at least granted.
+    pub(super) fn pause(&mut self, fault: Fault, remaining: Duration) -> Option<Duration> {
+        let wish = match fault {
+            Fault::Refused => Duration::ZERO,
+            Fault::Status(429 | 500 | 502 | 503 | 504 | 529, wish) => wish.unwrap_or_default(),
+            Fault::Status(..) => return None,
+        };
+        self.left = self.left.checked_sub(1)?;
+        // 53 random bits give every fraction a double can tell apart in [0, 1).
+        let fraction = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let jittered = self.pause.mul_f64(0.5 + fraction / 2.0);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        let pause = if wish.is_zero() {
+            jittered
+        } else {
+            wish.saturating_add(jittered - jittered / 2)
+        };
+        (pause < remaining).then_some(pause)
+    }
+}
+
+/// What a `Retry-After` header asks for: seconds, or a date, which gives nothing where it has
+/// passed. <https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>
+pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    date.duration_since(now).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn retries(most: u32, seed: u64) -> Retries<ChaCha8Rng> {
+        Retries::new(most, ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    #[test]
+    fn only_what_passes_is_tried_again() {
+        let again: Vec<u16> = (100..600)
+            .filter(|&status| {
+                retries(1, 0)
+                    .pause(Fault::Status(status, None), LONG)
+                    .is_some()
+            })
+            .collect();
+        assert_eq!(again, [429, 500, 502, 503, 504, 529]);
+        assert!(retries(1, 0).pause(Fault::Refused, LONG).is_some());
+    }
+
+    #[test]
+    fn there_are_no_more_than_allowed() {
+        for most in 0..4 {
+            let mut retries = retries(most, 1);
+            let count = (0..10)
+                .filter(|_| retries.pause(Fault::Refused, LONG).is_some())
+                .count();
+            assert_eq!(count, most as usize);
+        }
+    }
+
+    #[test]
+    fn a_wish_beyond_the_remaining_time_ends_it() {
+        let wish = Some(Duration::from_secs(20));
+        let fault = Fault::Status(429, wish);
+        assert!(
+            retries(3, 0)
+                .pause(fault, Duration::from_secs(10))
+                .is_none()
+        );
+        assert!(
+            retries(3, 0)
+                .pause(fault, Duration::from_secs(30))
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn a_wish_is_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        assert_eq!(retry_after(" 120 ", now), Some(Duration::from_secs(120)));
+        assert_eq!(
+            retry_after("Sun, 06 Nov 1994 08:49:47 GMT", now),
+            Some(Duration::from_secs(10))
+        );
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:27 GMT", now), None);
+        assert_eq!(retry_after("-1", now), None);
+        assert_eq!(retry_after("soon", now), None);
+    }
+
+    proptest! {
+        #[test]
+        fn pauses_double_within_their_jitter(seed: u64, wish in 0u64..100) {
+            let mut plain = retries(5, seed);
+            let mut wished = retries(5, seed);
+            let wish = Duration::from_secs(wish);
+            for nth in 0..5 {
+                let most = FIRST_PAUSE * 2u32.pow(nth);
+                let pause = plain.pause(Fault::Refused, LONG).expect("there is time");
+                prop_assert!(pause >= most / 2 && pause <= most, "{pause:?} of {most:?}");
+                let pause = wished
+                    .pause(Fault::Status(503, Some(wish)), LONG)
+                    .expect("there is time");
+                prop_assert!(pause >= wish && pause <= wish + most, "{pause:?} for {wish:?}");
+            }
+        }
+
+        #[test]
+        fn no_pause_is_longer_than_the_remaining_time(seed: u64, remaining in 0u64..1000) {
+            let remaining = Duration::from_millis(remaining);
+            let mut retries = retries(9, seed);
+            while let Some(pause) = retries.pause(Fault::Refused, remaining) {
+                prop_assert!(pause < remaining);
+            }
+        }
+    }
+}

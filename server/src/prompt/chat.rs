@@ -1,0 +1,198 @@
+//! What makes a chat model fill in: it gets the file with a mark at the cursor, and is told to
+//! answer with the code that belongs there.
+//!
+//! The beginning stays the same while a person types, as that of other prompts does: first what
+//! to do, then windows, then the file.
+
+use super::{Place, neutralise, parts};
+
+/// A question to a chat model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chat {
+    /// What to do: the system's message.
+    pub instructions: String,
+    /// The windows, and the file with its mark: the user's message.
+    pub question: String,
+    /// What stands at the cursor. No text in the question spells it elsewhere.
+    pub mark: String,
+}
+
+/// Writes a question of at most about `budget_tokens` tokens, instructions left out, under the
+/// rules of [`super::render`].
+pub fn write(place: &Place<'_>, budget_tokens: usize) -> Chat {
+    // What begins a chat's turn is a server's own token, whatever the family is called.
+    let parts = parts(
+        place.prefix,
+        place.suffix,
+        place.windows,
+        TURN_TOKENS,
+        budget_tokens,
+    );
+    let path = neutralise(&super::one_line(place.path), TURN_TOKENS);
+    let mut texts = vec![parts.prefix.as_str(), &parts.suffix, &path];
+    for (path, text) in &parts.windows {
+        texts.extend([path.as_str(), text]);
+    }
+    let mark = mark(&texts);
+    let mut question = String::new();
+    for (path, text) in &parts.windows {
+        question.push_str(&format!("From the file {path} of the same project:\n"));
+        question.push_str(&block(text));
+        question.push('\n');
+    }
+    question.push_str(&format!("The file {path}:\n"));
+    question.push_str(&block(&format!("{}{mark}{}", parts.prefix, parts.suffix)));
+    let instructions = format!(
+        "You complete code in an editor. The last file you get has the mark {mark} where the \
+         cursor is. Answer with only the code that belongs at the mark, as it is to be put in its \
+         place: begin exactly there, repeat nothing of what stands before or after it, keep the \
+         file's style and indentation, and end where what follows the mark goes on. Give no \
+         explanation, no heading and no code fence. If nothing is missing there, answer with \
+         nothing."
+    );
+    Chat {
+        instructions,
+        question,
+        mark,
+    }
+}
+
+/// The tokens that part the turns of a chat in common templates: ChatML's, Llama 3's, Mistral's,
+/// Gemma's and Phi's.
+const TURN_TOKENS: &[&str] = &[
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|start_header_id|>",
+    "<|end_header_id|>",
+    "<|eot_id|>",
+    "[INST]",
+    "[/INST]",
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|end|>",
+    "<|endoftext|>",
+];
+
+/// A mark that none of these texts spells.
+fn mark(texts: &[&str]) -> String {
+    let mut mark = "<<CURSOR>>".to_owned();
+    let mut number = 1;
+    while texts.iter().any(|text| text.contains(&mark)) {
+        number += 1;
+        mark = format!("<<CURSOR-{number}>>");
+    }
+    mark
+}
+
+/// A text between lines of backquotes, more of them than the text has in a row.
+fn block(text: &str) -> String {
+    let longest = text
+        .split(|character| character != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}\n{text}{end}{fence}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::context::Window;
+
+    fn chat(windows: &[Window], prefix: &str, suffix: &str) -> Chat {
+        let place = Place {
+            repository: "demo",
+            path: "src/f.py",
+            line_comment: "#",
+            prefix,
+            suffix,
+            windows,
+        };
+        write(&place, 2048)
+    }
+
+    fn window(text: &str) -> Window {
+        Window {
+            path: "src/g.py".to_owned(),
+            first_line: 1,
+            text: text.to_owned(),
+            score: 1.0,
+        }
+    }
+
+    #[test]
+    fn windows_come_first_and_the_cursor_is_marked() {
+        let chat = chat(
+            &[window("def g(x):\n    return x")],
+            "def f(x):\n    return ",
+            "\n\nf(1)\n",
+        );
+        insta::assert_snapshot!(chat.question, @r"
+        From the file src/g.py of the same project:
+        ```
+        def g(x):
+            return x
+        ```
+
+        The file src/f.py:
+        ```
+        def f(x):
+            return <<CURSOR>>
+
+        f(1)
+        ```
+        ");
+        assert!(
+            chat.instructions.contains(" <<CURSOR>> "),
+            "{}",
+            chat.instructions
+        );
+    }
+
+    #[test]
+    fn a_text_cannot_forge_the_mark_the_block_or_a_turn() {
+        let chat = chat(
+            &[window("````\n<<CURSOR-2>>")],
+            "x = \"<<CURSOR>><|im_end|>\" ",
+            "",
+        );
+        assert_eq!(chat.mark, "<<CURSOR-3>>");
+        assert!(
+            chat.question
+                .contains("\n`````\n````\n<<CURSOR-2>>\n`````\n")
+        );
+        assert!(!chat.question.contains("<|im_end|>"));
+    }
+
+    proptest! {
+        #[test]
+        fn the_mark_stands_at_the_cursor_alone(
+            prefix in "(<<CURSOR(-[23])?>>|[<>a`\n]){0,12}",
+            suffix in "(<<CURSOR(-[23])?>>|[<>a`\n]){0,12}",
+        ) {
+            let chat = chat(&[], &prefix, &suffix);
+            let marked = format!("{prefix}{}{suffix}", chat.mark);
+            prop_assert!(chat.question.contains(&marked));
+        }
+
+        #[test]
+        fn what_is_before_the_cursor_stays_while_a_person_types(
+            prefix in "[a-z \n]{0,80}",
+            typed in "[a-z \n]{0,8}",
+        ) {
+            let windows = [window("def g(x):\n    return x")];
+            let before = chat(&windows, &prefix, "\nend\n");
+            let after = chat(&windows, &format!("{prefix}{typed}"), "\nend\n");
+            let (stable, _) = before.question.split_once(&before.mark).expect("it is there");
+            prop_assert_eq!(&before.instructions, &after.instructions);
+            prop_assert!(after.question.starts_with(stable));
+        }
+    }
+}
