@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model;
+use crate::model::{self, Protocol};
 
 /// All settings of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,14 +82,17 @@ pub enum ConfigurationError {
         /// What is wrong, with the key.
         reason: String,
     },
-    /// A workspace's file asks for a key.
+    /// A workspace's file sets what only its reader may.
     #[error(
-        "{path}: `model.key_env` can't be set by a workspace, since a repository that you open \
-         could then send your key anywhere; set it in your own configuration file"
+        "{path}: `model.{key}` can't be set by a workspace, since a repository that you open \
+         could then decide where your code and your keys go or what runs; set it in your own \
+         configuration file"
     )]
-    KeyInWorkspace {
+    NotForWorkspaces {
         /// The settings file.
         path: PathBuf,
+        /// The setting, as its table names it.
+        key: String,
     },
 }
 
@@ -123,20 +126,22 @@ impl Layers {
     /// Lays a workspace's own file over what is there, if it has one.
     ///
     /// # Errors
-    /// As [`Layers::file`], and where it names a key.
+    /// As [`Layers::file`], and where it sets what could lead code or keys elsewhere.
     pub fn workspace(&mut self, folder: &Path) -> Result<(), ConfigurationError> {
         let path = folder.join(FILE_NAME);
         if !path.is_file() {
             return Ok(());
         }
         self.file(&path)?;
-        let names_key = self
-            .layers
-            .last()
-            .is_some_and(|layer| layer.pointer("/model/key_env").is_some());
-        if names_key {
+        let model = self.layers.last().and_then(|layer| layer.get("model"));
+        let refused = model.and_then(Value::as_object).and_then(|model| {
+            let mut settings = model.iter();
+            settings.find(|(key, value)| !workspace_may_set(key, value))
+        });
+        if let Some((key, _)) = refused {
+            let key = key.clone();
             self.layers.pop();
-            return Err(ConfigurationError::KeyInWorkspace { path });
+            return Err(ConfigurationError::NotForWorkspaces { path, key });
         }
         Ok(())
     }
@@ -176,6 +181,32 @@ impl Layers {
             reason: error.to_string(),
         })
     }
+}
+
+/// Whether a workspace may set this of a model: how it generates, not where it is. A setting that
+/// is not known here is refused.
+fn workspace_may_set(key: &str, value: &Value) -> bool {
+    const GENERATING: &[&str] = &[
+        "name",
+        "family",
+        "infill",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "seed",
+        "timeout_ms",
+        "context_tokens",
+        "candidates",
+        "stream",
+        "retries",
+    ];
+    // A protocol may bring its vendor's address with it; these two send nothing anywhere.
+    let stays_here = [Protocol::Embedded, Protocol::Empty].map(Protocol::name);
+    GENERATING.contains(&key)
+        || (key == "protocol"
+            && value
+                .as_str()
+                .is_some_and(|name| stays_here.contains(&name)))
 }
 
 /// The name of a settings file, in a workspace folder or the user's configuration folder.
@@ -262,14 +293,50 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_cannot_choose_who_gets_a_key() {
-        let (folder, _path) = written("[model]\nkey_env = \"SECRET\"\n");
-        let mut layers = Layers::default();
-        let error = layers.workspace(folder.path()).expect_err("it names a key");
-        assert!(matches!(error, ConfigurationError::KeyInWorkspace { .. }));
-        assert_eq!(
-            layers.merged().expect("nothing was laid"),
-            Configuration::default()
+    fn a_workspace_cannot_choose_where_code_and_keys_go() {
+        let refused = [
+            "key_env = \"SECRET\"",
+            "key_command = [\"sh\", \"-c\", \"true\"]",
+            "url = \"http://example.org\"",
+            "proxy = \"http://example.org\"",
+            "ca_file = \"own.pem\"",
+            "recording = \"/etc/passwd\"",
+            "protocol = \"openai-chat\"",
+        ];
+        for line in refused {
+            let (folder, path) = written(&format!("[model]\nseed = 7\n{line}\n"));
+            let mut layers = Layers::default();
+            let error = layers
+                .workspace(folder.path())
+                .expect_err("it could lead something elsewhere");
+            let (key, _) = line.split_once(' ').expect("a key and its value");
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "{}: `model.{key}` can't be set by a workspace, since a repository that you \
+                     open could then decide where your code and your keys go or what runs; set \
+                     it in your own configuration file",
+                    path.display()
+                )
+            );
+            assert_eq!(
+                layers.merged().expect("nothing was laid"),
+                Configuration::default()
+            );
+        }
+    }
+
+    #[test]
+    fn a_workspace_can_choose_how_a_model_generates() {
+        let (folder, _path) = written(
+            "[model]\nprotocol = \"embedded\"\nname = \"m\"\nfamily = \"codegemma\"\n\
+             infill = \"suffix\"\nmax_tokens = 9\ntemperature = 0.5\ntop_p = 0.9\nseed = 7\n\
+             timeout_ms = 9\ncontext_tokens = 99\ncandidates = 2\nstream = false\nretries = 1\n\
+             [context]\nwindows = 3\n",
         );
+        let mut layers = Layers::default();
+        layers.workspace(folder.path()).expect("all of it is fine");
+        let merged = layers.merged().expect("one layer");
+        assert_eq!((merged.model.seed, merged.context.windows), (7, 3));
     }
 }
