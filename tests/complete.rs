@@ -90,7 +90,7 @@ fn faults_are_one_sentence_and_a_status() {
         ),
         (
             vec!["cart.py:5", "--protocol=openai-completions", "--model=gpt"],
-            "needs the setting url",
+            "does not tell how the model is asked to fill in the middle: set `family`",
         ),
     ];
     for (arguments, sentence) in faults {

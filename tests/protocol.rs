@@ -114,7 +114,9 @@ fn typing_by_ranges_in_one_burst_is_seen_letter_by_letter_in_every_encoding() {
     for encoding in ["utf-8", "utf-16", "utf-32"] {
         let oracle = Oracle::new(Duration::ZERO, echo);
         let folder = workspace(&[]);
-        let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &[encoding]);
+        // An echo of what was typed is a completion that the person goes on to type.
+        let settings = format!("{}[typing]\nreuse = false\n", oracle.settings());
+        let (mut editor, _) = Editor::start(folder.path(), &settings, &[encoding]);
         editor.notify("initialized", json!({}));
         editor.await_status("ready");
         let uri = uri(folder.path(), "a.py");

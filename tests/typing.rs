@@ -156,6 +156,24 @@ fn a_model_that_already_writes_what_is_typed_is_not_asked_again() {
 }
 
 #[test]
+fn a_model_that_writes_something_else_than_is_typed_is_ended() {
+    let oracle = Oracle::writing(Duration::from_millis(20), |_| LINE.repeat(100));
+    let mut desk = Desk::new(&oracle);
+    let first = desk.ask();
+    until("the model writes", || *oracle.written.lock().unwrap() >= 3);
+    desk.type_in("al");
+    assert!(desk.editor.answer(first)["result"].is_null());
+    // It agrees so far, so it goes on; then it does not.
+    until("the model goes on", || *oracle.written.lock().unwrap() >= 6);
+    assert_eq!(*oracle.hung_up.lock().unwrap(), 0);
+    desk.type_in("x");
+    until("the model is hung up on", || {
+        *oracle.hung_up.lock().unwrap() == 1
+    });
+    assert_eq!(asked(&oracle), 1);
+}
+
+#[test]
 fn an_edit_elsewhere_ends_the_call_and_answers_the_request() {
     let delay = Duration::from_secs(10);
     let oracle = Oracle::new(delay, line);

@@ -128,9 +128,15 @@ impl Engine {
         &self.configuration
     }
 
-    /// The model, in a few words for people.
+    /// The model and how it is asked, in a few words for people.
     pub fn about(&self) -> String {
-        format!("model {}", self.repository.model.name())
+        let model = &self.repository.model;
+        let about = model.about();
+        if about.is_empty() {
+            format!("model {}", model.name())
+        } else {
+            format!("model {} ({about})", model.name())
+        }
     }
 
     /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
@@ -453,6 +459,7 @@ impl Typing {
 async fn generate(model: &dyn model::Model, request: &model::Request, heard: &Heard) -> Completion {
     let mut trace = Trace {
         model: model.name().to_owned(),
+        about: model.about(),
         windows: request.windows.clone(),
         ..Trace::default()
     };

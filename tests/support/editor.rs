@@ -322,6 +322,7 @@ fn read_message(output: &mut impl BufRead) -> Option<Value> {
 }
 
 /// A model server on loopback that speaks `/v1/completions` and notes what it is asked.
+#[derive(Clone)]
 pub(crate) struct Oracle {
     pub(crate) address: String,
     /// Every prompt it was sent.
@@ -330,42 +331,63 @@ pub(crate) struct Oracle {
     pub(crate) arrivals: Arc<Mutex<Vec<Instant>>>,
     /// How many clients hung up before they had their answer.
     pub(crate) hung_up: Arc<Mutex<usize>>,
+    /// When each of them did.
+    pub(crate) gone: Arc<Mutex<Vec<Instant>>>,
+    /// How many characters were written to those that get an answer piece by piece.
+    pub(crate) written: Arc<Mutex<usize>>,
+    delay: Duration,
+    gap: Option<Duration>,
+    reply: Arc<Reply>,
 }
 
 /// What a model says to a prompt.
 type Reply = dyn Fn(&str) -> String + Send + Sync;
 
 impl Oracle {
-    /// A server that takes `delay` and then answers what `reply` makes of the prompt.
+    /// A server that takes `delay` and then answers what `reply` makes of the prompt, at once.
     pub(crate) fn new(
         delay: Duration,
         reply: impl Fn(&str) -> String + Send + Sync + 'static,
     ) -> Self {
-        let reply: Arc<Reply> = Arc::new(reply);
-        let arrivals = Arc::new(Mutex::new(Vec::new()));
-        let times = Arc::clone(&arrivals);
+        Self::with(delay, None, reply)
+    }
+
+    /// A server that writes its answer character by character, each after this time.
+    pub(crate) fn writing(
+        gap: Duration,
+        reply: impl Fn(&str) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(Duration::ZERO, Some(gap), reply)
+    }
+
+    fn with(
+        delay: Duration,
+        gap: Option<Duration>,
+        reply: impl Fn(&str) -> String + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let prompts = Arc::new(Mutex::new(Vec::new()));
-        let hung_up = Arc::new(Mutex::new(0));
-        let (seen, gone) = (Arc::clone(&prompts), Arc::clone(&hung_up));
+        let oracle = Self {
+            address,
+            prompts: Arc::default(),
+            arrivals: Arc::default(),
+            hung_up: Arc::default(),
+            gone: Arc::default(),
+            written: Arc::default(),
+            delay,
+            gap,
+            reply: Arc::new(reply),
+        };
+        let shared = oracle.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 // Answers are written in pieces.
                 let _ = stream.set_nodelay(true);
-                let (seen, gone) = (Arc::clone(&seen), Arc::clone(&gone));
-                let (reply, times) = (Arc::clone(&reply), Arc::clone(&times));
-                std::thread::spawn(move || {
-                    while converse(&stream, delay, &*reply, &seen, &times, &gone).is_some() {}
-                });
+                let oracle = shared.clone();
+                std::thread::spawn(move || while oracle.converse(&stream).is_some() {});
             }
         });
-        Self {
-            address,
-            prompts,
-            arrivals,
-            hung_up,
-        }
+        oracle
     }
 
     /// Settings of ours for this server.
@@ -375,59 +397,76 @@ impl Oracle {
             self.address
         )
     }
-}
 
-/// Answers one request; nothing when the connection is over.
-fn converse(
-    stream: &TcpStream,
-    delay: Duration,
-    reply: &Reply,
-    prompts: &Mutex<Vec<String>>,
-    arrivals: &Mutex<Vec<Instant>>,
-    hung_up: &Mutex<usize>,
-) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
+    /// Answers one request; nothing when the connection is over.
+    fn converse(&self, stream: &TcpStream) -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let lower = line.to_ascii_lowercase();
+            if let Some(value) = lower.strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+            if line == "\r\n" {
+                break;
+            }
         }
-        let lower = line.to_ascii_lowercase();
-        if let Some(value) = lower.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let asked: Value = serde_json::from_slice(&body).ok()?;
+        let prompt = asked["prompt"].as_str()?.to_owned();
+        self.arrivals.lock().unwrap().push(Instant::now());
+        self.prompts.lock().unwrap().push(prompt.clone());
+        self.think(stream, self.delay)?;
+        let answer = (self.reply)(&prompt);
+        let mut output = stream;
+        let Some(gap) = self.gap else {
+            let answer =
+                json!({"choices": [{"text": answer, "finish_reason": "stop"}]}).to_string();
+            return write!(
+                output,
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+                 Content-Length: {}\r\n\r\n{answer}",
+                answer.len()
+            )
+            .ok();
+        };
+        write!(
+            output,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        )
+        .ok()?;
+        for character in answer.chars() {
+            self.think(stream, gap)?;
+            let event = json!({"choices": [{"text": character.to_string()}]});
+            write!(output, "data: {event}\n\n").ok()?;
+            *self.written.lock().unwrap() += 1;
         }
-        if line == "\r\n" {
-            break;
-        }
+        let end = json!({"choices": [{"text": "", "finish_reason": "stop"}]});
+        write!(output, "data: {end}\n\ndata: [DONE]\n\n").ok()?;
+        None
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let asked: Value = serde_json::from_slice(&body).ok()?;
-    let prompt = asked["prompt"].as_str()?.to_owned();
-    arrivals.lock().unwrap().push(Instant::now());
-    prompts.lock().unwrap().push(prompt.clone());
-    // A client that hangs up while the model thinks shows as the end of its input.
-    let until = Instant::now() + delay;
-    while let Some(left) = until.checked_duration_since(Instant::now()) {
-        stream
-            .set_read_timeout(Some(
-                left.clamp(Duration::from_millis(1), Duration::from_millis(20)),
-            ))
-            .ok()?;
-        if let Ok(0) = stream.peek(&mut [0]) {
-            *hung_up.lock().unwrap() += 1;
-            return None;
+
+    /// Lets time pass; nothing where the client hangs up meanwhile.
+    fn think(&self, stream: &TcpStream, time: Duration) -> Option<()> {
+        // A client that hangs up shows as the end of its input.
+        let until = Instant::now() + time;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            stream
+                .set_read_timeout(Some(
+                    left.clamp(Duration::from_millis(1), Duration::from_millis(20)),
+                ))
+                .ok()?;
+            if let Ok(0) = stream.peek(&mut [0]) {
+                *self.hung_up.lock().unwrap() += 1;
+                self.gone.lock().unwrap().push(Instant::now());
+                return None;
+            }
         }
+        stream.set_read_timeout(None).ok()
     }
-    stream.set_read_timeout(None).ok()?;
-    let answer =
-        json!({"choices": [{"text": reply(&prompt), "finish_reason": "stop"}]}).to_string();
-    let mut output = stream;
-    write!(
-        output,
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",
-        answer.len()
-    )
-    .ok()
 }

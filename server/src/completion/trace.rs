@@ -19,6 +19,9 @@ pub struct Completion {
 pub struct Trace {
     /// The model's name.
     pub model: String,
+    /// How the model is asked, and why so: its family and what told it.
+    #[serde(default)]
+    pub about: String,
     /// Whether the model was asked for it, or an earlier answer still held.
     #[serde(default)]
     pub source: Source,
