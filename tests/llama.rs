@@ -1,5 +1,5 @@
-//! Replays against a real `llama-server` with a tiny model of random weights: what it says is
-//! noise, so only the way there is tested.
+//! Every protocol that llama.cpp's server speaks, and replays, against a real `llama-server` with
+//! a tiny model of random weights: what it says is noise, so only the way there is tested.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/play.rs"]
@@ -8,9 +8,14 @@ mod play;
 mod programs;
 
 use std::net::TcpListener;
+use std::ops::ControlFlow;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use fillrate_server::context::Window;
+use fillrate_server::model::{self, Answer, Finish, Listener, Protocol, Request, Settings};
+use fillrate_server::syntax::Language;
 use play::{Place, attempts, demo, has, text};
 
 /// A `llama-server` on a port of its own.
@@ -67,6 +72,168 @@ impl Drop for LlamaServer {
     }
 }
 
+/// The protocols that this server speaks. vLLM's is OpenAI's with more settings, which this server
+/// passes over.
+const SPOKEN: [Protocol; 5] = [
+    Protocol::OpenAiCompletions,
+    Protocol::OpenAiChat,
+    Protocol::Vllm,
+    Protocol::LlamaInfill,
+    Protocol::LlamaCompletion,
+];
+
+fn settings(protocol: Protocol, server: &LlamaServer) -> Settings {
+    Settings {
+        protocol,
+        url: Some(server.address.clone()),
+        name: Some("qwen2.5-coder-tiny".to_owned()),
+        max_tokens: 12,
+        seed: 7,
+        ..Settings::default()
+    }
+}
+
+fn request(settings: &Settings) -> Request {
+    Request {
+        prefix: "def f(x):\n    return ".to_owned(),
+        suffix: "\n\n\ndef h():\n    pass\n".to_owned(),
+        path: "src/f.py".to_owned(),
+        repository: "demo".to_owned(),
+        language: Language::by_id("python"),
+        windows: vec![Window {
+            path: "src/g.py".to_owned(),
+            first_line: 1,
+            text: "def g(x):\n    return x".to_owned(),
+            score: 1.0,
+        }],
+        parameters: settings.parameters(),
+    }
+}
+
+/// Keeps what it hears, and has enough of a candidate once it has this many bytes.
+struct Notes {
+    heard: Mutex<Vec<(usize, String)>>,
+    enough: usize,
+}
+
+impl Notes {
+    fn new(enough: usize) -> Self {
+        Self {
+            heard: Mutex::default(),
+            enough,
+        }
+    }
+}
+
+impl Listener for Notes {
+    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
+        let mut heard = self.heard.lock().unwrap();
+        heard.push((candidate, text.to_owned()));
+        if text.len() >= self.enough {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+fn completes(settings: &Settings, listener: &dyn Listener) -> Answer {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let model = model::open(settings, &|_| None).unwrap();
+    let answer = runtime.block_on(model.complete(&request(settings), listener));
+    answer.unwrap_or_else(|error| panic!("{}: {error}", settings.protocol))
+}
+
+#[test]
+fn every_protocol_streams_what_it_says_as_a_whole() {
+    let Some(server) = LlamaServer::start() else {
+        return;
+    };
+    for protocol in SPOKEN {
+        let streamed = settings(protocol, &server);
+        let whole = Settings {
+            stream: false,
+            ..streamed.clone()
+        };
+        let notes = Notes::new(usize::MAX);
+        let answer = completes(&streamed, &notes);
+        let heard = notes.heard.into_inner().unwrap();
+        assert!(heard.len() > 1, "{protocol}: {heard:?}");
+        assert_eq!(
+            heard.last(),
+            Some(&(0, answer.candidates[0].text.clone())),
+            "{protocol}"
+        );
+        // Greedy, so that the same is said again.
+        assert_eq!(
+            completes(&whole, &model::Whole).candidates,
+            answer.candidates,
+            "{protocol}"
+        );
+        assert_eq!(answer.candidates[0].finish, Finish::Length, "{protocol}");
+        assert!(answer.prompt.contains("def g(x):"), "{}", answer.prompt);
+        match protocol {
+            Protocol::LlamaInfill => assert!(answer.prompt.contains("\"input_extra\"")),
+            Protocol::OpenAiChat => {
+                let body: serde_json::Value = serde_json::from_str(&answer.prompt).unwrap();
+                let question = body["messages"][1]["content"].as_str().unwrap();
+                assert!(question.contains("return <<CURSOR>>\n"), "{question}");
+            }
+            _ => template_is_whole(&answer.prompt),
+        }
+    }
+}
+
+#[test]
+fn every_protocol_gives_several_candidates() {
+    let Some(server) = LlamaServer::start() else {
+        return;
+    };
+    for protocol in SPOKEN {
+        for stream in [true, false] {
+            let several = Settings {
+                // More than the server has slots.
+                candidates: 3,
+                temperature: 1.0,
+                stream,
+                ..settings(protocol, &server)
+            };
+            let answer = completes(&several, &model::Whole);
+            let texts: Vec<_> = answer
+                .candidates
+                .iter()
+                .map(|candidate| &candidate.text)
+                .collect();
+            assert_eq!(texts.len(), 3, "{protocol}, stream {stream}");
+            assert!(
+                texts[0] != texts[1] && texts[1] != texts[2],
+                "{protocol}, stream {stream}: {texts:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_protocol_can_be_ended_early() {
+    let Some(server) = LlamaServer::start() else {
+        return;
+    };
+    for protocol in SPOKEN {
+        let long = Settings {
+            max_tokens: 50_000,
+            // Far less than that many tokens take, so that a stream that is not ended fails.
+            timeout_ms: 60_000,
+            ..settings(protocol, &server)
+        };
+        let answer = completes(&long, &Notes::new(3));
+        assert_eq!(answer.candidates[0].finish, Finish::Enough, "{protocol}");
+        assert!(answer.candidates[0].text.len() < 100, "{protocol}");
+    }
+}
+
 /// Replays a few holes of the demo over a protocol and gives the prompts that were sent.
 fn prompts(protocol: &str) -> Option<Vec<String>> {
     if !has(&["python3", "node"]) {
@@ -119,20 +286,24 @@ fn completions_with_a_template_carry_context() {
         return;
     };
     for prompt in prompts {
-        let tokens = [
-            "<|repo_name|>",
-            "<|file_sep|>",
-            "<|fim_prefix|>",
-            "<|fim_suffix|>",
-            "<|fim_middle|>",
-        ];
-        let places: Vec<usize> = tokens
-            .iter()
-            .map(|token| prompt.find(token).unwrap())
-            .collect();
-        assert!(places.is_sorted(), "{prompt}");
-        assert!(prompt.ends_with("<|fim_middle|>"), "{prompt}");
+        template_is_whole(&prompt);
     }
+}
+
+fn template_is_whole(prompt: &str) {
+    let tokens = [
+        "<|repo_name|>",
+        "<|file_sep|>",
+        "<|fim_prefix|>",
+        "<|fim_suffix|>",
+        "<|fim_middle|>",
+    ];
+    let places: Vec<usize> = tokens
+        .iter()
+        .map(|token| prompt.find(token).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "{prompt}");
+    assert!(prompt.ends_with("<|fim_middle|>"), "{prompt}");
 }
 
 #[test]

@@ -74,7 +74,8 @@ impl Wire for OpenAiChat {
         Body {
             json,
             prompt: None,
-            stops: vec![chat.mark],
+            // A preamble may name the mark, so not even that ends an answer.
+            stops: Vec::new(),
         }
     }
 

@@ -207,12 +207,12 @@ fn client(settings: &Settings, url: &Url) -> Result<Client, ModelError> {
     } else if is_loopback(url) {
         builder = builder.no_proxy();
     }
-    if let Some(path) = &settings.ca_file {
-        builder = trusting(builder, path)?;
+    match &settings.ca_file {
+        Some(path) => trusting(builder, path),
+        None => builder.build().map_err(|error| {
+            ModelError::Settings(format!("model: no HTTP client: {}.", causes(&error)))
+        }),
     }
-    builder.build().map_err(|error| {
-        ModelError::Settings(format!("model: no HTTP client: {}.", causes(&error)))
-    })
 }
 
 fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
@@ -234,7 +234,7 @@ fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
 }
 
 /// A client that trusts the authorities in a file too.
-fn trusting(builder: ClientBuilder, path: &Path) -> Result<ClientBuilder, ModelError> {
+fn trusting(builder: ClientBuilder, path: &Path) -> Result<Client, ModelError> {
     let fault = |why: String| {
         ModelError::Settings(format!(
             "model: the file {}, which ca_file names, {why}.",
@@ -247,7 +247,9 @@ fn trusting(builder: ClientBuilder, path: &Path) -> Result<ClientBuilder, ModelE
     if certificates.is_empty() {
         return Err(fault("holds no certificate in PEM form".to_owned()));
     }
-    Ok(builder.tls_certs_merge(certificates))
+    // What a certificate holds is looked at here.
+    let client = builder.tls_certs_merge(certificates).build();
+    client.map_err(|error| fault(format!("can't be used: {}", causes(&error))))
 }
 
 /// The body of an answer that says no, as far as it can be had.

@@ -1,0 +1,351 @@
+//! What can go wrong with a server, for every protocol.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use super::exchanges::{exchange, protocols};
+use super::server::{Script, Then};
+use super::*;
+
+/// Every protocol, streamed and not.
+fn cases() -> impl Iterator<Item = (Protocol, bool)> {
+    protocols().flat_map(|protocol| [(protocol, true), (protocol, false)])
+}
+
+/// Settings of a case.
+fn case_settings(protocol: Protocol, stream: bool, server: &Server) -> Settings {
+    Settings {
+        stream,
+        ..settings(protocol, &server.url)
+    }
+}
+
+fn good(protocol: Protocol, stream: bool) -> Script {
+    exchange(protocol)
+        .expect("it goes over HTTP")
+        .script(stream)
+}
+
+/// The beginning of a good answer, up to and with its first text.
+fn beginning(protocol: Protocol, stream: bool) -> Vec<u8> {
+    let exchange = exchange(protocol).expect("it goes over HTTP");
+    if stream {
+        exchange.streamed[0].clone().into_bytes()
+    } else {
+        let half = exchange.whole.len() / 2;
+        exchange.whole.as_bytes()[..half].to_vec()
+    }
+}
+
+#[tokio::test]
+async fn a_good_answer_is_read_in_both_forms() {
+    for (protocol, stream) in cases() {
+        let server = Server::start(vec![good(protocol, stream)]).await;
+        let settings = case_settings(protocol, stream, &server);
+        let answer = completes(&settings, &Whole).await;
+        assert_eq!(
+            texts(&answer),
+            [("ab", Finish::Stop)],
+            "{protocol} {stream}"
+        );
+        // What the trace shows is what was sent.
+        let body = &server.bodies()[0];
+        let shown = serde_json::from_str(&answer.prompt).ok();
+        assert!(
+            body["prompt"] == answer.prompt || shown.as_ref() == Some(body),
+            "{protocol}: {}",
+            answer.prompt
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_the_other_form_is_read_as_well() {
+    for (protocol, stream) in cases() {
+        let server = Server::start(vec![good(protocol, !stream)]).await;
+        let settings = case_settings(protocol, stream, &server);
+        let answer = completes(&settings, &Whole).await;
+        assert_eq!(
+            texts(&answer),
+            [("ab", Finish::Stop)],
+            "{protocol} {stream}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn faults_are_told_in_their_kind() {
+    let told = join_all(cases().map(|(protocol, stream)| async move {
+        let long = format!("bad key {KEY} {}", "x".repeat(1000));
+        let begun = beginning(protocol, stream);
+        let scripts = vec![
+            Script::Answer("401 Unauthorized", "", long.clone().into_bytes()),
+            Script::Answer("307 Temporary Redirect", "location: /\r\n", Vec::new()),
+            Script::HangUp,
+            whole("<html>"),
+            whole("{\"surprise\": 1}"),
+            whole("\"text\""),
+            whole(""),
+            Script::Pieces(vec![begun.clone()], Then::HangUp),
+            Script::Pieces(vec![begun], Then::End),
+            Script::Pieces(
+                vec![
+                    beginning(protocol, true),
+                    (exchange(protocol).expect("it goes over HTTP").error)(&long).into_bytes(),
+                ],
+                Then::End,
+            ),
+        ];
+        let count = scripts.len();
+        let server = Server::start(scripts).await;
+        let settings = case_settings(protocol, stream, &server);
+        let mut told = Vec::new();
+        for _ in 0..count {
+            let error = fails(&settings).await;
+            assert!(error.to_string().chars().count() < 400, "{error}");
+            told.push(match error {
+                ModelError::Status { status, body, .. } => {
+                    format!(
+                        "status {status}: {}",
+                        body.chars().take(18).collect::<String>()
+                    )
+                }
+                ModelError::Unreachable { .. } => "unreachable".to_owned(),
+                ModelError::Malformed { .. } => "malformed".to_owned(),
+                ModelError::Failed(reason) => {
+                    let (_, reason) = reason.split_once(" says: ").expect("who says it");
+                    format!("failed: {}", reason.chars().take(18).collect::<String>())
+                }
+                other => format!("{other:?}"),
+            });
+        }
+        (protocol, stream, told)
+    }))
+    .await;
+    for (protocol, stream, told) in told {
+        assert_eq!(
+            told,
+            [
+                "status 401: bad key [key] xxxx",
+                "status 307: ",
+                "unreachable",
+                "malformed",
+                "malformed",
+                "malformed",
+                "malformed",
+                "malformed",
+                "malformed",
+                "failed: bad key [key] xxxx",
+            ],
+            "{protocol}, stream {stream}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_is_a_timeout() {
+    join_all(cases().map(|(protocol, stream)| async move {
+        let mut server = Server::start(vec![
+            Script::Pieces(Vec::new(), Then::Silence),
+            Script::Pieces(vec![beginning(protocol, stream)], Then::Silence),
+        ])
+        .await;
+        let settings = Settings {
+            timeout_ms: 500,
+            ..case_settings(protocol, stream, &server)
+        };
+        for _ in 0..2 {
+            let error = fails(&settings).await;
+            assert!(
+                matches!(error, ModelError::Timeout(_)),
+                "{protocol} {stream}: {error}"
+            );
+            server.hung_up().await;
+        }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_fault_that_passes_is_waited_for() {
+    let busy = |status, headers| Script::Answer(status, headers, b"busy".to_vec());
+    join_all(cases().map(|(protocol, stream)| async move {
+        let server = Server::start(vec![
+            busy("429 Too Many Requests", "retry-after: 0\r\n"),
+            busy("503 Service Unavailable", ""),
+            good(protocol, stream),
+        ])
+        .await;
+        let settings = Settings {
+            retries: 2,
+            ..case_settings(protocol, stream, &server)
+        };
+        let answer = completes(&settings, &Whole).await;
+        assert_eq!(
+            texts(&answer),
+            [("ab", Finish::Stop)],
+            "{protocol} {stream}"
+        );
+        let bodies = server.bodies();
+        assert_eq!(bodies.len(), 3);
+        assert_eq!(bodies[0], bodies[2], "the same is asked again");
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_fault_that_does_not_pass_is_told() {
+    let busy = Script::Answer("503 Service Unavailable", "", KEY.as_bytes().to_vec());
+    join_all(cases().map(|(protocol, stream)| {
+        let busy = busy.clone();
+        async move {
+            let server = Server::start(vec![busy; 5]).await;
+            let settings = Settings {
+                retries: 1,
+                ..case_settings(protocol, stream, &server)
+            };
+            let error = fails(&settings).await;
+            assert!(
+                matches!(error, ModelError::Status { status: 503, .. }),
+                "{protocol} {stream}: {error}"
+            );
+            assert_eq!(server.requests().len(), 2, "{protocol} {stream}");
+        }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
+    let hour = "retry-after: 3600\r\n";
+    let server = Server::start(vec![Script::Answer("429 Wait", hour, Vec::new())]).await;
+    let settings = Settings {
+        retries: 2,
+        ..settings(Protocol::OpenAiChat, &server.url)
+    };
+    let error = fails(&settings).await;
+    assert!(
+        matches!(error, ModelError::Status { status: 429, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn what_was_heard_is_not_asked_for_again() {
+    for protocol in protocols() {
+        let server = Server::start(vec![
+            Script::Pieces(vec![beginning(protocol, true)], Then::HangUp),
+            good(protocol, true),
+        ])
+        .await;
+        let settings = Settings {
+            retries: 2,
+            ..case_settings(protocol, true, &server)
+        };
+        let error = fails(&settings).await;
+        assert!(matches!(error, ModelError::Malformed { .. }), "{error}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_starts_late_is_waited_for() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    drop(listener);
+    let refused = Settings {
+        retries: 1,
+        ..settings(Protocol::LlamaCompletion, &url)
+    };
+    let error = fails(&refused).await;
+    assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
+    // The pauses are 250 ms and 500 ms, less at most their halves.
+    let patient = Settings {
+        retries: 3,
+        ..refused
+    };
+    let starts = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let address = url.strip_prefix("http://").expect("it was put there");
+        Server::start_at(address, vec![good(Protocol::LlamaCompletion, false)]).await
+    };
+    let (answer, _server) = tokio::join!(completes(&patient, &Whole), starts);
+    assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
+}
+
+#[tokio::test]
+async fn text_that_is_none_is_replaced() {
+    for (protocol, stream) in cases() {
+        let exchange = exchange(protocol).expect("it goes over HTTP");
+        // The beginning of a character of four bytes, and nothing of its end, in the place of "b".
+        let broken = |text: &str, at: usize| {
+            let bytes = text.as_bytes();
+            [&bytes[..at], b"\xf0\x9f", &bytes[at + 1..]].concat()
+        };
+        let script = if stream {
+            let [first, second, last] = exchange.streamed;
+            let at = second.find("\"b\"").expect("its text") + 1;
+            let pieces = vec![first.into(), broken(&second, at), last.into()];
+            Script::Pieces(pieces, Then::End)
+        } else {
+            let at = exchange.whole.find("\"ab\"").expect("its text") + 2;
+            Script::Answer("200 OK", "", broken(&exchange.whole, at))
+        };
+        let server = Server::start(vec![script]).await;
+        let answer = completes(&case_settings(protocol, stream, &server), &Whole).await;
+        assert_eq!(
+            texts(&answer),
+            [("a\u{fffd}", Finish::Stop)],
+            "{protocol} {stream}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_character_in_two_packets_stays_whole() {
+    for protocol in protocols() {
+        let exchange = exchange(protocol).expect("it goes over HTTP");
+        let all = exchange.streamed.concat().replace("\"b\"", "\"😀\"");
+        let at = all.find('😀').expect("it was put there") + 2;
+        let (first, second) = all.as_bytes().split_at(at);
+        let server = Server::start(vec![Script::Pieces(
+            vec![first.to_vec(), second.to_vec()],
+            Then::End,
+        )])
+        .await;
+        let answer = completes(&case_settings(protocol, true, &server), &Whole).await;
+        assert_eq!(texts(&answer), [("a😀", Finish::Stop)], "{protocol}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_ended() {
+    let server = Server::start(vec![
+        Script::Answer("200 OK", "", vec![b' '; 9 << 20]),
+        Script::Answer("500 Oops", "", vec![b'x'; 9 << 20]),
+    ])
+    .await;
+    let settings = settings(Protocol::LlamaInfill, &server.url);
+    let error = fails(&settings).await;
+    assert!(
+        error.to_string().ends_with("it is longer than 8 MiB"),
+        "{error}"
+    );
+    let error = fails(&settings).await;
+    assert!(
+        error.to_string().ends_with("500: (more than 8 MiB)"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_key_cut_by_shortening_does_not_show() {
+    // The key begins before the 300th character and ends after it.
+    let body = format!("{}{KEY}", "x ".repeat(146));
+    let server = Server::start(vec![Script::Answer("500 Oops", "", body.into_bytes())]).await;
+    let error = fails(&settings(Protocol::LlamaInfill, &server.url)).await;
+    assert!(!error.to_string().contains("sk-"), "{error}");
+}

@@ -1,0 +1,83 @@
+use super::*;
+
+#[tokio::test]
+async fn a_recording_answers_by_place_and_seed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("recording.jsonl");
+    let mut settings = Settings {
+        protocol: Protocol::Recorded,
+        recording: Some(path.clone()),
+        candidates: 2,
+        ..Settings::default()
+    };
+    let request = request(&settings);
+    let record = crate::model::recorded::Record {
+        key: crate::model::recorded::key(&request.prefix, &request.suffix),
+        completions: ["a", "b", "c"].map(str::to_owned).to_vec(),
+    };
+    let line = serde_json::to_string(&record).expect("JSON");
+    std::fs::write(&path, format!("{line}\n\n")).expect("a file");
+    let model = open(&settings, &environment).expect("a sound recording");
+    let mut texts = Vec::new();
+    for seed in [0, 1, 2, 5] {
+        settings.seed = seed;
+        let request = Request {
+            parameters: settings.parameters(),
+            ..request.clone()
+        };
+        let answer = model.complete(&request, &Whole).await.expect("a record");
+        texts.push(
+            answer
+                .candidates
+                .iter()
+                .map(|c| c.text.as_str())
+                .collect::<String>(),
+        );
+    }
+    assert_eq!(texts, ["ab", "bc", "ca", "ca"]);
+
+    let elsewhere = Request {
+        prefix: String::new(),
+        ..request
+    };
+    let error = model
+        .complete(&elsewhere, &Whole)
+        .await
+        .expect_err("no record");
+    assert!(
+        error
+            .to_string()
+            .contains("has nothing for this place in src/f.py")
+    );
+
+    std::fs::write(&path, format!("{line}\n{{\"key\": 1}}\n")).expect("a file");
+    let error = open(&settings, &environment).expect_err("a faulty line");
+    assert!(error.to_string().contains("is faulty in line 2"), "{error}");
+}
+
+#[test]
+fn the_key_of_a_place_is_the_hash_of_prefix_nul_suffix() {
+    // printf 'a\0b' | sha256sum
+    assert_eq!(
+        crate::model::recorded::key("a", "b"),
+        "59b271ae1bbcb1d31d41929817f4b16fb439eb4f31520b5ad1d5ce98920a7138"
+    );
+    assert_ne!(
+        crate::model::recorded::key("a", "b"),
+        crate::model::recorded::key("ab", "")
+    );
+}
+
+#[tokio::test]
+async fn the_empty_model_says_nothing() {
+    let settings = Settings {
+        protocol: Protocol::Empty,
+        ..Settings::default()
+    };
+    let model = open(&settings, &environment).expect("nothing is needed");
+    let answer = model
+        .complete(&request(&settings), &Whole)
+        .await
+        .expect("an answer");
+    assert_eq!(answer.candidates[0].text, "");
+}

@@ -1,0 +1,135 @@
+use super::*;
+
+#[test]
+fn faulty_settings_are_told_in_one_sentence() {
+    let openai = settings(Protocol::OpenAiCompletions, "http://127.0.0.1:1");
+    let faulty = [
+        Settings {
+            url: None,
+            ..openai.clone()
+        },
+        Settings {
+            url: Some("localhost:8080".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            url: Some("http://me:pw@host".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            name: None,
+            ..openai.clone()
+        },
+        Settings {
+            name: Some("gpt-4o".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            family: Some("gpt".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            protocol: Protocol::LlamaCompletion,
+            name: None,
+            ..openai.clone()
+        },
+        Settings {
+            infill: Infill::Suffix,
+            family: Some("gpt".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            url: Some("http://host?key=1".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            key_env: Some("OTHER".to_owned()),
+            ..openai.clone()
+        },
+        Settings {
+            protocol: Protocol::LlamaInfill,
+            url: None,
+            ..openai.clone()
+        },
+        Settings {
+            protocol: Protocol::Recorded,
+            ..openai.clone()
+        },
+        Settings {
+            top_p: 0.0,
+            ..openai.clone()
+        },
+        Settings {
+            temperature: f64::NAN,
+            ..openai.clone()
+        },
+        Settings {
+            candidates: 0,
+            ..openai.clone()
+        },
+        Settings {
+            max_tokens: 0,
+            ..openai.clone()
+        },
+        Settings {
+            timeout_ms: 0,
+            ..openai.clone()
+        },
+        Settings {
+            context_tokens: 1,
+            ..openai.clone()
+        },
+    ];
+    let told: String = faulty
+        .iter()
+        .map(|settings| match open(settings, &environment) {
+            Err(ModelError::Settings(sentence)) => format!("{sentence}\n"),
+            other => format!("{other:?}\n"),
+        })
+        .collect();
+    insta::assert_snapshot!(told, @r#"
+    model: the protocol "openai-completions" needs the setting url, the address of the model's server.
+    model: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
+    model: the setting url is not an address of the form http://host:port: it holds a user name or password, use key_env.
+    model: the protocol "openai-completions" needs the setting name, the model's name as its server knows it.
+    model: the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code.
+    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code.
+    model: the protocol "llama-completion" needs the setting family, or a name that tells it.
+    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code.
+    model: the setting url is not an address of the form http://host:port: it has a query or a fragment.
+    model: the environment variable OTHER, which key_env names, is not set.
+    model: the protocol "llama-infill" needs the setting url, the address of the model's server.
+    model: the protocol "recorded" needs the setting recording, a file of JSON lines.
+    model: top_p must be above 0 and at most 1.
+    model: temperature must be a number of at least 0.
+    model: candidates must be at least 1.
+    model: max_tokens must be at least 1.
+    model: timeout_ms must be at least 1.
+    model: context_tokens must be at least 64.
+    "#);
+    let read = |text: &str| match toml::from_str::<Settings>(text) {
+        Ok(settings) => format!("{:?}", settings.protocol),
+        Err(error) => error.message().to_owned(),
+    };
+    insta::assert_snapshot!(read("protocol = \"openai\""), @r#"model: there is no protocol "openai": use one of embedded, openai-completions, openai-chat, vllm, llama-infill, llama-completion, recorded, empty."#);
+    insta::assert_snapshot!(read("key = \"sk-1\""), @"unknown field `key`, expected one of `protocol`, `url`, `name`, `family`, `infill`, `key_env`, `key_command`, `proxy`, `ca_file`, `recording`, `max_tokens`, `temperature`, `top_p`, `seed`, `timeout_ms`, `context_tokens`, `candidates`, `stream`, `retries`");
+    assert_eq!(read("protocol = \"llama-infill\""), "LlamaInfill");
+    assert_eq!(read(""), "Embedded");
+}
+
+#[test]
+fn every_protocol_opens_and_goes_there_and_back() {
+    for protocol in Protocol::ALL {
+        let text = serde_json::to_string(&protocol).expect("a name");
+        assert_eq!(text, format!("\"{protocol}\""));
+        let back: Protocol = serde_json::from_str(&text).expect("its own name");
+        assert_eq!(back, protocol);
+    }
+    let settings = Settings::default();
+    assert_eq!(
+        open(&settings, &|_| None)
+            .map(|model| model.name().to_owned())
+            .ok(),
+        Some("embedded".to_owned())
+    );
+}

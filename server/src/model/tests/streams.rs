@@ -1,0 +1,224 @@
+//! What a listener hears, and what it can end.
+
+use serde_json::json;
+
+use super::exchanges::{DONE, event, exchange, protocols};
+use super::server::{Script, Then, streamed};
+use super::*;
+
+/// Settings for two candidates, streamed.
+fn two(protocol: Protocol, url: &str) -> Settings {
+    Settings {
+        candidates: 2,
+        temperature: 0.5,
+        stream: true,
+        ..settings(protocol, url)
+    }
+}
+
+fn choice(index: usize, text: &str, finish: Option<&str>) -> String {
+    event(&json!({ "choices": [{ "index": index, "text": text, "finish_reason": finish }] }))
+}
+
+#[tokio::test]
+async fn a_stream_is_heard_piece_by_piece_and_a_whole_answer_once() {
+    for protocol in protocols() {
+        let exchange = exchange(protocol).expect("it goes over HTTP");
+        let server = Server::start(vec![exchange.script(true), exchange.script(false)]).await;
+        let mut settings = Settings {
+            stream: true,
+            ..settings(protocol, &server.url)
+        };
+        let notes = Notes::of_all();
+        completes(&settings, &notes).await;
+        assert_eq!(
+            notes.heard(),
+            [(0, "a".to_owned()), (0, "ab".to_owned())],
+            "{protocol}"
+        );
+        settings.stream = false;
+        let notes = Notes::of_all();
+        completes(&settings, &notes).await;
+        assert_eq!(notes.heard(), [(0, "ab".to_owned())], "{protocol}");
+    }
+}
+
+#[tokio::test]
+async fn enough_ends_the_exchange() {
+    for protocol in protocols() {
+        let exchange = exchange(protocol).expect("it goes over HTTP");
+        let first = exchange.streamed[0].clone().into_bytes();
+        let mut server = Server::start(vec![Script::Pieces(vec![first], Then::Silence)]).await;
+        let settings = Settings {
+            stream: true,
+            ..settings(protocol, &server.url)
+        };
+        let answer = completes(&settings, &Notes::until("a")).await;
+        assert_eq!(texts(&answer), [("a", Finish::Enough)], "{protocol}");
+        server.hung_up().await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_request_ends_the_exchange() {
+    for protocol in protocols() {
+        let exchange = exchange(protocol).expect("it goes over HTTP");
+        let first = exchange.streamed[0].clone().into_bytes();
+        let mut server = Server::start(vec![Script::Pieces(vec![first], Then::Silence)]).await;
+        let settings = Settings {
+            stream: true,
+            ..settings(protocol, &server.url)
+        };
+        let notes = Arc::new(Notes::of_all());
+        let heard = Arc::clone(&notes);
+        let completing = tokio::spawn(async move { completes(&settings, &*heard).await });
+        while notes.heard().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        completing.abort();
+        server.hung_up().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_is_not_heard() {
+    let server = Server::start(vec![streamed(&[
+        choice(1, "ab", None),
+        choice(0, "x <|file", None),
+        choice(0, "_sep|>", None),
+        choice(1, "c", Some("length")),
+        DONE.to_owned(),
+    ])])
+    .await;
+    let notes = Notes::of_all();
+    let answer = completes(&two(Protocol::OpenAiCompletions, &server.url), &notes).await;
+    assert_eq!(
+        texts(&answer),
+        [("x ", Finish::Stop), ("abc", Finish::Length)]
+    );
+    let expected = [(1, "ab"), (0, "x "), (1, "abc")];
+    assert_eq!(
+        notes.heard(),
+        expected.map(|(index, text)| (index, text.to_owned()))
+    );
+}
+
+#[tokio::test]
+async fn the_others_go_on_when_one_is_enough() {
+    let mut server = Server::start(vec![Script::Pieces(
+        vec![
+            choice(0, "enough", None).into_bytes(),
+            choice(1, "a", None).into_bytes(),
+            choice(0, " and more", None).into_bytes(),
+            choice(1, "b", Some("length")).into_bytes(),
+        ],
+        Then::Silence,
+    )])
+    .await;
+    let notes = Notes::until("enough");
+    let answer = completes(&two(Protocol::OpenAiCompletions, &server.url), &notes).await;
+    assert_eq!(
+        texts(&answer),
+        [("enough", Finish::Enough), ("ab", Finish::Length)]
+    );
+    server.hung_up().await;
+}
+
+#[tokio::test]
+async fn a_fault_after_enough_costs_the_unfinished_alone() {
+    for then in [Then::HangUp, Then::End, Then::Silence] {
+        let server = Server::start(vec![Script::Pieces(
+            vec![
+                choice(1, "enough", None).into_bytes(),
+                choice(0, "a", None).into_bytes(),
+            ],
+            then,
+        )])
+        .await;
+        let settings = Settings {
+            timeout_ms: if then == Then::Silence { 1000 } else { 20_000 },
+            ..two(Protocol::OpenAiCompletions, &server.url)
+        };
+        let answer = completes(&settings, &Notes::until("enough")).await;
+        assert_eq!(texts(&answer), [("enough", Finish::Enough)], "{then:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_gives_one_at_a_time_is_asked_for_each() {
+    let refusal = Script::Answer(
+        "400 Bad Request",
+        "",
+        b"{\"error\": {\"message\": \"only one\"}}".to_vec(),
+    );
+    let one = |text: &str| streamed(&[choice(0, text, Some("stop")), DONE.to_owned()]);
+    let server = Server::start(vec![refusal.clone(), one("same"), one("same")]).await;
+    let settings = two(Protocol::OpenAiCompletions, &server.url);
+    let answer = completes(&settings, &Whole).await;
+    assert_eq!(
+        texts(&answer),
+        [("same", Finish::Stop), ("same", Finish::Stop)]
+    );
+    let mut asked: Vec<_> = server
+        .bodies()
+        .iter()
+        .map(|body| (body["n"].as_u64(), body["seed"].as_u64()))
+        .collect();
+    // The two go out at once, in either order.
+    asked[1..].sort_unstable();
+    assert_eq!(
+        asked,
+        [(Some(2), Some(0)), (Some(1), Some(0)), (Some(1), Some(1))]
+    );
+
+    let server = Server::start(vec![refusal; 3]).await;
+    let error = fails(&two(Protocol::OpenAiCompletions, &server.url)).await;
+    assert!(
+        matches!(error, ModelError::Status { status: 400, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn candidates_beyond_those_asked_for_are_left_out() {
+    let server = Server::start(vec![streamed(&[
+        choice(7, "c", Some("stop")),
+        choice(1, "b", Some("stop")),
+        choice(0, "a", Some("stop")),
+        DONE.to_owned(),
+    ])])
+    .await;
+    let answer = completes(&two(Protocol::OpenAiCompletions, &server.url), &Whole).await;
+    assert_eq!(texts(&answer), [("a", Finish::Stop), ("b", Finish::Stop)]);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    for protocol in protocols() {
+        let exchange = exchange(protocol).expect("it goes over HTTP");
+        let pieces = exchange.streamed.clone().map(String::into_bytes).to_vec();
+        for (stream, script) in [
+            (true, Script::Pieces(pieces, Then::EndLater)),
+            (false, exchange.script(false)),
+        ] {
+            let server = Server::start(vec![script; 4]).await;
+            let settings = Settings {
+                stream,
+                ..settings(protocol, &server.url)
+            };
+            let model = open(&settings, &environment).expect("the settings are sound");
+            for _ in 0..4 {
+                let answer = model.complete(&request(&settings), &Whole).await;
+                assert!(answer.is_ok(), "{answer:?}");
+                // What ends the answer is read in the background.
+                tokio::time::sleep(Duration::from_millis(60)).await;
+            }
+            // One, but on a machine that stands still meanwhile.
+            let connections = server.connections();
+            assert!(
+                connections < 4,
+                "{protocol}, stream {stream}: {connections}"
+            );
+        }
+    }
+}
