@@ -8,6 +8,7 @@ mod frames;
 mod retries;
 mod wire;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ pub(super) fn open(
         endpoint: Endpoint::new(settings, environment, &wire)?,
         stream: settings.stream,
         wire,
+        declined: AtomicBool::new(false),
     }))
 }
 
@@ -48,6 +50,8 @@ struct Remote<W> {
     wire: W,
     endpoint: Endpoint,
     stream: bool,
+    /// Whether the server once declined to give several candidates in one answer.
+    declined: AtomicBool,
 }
 
 /// What the exchanges for one place have in common.
@@ -114,6 +118,9 @@ impl<W: Wire> Remote<W> {
         mut wanted: Vec<usize>,
     ) -> Result<(), ModelError> {
         let mut several = self.wire.several();
+        if several == Several::Together && self.declined.load(Ordering::Relaxed) {
+            several = Several::AtOnce;
+        }
         while !wanted.is_empty() {
             match several {
                 Several::Together => {
@@ -128,6 +135,7 @@ impl<W: Wire> Remote<W> {
                 Several::AtOnce => {
                     let each = wanted.iter().map(std::slice::from_ref);
                     try_join_all(each.map(|one| self.exchange(conversation, one))).await?;
+                    self.declined.store(true, Ordering::Relaxed);
                 }
                 Several::InTurn => self.exchange(conversation, &wanted[..1]).await?,
             }

@@ -114,7 +114,7 @@ impl Endpoint {
                     (Some(Fault::Status(status, wish)), error)
                 }
                 Err(error) => {
-                    let fault = is_refusal(&error).then_some(Fault::Refused);
+                    let fault = passing(&error);
                     let error = ModelError::Unreachable {
                         url: self.url(stream).to_string(),
                         reason: self.shown(&causes(&error.without_url())),
@@ -265,18 +265,19 @@ async fn text(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether nobody listened.
-fn is_refusal(error: &reqwest::Error) -> bool {
+/// The fault that may pass, if a request met one. To write a completion twice does no harm.
+fn passing(error: &reqwest::Error) -> Option<Fault> {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(error) = inner.downcast_ref::<io::Error>()
             && error.kind() == io::ErrorKind::ConnectionRefused
         {
-            return true;
+            return Some(Fault::Refused);
         }
         cause = inner.source();
     }
-    false
+    // Names that can't be resolved and servers that can't be trusted are faults in connecting.
+    (error.is_request() && !error.is_connect() && !error.is_timeout()).then_some(Fault::Closed)
 }
 
 /// An error with all its causes: reqwest's own message leaves out what the socket said.

@@ -1,6 +1,7 @@
 //! From the bytes of an answer to JSON values: server-sent events, JSON values one after another,
 //! or one JSON value for all.
 
+use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
 /// How a protocol parts an answer that it streams.
@@ -43,6 +44,9 @@ pub(super) struct Frames {
     after_return: bool,
     /// The data of the event or value that has not ended yet.
     data: String,
+    /// How long the data of a long value over several lines must be to be read again: twice as
+    /// long as when it last had no end, so that it is not read over and over.
+    worth_reading: usize,
 }
 
 /// What the bytes turn out to be, whatever was asked for: some servers stream nothing.
@@ -68,6 +72,7 @@ impl Frames {
             pending: Vec::new(),
             after_return: false,
             data: String::new(),
+            worth_reading: 0,
         }
     }
 
@@ -118,12 +123,6 @@ impl Frames {
         }
         // An event at the very end may lack the blank line that ends it.
         self.end_data(&mut frames);
-        if !self.data.trim().is_empty() {
-            frames.push(Frame::Unreadable {
-                reason: "it breaks off".to_owned(),
-                text: std::mem::take(&mut self.data),
-            });
-        }
         frames
     }
 
@@ -145,7 +144,16 @@ impl Frames {
             Framing::Lines => {
                 self.data.push_str(&line);
                 self.data.push('\n');
-                self.end_data(frames);
+                if self.data.len() < self.worth_reading {
+                    return;
+                }
+                if breaks_off(&self.data) {
+                    let long = self.data.len() > 4096;
+                    self.worth_reading = if long { 2 * self.data.len() } else { 0 };
+                } else {
+                    self.worth_reading = 0;
+                    self.end_data(frames);
+                }
             }
         }
     }
@@ -168,7 +176,7 @@ impl Frames {
         }
     }
 
-    /// Gives the values that the data hold. A value that breaks off stays there.
+    /// Gives the values that the data hold.
     fn end_data(&mut self, frames: &mut Vec<Frame>) {
         let data = std::mem::take(&mut self.data);
         let (text, done) = match data.trim_end().strip_suffix(DONE) {
@@ -177,30 +185,32 @@ impl Frames {
         };
         let mut values = Deserializer::from_str(text).into_iter::<Value>();
         let mut read = 0;
-        loop {
-            match values.next() {
-                Some(Ok(value)) => {
-                    frames.push(Frame::Value(value));
-                    read = values.byte_offset();
-                }
-                Some(Err(error)) if error.is_eof() && !done => {
-                    self.data = text[read..].to_owned();
+        while let Some(value) = values.next() {
+            match value {
+                Ok(value) => frames.push(Frame::Value(value)),
+                Err(error) => {
+                    let reason = if error.is_eof() {
+                        "it breaks off".to_owned()
+                    } else {
+                        error.to_string()
+                    };
+                    let text = text[read..].to_owned();
+                    frames.push(Frame::Unreadable { reason, text });
                     break;
                 }
-                Some(Err(error)) => {
-                    frames.push(Frame::Unreadable {
-                        reason: error.to_string(),
-                        text: text[read..].to_owned(),
-                    });
-                    break;
-                }
-                None => break,
             }
+            read = values.byte_offset();
         }
         if done {
             frames.push(Frame::Done);
         }
     }
+}
+
+/// Whether a text is the beginning of a value.
+fn breaks_off(text: &str) -> bool {
+    let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    values.any(|value| value.is_err_and(|error| error.is_eof()))
 }
 
 /// What ends a stream of OpenAI's kind.
@@ -291,6 +301,23 @@ mod tests {
         frames.push(b"1}\r\n");
         assert!(frames.is_whole());
         assert_eq!(frames.end(), [Frame::Value(json!({"a": 1}))]);
+    }
+
+    #[test]
+    fn a_value_over_lines_is_given_before_the_end() {
+        let mut frames = Frames::new(Framing::Lines);
+        assert_eq!(frames.push(b"{\n"), []);
+        let told = frames.push(b"  \"a\": 1\n}\n");
+        assert_eq!(told, [Frame::Value(json!({"a": 1}))]);
+    }
+
+    #[test]
+    fn a_value_over_many_lines_is_not_read_over_and_over() {
+        // Were it read after every line, this would take hours.
+        let text = format!("[\n{}0]\n7\n", "1,\n".repeat(1 << 20));
+        let read = values(Framing::Lines, &text);
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0].as_array().map(Vec::len), Some((1 << 20) + 1));
     }
 
     #[test]

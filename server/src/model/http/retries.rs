@@ -15,6 +15,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 pub(super) enum Fault {
     /// Nobody listened at the address.
     Refused,
+    /// The connection ended before the answer began, as one that was idle may at any time.
+    Closed,
     /// An HTTP status, and how long the server asks to be left alone.
     Status(u16, Option<Duration>),
 }
@@ -45,7 +47,7 @@ impl<R: Rng> Retries<R> {
     /// A server's own wish is at least granted.
     pub(super) fn pause(&mut self, fault: Fault, remaining: Duration) -> Option<Duration> {
         let wish = match fault {
-            Fault::Refused => Duration::ZERO,
+            Fault::Refused | Fault::Closed => Duration::ZERO,
             Fault::Status(429 | 500 | 502 | 503 | 504 | 529, wish) => wish.unwrap_or_default(),
             Fault::Status(..) => return None,
         };
@@ -98,7 +100,9 @@ mod tests {
             })
             .collect();
         assert_eq!(again, [429, 500, 502, 503, 504, 529]);
-        assert!(retries(1, 0).pause(Fault::Refused, LONG).is_some());
+        for fault in [Fault::Refused, Fault::Closed] {
+            assert!(retries(1, 0).pause(fault, LONG).is_some());
+        }
     }
 
     #[test]

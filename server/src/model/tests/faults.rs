@@ -174,11 +174,12 @@ async fn a_fault_that_passes_is_waited_for() {
         let server = Server::start(vec![
             busy("429 Too Many Requests", "retry-after: 0\r\n"),
             busy("503 Service Unavailable", ""),
+            Script::HangUp,
             good(protocol, stream),
         ])
         .await;
         let settings = Settings {
-            retries: 2,
+            retries: 3,
             ..case_settings(protocol, stream, &server)
         };
         let answer = completes(&settings, &Whole).await;
@@ -188,8 +189,8 @@ async fn a_fault_that_passes_is_waited_for() {
             "{protocol} {stream}"
         );
         let bodies = server.bodies();
-        assert_eq!(bodies.len(), 3);
-        assert_eq!(bodies[0], bodies[2], "the same is asked again");
+        assert_eq!(bodies.len(), 4);
+        assert_eq!(bodies[0], bodies[3], "the same is asked again");
     }))
     .await;
 }

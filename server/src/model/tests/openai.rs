@@ -168,6 +168,22 @@ async fn a_chat_model_is_told_to_fill_in() {
 }
 
 #[tokio::test]
+async fn openai_itself_is_told_the_limit_by_its_newer_name() {
+    let server = Server::start(vec![whole(
+        r#"{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}"#,
+    )])
+    .await;
+    let settings = Settings {
+        proxy: Some(server.url.clone()),
+        ..settings(Protocol::OpenAiChat, "http://api.openai.com/v1")
+    };
+    completes(&settings, &Whole).await;
+    let body = &server.bodies()[0];
+    assert_eq!(body["max_completion_tokens"], 128);
+    assert_eq!(body.get("max_tokens"), None);
+}
+
+#[tokio::test]
 async fn vllm_is_told_to_keep_the_tokens_that_stop_it() {
     let server = Server::start(vec![whole(
         r#"{"choices": [{
