@@ -115,7 +115,7 @@ impl Layers {
             })?;
         let fault = |error: toml::de::Error| ConfigurationError::File {
             path: path.to_owned(),
-            reason: error.to_string().trim_end().to_owned(),
+            reason: located(&error, &contents),
         };
         // Read as settings first: errors then carry their line.
         toml::from_str::<Configuration>(&contents).map_err(fault)?;
@@ -180,6 +180,19 @@ impl Layers {
             origin: "the settings together",
             reason: error.to_string(),
         })
+    }
+}
+
+/// What is wrong with a file, and in which line. The line itself is not shown: who misspells a
+/// setting may have written a key there.
+fn located(error: &toml::de::Error, contents: &str) -> String {
+    let message = error.message();
+    match error.span() {
+        Some(span) => {
+            let before = contents.get(..span.start).unwrap_or(contents);
+            format!("line {}: {message}", before.matches('\n').count() + 1)
+        }
+        None => message.to_owned(),
     }
 }
 
@@ -290,6 +303,17 @@ mod tests {
         let message = error.to_string();
         assert!(message.contains("line 2"), "{message}");
         assert!(message.contains("`window`"), "{message}");
+    }
+
+    #[test]
+    fn a_key_in_a_file_is_not_shown() {
+        for line in ["key = \"sk-1\"", "key_env = [\"sk-1\"]", "key_env = sk-1"] {
+            let (_folder, path) = written(&format!("[model]\n{line}\n"));
+            let error = Layers::default().file(&path).expect_err("it is faulty");
+            let message = error.to_string();
+            assert!(message.contains("line 2: "), "{message}");
+            assert!(!message.contains("sk-1"), "{message}");
+        }
     }
 
     #[test]
