@@ -323,3 +323,50 @@ fn infill_carries_context() {
         );
     }
 }
+
+#[test]
+fn one_completion_on_the_command_line_goes_the_whole_way() {
+    let Some(server) = LlamaServer::start() else {
+        return;
+    };
+    // Outside of this repository, which ignores what tests leave behind.
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "other.py",
+        "def compute_total(items):\n    return sum(items)\n",
+    );
+    write("cart.py", "x = 1\ny = compute_total(\n");
+    let paths = [
+        ("llama-infill", "\"input_prefix\""),
+        ("openai-completions", "<|fim_middle|>"),
+        ("openai-chat", "\"messages\""),
+    ];
+    for (protocol, form) in paths {
+        let output = Command::new(env!("CARGO_BIN_EXE_fillrate"))
+            .current_dir(folder.path())
+            .args([
+                "complete",
+                "cart.py:2",
+                "--json",
+                "--model=qwen2.5-coder-tiny",
+            ])
+            .arg(format!("--protocol={protocol}"))
+            .arg(format!("--url={}", server.address))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{protocol}: {said}");
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let trace = &told["trace"];
+        // What the model says is noise, and may be cut away whole; that it spoke is seen.
+        assert!(
+            !trace["steps"].as_array().unwrap().is_empty(),
+            "{protocol}: {told}"
+        );
+        assert!(trace["first_text_ms"].is_number(), "{protocol}: {told}");
+        let prompt = trace["prompt"].as_str().unwrap();
+        assert!(prompt.contains(form), "{protocol}: {prompt}");
+        assert!(prompt.contains("return sum(items)"), "{protocol}: {prompt}");
+    }
+}
