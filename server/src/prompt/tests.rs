@@ -370,7 +370,60 @@ fn a_counter_of_ones_own_is_used() {
     );
 }
 
+#[test]
+fn sides_carry_windows_as_comments() {
+    let windows = [window("src/<fim_prefix>.py", "def g(x):\n    return x")];
+    let sides = sides(
+        &place("a = ", "<fim_suffix>\n", &windows),
+        &["<fim_prefix>", "<fim_suffix>"],
+        2048,
+    );
+    insta::assert_snapshot!(sides.prefix, @"
+    # Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/< fim_prefix>.py
+    # def g(x):
+    #     return x
+
+    a =
+    ");
+    assert_eq!(sides.suffix, "< fim_suffix>\n");
+}
+
+#[test]
+fn sides_and_chats_stay_within_their_budgets() {
+    let long = "some_name = another_name + 1\n".repeat(1000);
+    let windows: Vec<_> = (0..50)
+        .map(|number| window(&format!("src/{number}.py"), &long[..290]))
+        .collect();
+    for budget in [64, 256, 2048] {
+        let place = place(&long, &long, &windows);
+        let sides = sides(&place, &[], budget);
+        let length = approximate_tokens(&sides.prefix) + approximate_tokens(&sides.suffix);
+        assert!(length <= budget, "{length} of {budget}");
+        assert!(length >= budget / 2, "{length} of {budget}");
+        let question = chat::write(&place, budget).question;
+        let length = approximate_tokens(&question);
+        // What names the files and fences them comes on top, as the instructions do.
+        let windows = question.matches("From the file ").count();
+        let over = 20 * (windows + 1);
+        assert!(length <= budget + over, "{length} of {budget} + {over}");
+        assert!(length >= budget / 2, "{length} of {budget}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn sides_begin_the_same_while_a_person_types(typed in "[a-z \n]{0,20}") {
+        let windows = [window("src/g.py", "def g(x):\n    return x")];
+        let before = sides(&place("a = ", "\n", &windows), &[], 2048);
+        let after = format!("a = {typed}");
+        let after = sides(&place(&after, "\n", &windows), &[], 2048);
+        prop_assert!(after.prefix.starts_with(&before.prefix));
+        prop_assert_eq!(after.suffix, before.suffix);
+    }
+
     #[test]
     fn nobody_forges_a_token(
         family in prop::sample::select((0..FAMILIES.len()).collect::<Vec<_>>()),
