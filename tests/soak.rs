@@ -246,8 +246,8 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
                 buffer.edit(&mut editor, cursor, cursor, key);
             }
         }
-        // So that a session of any length fits a prompt.
-        if buffer.text.len() > 3000 {
+        // So that all of it fits a prompt, of which what follows the cursor gets a quarter.
+        if buffer.text.len() > 1500 {
             let fresh = "# begin\nx = ";
             let end = buffer.text.len();
             buffer.edit(&mut editor, 0, end, fresh);

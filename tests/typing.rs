@@ -174,6 +174,21 @@ fn a_model_that_writes_something_else_than_is_typed_is_ended() {
 }
 
 #[test]
+fn a_model_that_has_written_enough_is_stopped() {
+    let oracle = Oracle::writing(Duration::from_millis(5), |_| {
+        format!("alpha\n{}", "b = 1\n".repeat(200))
+    });
+    let mut desk = Desk::new(&oracle);
+    desk.type_in("f()");
+    desk.column -= 1;
+    assert_eq!(desk.answer().as_deref(), Some("alpha"));
+    until("the model is hung up on", || {
+        *oracle.hung_up.lock().unwrap() == 1
+    });
+    assert!(*oracle.written.lock().unwrap() < 200);
+}
+
+#[test]
 fn an_edit_elsewhere_ends_the_call_and_answers_the_request() {
     let delay = Duration::from_secs(10);
     let oracle = Oracle::new(delay, line);

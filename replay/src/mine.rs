@@ -267,6 +267,8 @@ fn rejection<E>(
         prefix,
         suffix,
         language: Language::for_path(std::path::Path::new(&hole.path)),
+        extent: cleanup::Extent::default(),
+        chat: false,
     };
     if cleanup::clean(&hole.reference, &place).0 != hole.reference {
         return Ok(Some(Rejection::CleanUp));

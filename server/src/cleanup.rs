@@ -1,28 +1,142 @@
 //! What turns model text into what a person would accept. Each rule is one small function; what
-//! a rule removes is told in a [`Decision`].
+//! a rule removes or rewrites is told in a [`Decision`].
+//!
+//! Some rules see an end while the model still writes: [`Watch`] stops it there. They look at
+//! whole lines only and at nothing after them, and [`clean`] asks them at the same line ends, so
+//! that a text ended early and the same text written to its end come to the same.
 
-use std::ops::Range;
+mod brackets;
+mod chat;
+mod extent;
+mod overlap;
+mod repetition;
+mod scan;
+mod site;
+mod style;
+mod tokens;
+
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use tree_sitter::Node;
 
+use self::scan::Opening;
+use self::site::Site;
 use crate::syntax::Language;
 
 /// Applies every rule in order and tells what each removed.
 pub fn clean(raw: &str, place: &Place<'_>) -> (String, Vec<Decision>) {
-    let mut text = raw.to_owned();
-    let mut decisions = Vec::new();
-    for (rule, apply) in RULES {
-        let kept = apply(&text, place).min(text.len());
-        if kept < text.len() {
-            let removed = text.split_off(kept);
-            decisions.push(Decision {
-                rule: (*rule).to_owned(),
-                removed,
-            });
+    Cleaner::new(*place).clean(raw)
+}
+
+/// Cleans texts for one place. The file is parsed once for all of them.
+#[derive(Debug)]
+pub struct Cleaner<'a> {
+    site: Site<'a>,
+    /// What is open at the cursor.
+    opening: OnceLock<Opening>,
+}
+
+impl<'a> Cleaner<'a> {
+    /// Texts for this place.
+    pub fn new(place: Place<'a>) -> Self {
+        Self {
+            site: Site::new(place),
+            opening: OnceLock::new(),
         }
     }
-    (text, decisions)
+
+    /// A watch over one text while it is written.
+    pub fn watch(&self) -> Watch<'_> {
+        Watch {
+            cleaner: self,
+            seen: 0,
+            enough: false,
+        }
+    }
+
+    /// Applies every rule in order and tells what each removed.
+    pub fn clean(&self, raw: &str) -> (String, Vec<Decision>) {
+        let place = &self.site;
+        let mut decisions = Vec::new();
+        let mut text = raw.to_owned();
+        let end = line_ends(raw).find_map(|end| Some((end, self.rule_at(&raw[..end])?)));
+        if let Some((end, rule)) = end.filter(|(end, _)| *end < raw.len()) {
+            decisions.push(Decision::cut(rule, text.split_off(end)));
+        }
+        for (rule, apply) in RULES {
+            match apply(&text, place) {
+                Change::None => {}
+                Change::EndAt(end) if end >= text.len() => {}
+                Change::EndAt(end) => {
+                    let mut removed = text.split_off(end);
+                    // The rule may have seen the end of the last line only, and now the very end.
+                    if decisions.last().is_some_and(|last| last.rule == *rule)
+                        && let Some(last) = decisions.pop()
+                    {
+                        removed.push_str(&last.removed);
+                    }
+                    decisions.push(Decision::cut(rule, removed));
+                }
+                Change::BeginAt(0) => {}
+                Change::BeginAt(begin) => {
+                    let rest = text.split_off(begin.min(text.len()));
+                    decisions.push(Decision::cut(rule, std::mem::replace(&mut text, rest)));
+                }
+                Change::Rewrite(new) if new == text => {}
+                Change::Rewrite(new) => decisions.push(Decision {
+                    rule: (*rule).to_owned(),
+                    removed: std::mem::replace(&mut text, new),
+                    rewritten: true,
+                }),
+            }
+        }
+        (text, decisions)
+    }
+
+    /// The rule by which a text that ends with a line needs no more, where there is one.
+    fn rule_at(&self, lines: &str) -> Option<&'static str> {
+        let place = &self.site;
+        if tokens::leaked(lines).is_some() {
+            return Some("tokens");
+        }
+        if place.chat || chat::thinks(lines) {
+            // What is a line of code is known only once the prose around it is gone.
+            return chat::is_over(lines).then_some("fence");
+        }
+        if extent::keeps_to_its_line(place) {
+            return Some("line");
+        }
+        if repetition::loop_end(lines).is_some() {
+            return Some("loop");
+        }
+        if overlap::runs_into_what_follows(lines, place) {
+            return Some("suffix");
+        }
+        let opening = self.opening.get_or_init(|| Opening::at(place));
+        opening.left_by(lines, place)
+    }
+}
+
+/// Tells when a model has written enough.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    cleaner: &'a Cleaner<'a>,
+    /// How much of the text has been looked at, up to a line end.
+    seen: usize,
+    enough: bool,
+}
+
+impl Watch<'_> {
+    /// Whether nothing that may follow `so_far` can change what [`clean`] keeps of it. `so_far`
+    /// only ever grows.
+    pub fn enough(&mut self, so_far: &str) -> bool {
+        let seen = self.seen;
+        for end in line_ends(&so_far[seen..]).map(|end| seen + end) {
+            self.seen = end;
+            self.enough |= self.cleaner.rule_at(&so_far[..end]).is_some();
+        }
+        self.enough
+    }
 }
 
 /// Where a completion goes.
@@ -34,15 +148,50 @@ pub struct Place<'a> {
     pub suffix: &'a str,
     /// The file's language, where the server knows it.
     pub language: Option<&'static Language>,
+    /// How far a completion may go.
+    pub extent: Extent,
+    /// Whether a chat model writes, which may put prose around the code.
+    pub chat: bool,
 }
 
-/// What one rule removed from the end of a completion.
+/// How far a completion may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// To the end of the cursor's line.
+    Line,
+    /// To the end of the statement that the cursor is in, or that begins at it.
+    Statement,
+    /// To the end of the block that the cursor is in.
+    #[default]
+    Block,
+    /// To the end of the function, method or class that the cursor is in, or else of the first
+    /// one that begins in the completion.
+    Definition,
+    /// As far as the model goes.
+    Anything,
+}
+
+/// What one rule removed from a completion, or rewrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The rule's name.
     pub rule: String,
-    /// What it cut off.
+    /// What it cut off, or the text before it rewrote it.
     pub removed: String,
+    /// Whether the text was rewritten, not cut.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rewritten: bool,
+}
+
+impl Decision {
+    fn cut(rule: &str, removed: String) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            removed,
+            rewritten: false,
+        }
+    }
 }
 
 /// The names of the rules, in the order in which they apply.
@@ -50,211 +199,45 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|(name, _)| *name)
 }
 
-/// A rule gives the length of what it keeps.
-type Rule = fn(&str, &Place<'_>) -> usize;
+/// What a rule makes of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    /// Only so many bytes are kept.
+    EndAt(usize),
+    /// So many bytes are dropped at the beginning.
+    BeginAt(usize),
+    Rewrite(String),
+}
 
-/// The rules in the order in which they apply.
+type Rule = fn(&str, &Site<'_>) -> Change;
+
+/// The rules in the order in which they apply: first what chat models put around the code, then
+/// what ends it, then what repeats.
 const RULES: &[(&str, Rule)] = &[
-    ("line", stay_on_the_line),
-    ("block", stay_in_the_block),
-    ("brackets", close_only_what_is_open),
-    ("suffix", do_not_repeat_what_follows),
-    ("blank-end", end_with_ink),
+    ("think", chat::no_thoughts),
+    ("fence", chat::only_the_code),
+    ("preamble", chat::no_preamble),
+    ("prefix", chat::do_not_repeat_what_precedes),
+    ("tokens", tokens::no_template),
+    ("line-ends", style::line_ends_of_the_file),
+    ("indentation", style::indentation_of_the_file),
+    ("line", extent::stay_on_the_line),
+    ("rest-of-line", overlap::do_not_repeat_the_rest_of_the_line),
+    ("statement", extent::end_with_the_statement),
+    ("block", extent::stay_in_the_block),
+    ("definition", extent::end_with_the_definition),
+    ("brackets", brackets::close_only_what_is_open),
+    ("suffix", overlap::do_not_repeat_what_follows),
+    ("line-above", repetition::do_not_repeat_the_line_above),
+    ("loop", repetition::do_not_repeat_lines),
+    ("stutter", repetition::do_not_stutter),
+    ("blank-end", style::end_with_ink),
 ];
 
-/// With text after the cursor on its line, a completion stays on that line: anything else would
-/// tear the line in two.
-fn stay_on_the_line(text: &str, place: &Place<'_>) -> usize {
-    let rest = first_line(place.suffix);
-    if rest.trim().is_empty() {
-        return text.len();
-    }
-    text.find(['\n', '\r']).unwrap_or(text.len())
-}
-
-/// Where indentation delimits blocks, a completion ends before the first line that is indented
-/// less than the cursor's.
-fn stay_in_the_block(text: &str, place: &Place<'_>) -> usize {
-    if !place
-        .language
-        .is_some_and(|language| language.indented_blocks)
-    {
-        return text.len();
-    }
-    let cursor_line = place.prefix.rsplit(['\n', '\r']).next().unwrap_or_default();
-    let block = indentation(cursor_line);
-    // Inside brackets or a string that began earlier, indentation means nothing.
-    let inside = tokens_around(text, place).is_some_and(|around| around.open_at_cursor > 0);
-    if inside {
-        return text.len();
-    }
-    let continuations = continuation_lines(text, place);
-    let mut start = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let leaves = index > 0
-            && !line.trim().is_empty()
-            && indentation(line) < block
-            && !continuations.iter().any(|lines| lines.contains(&start));
-        if leaves {
-            return start;
-        }
-        start += line.len();
-    }
-    text.len()
-}
-
-/// A completion may close the brackets that stand open before the cursor and that nothing after
-/// it closes, and no more.
-fn close_only_what_is_open(text: &str, place: &Place<'_>) -> usize {
-    tokens_around(text, place)
-        .and_then(|around| around.first_stray_closer)
-        .unwrap_or(text.len())
-}
-
-/// Models like to go on into what already stands after the cursor. Whole lines at the end that
-/// repeat the lines that follow are cut: two or more, or one that is no mere bracket.
-fn do_not_repeat_what_follows(text: &str, place: &Place<'_>) -> usize {
-    let mut following = place.suffix.lines();
-    // What follows the cursor on its own line is no line of its own.
-    if !first_line(place.suffix).trim().is_empty() {
-        return text.len();
-    }
-    following.next();
-    let following: Vec<&str> = following
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty())
-        .collect();
-    let mut starts = Vec::new();
-    let mut offset = 0;
-    for line in text.split_inclusive('\n') {
-        if !line.trim().is_empty() {
-            starts.push((offset, line.trim_end()));
-        }
-        offset += line.len();
-    }
-    // The first line continues the cursor's line, so it repeats nothing.
-    for (count, first) in (1..starts.len()).map(|index| (starts.len() - index, index)) {
-        let repeated = following.len() >= count
-            && starts[first..]
-                .iter()
-                .zip(&following)
-                .all(|((_, line), next)| line == next);
-        let letters = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count();
-        let telling = count > 1 || letters(starts[first].1) >= 3;
-        if repeated && telling {
-            return starts[first].0;
-        }
-    }
-    text.len()
-}
-
-/// White space at the end is invisible, and an accept would leave it behind.
-fn end_with_ink(text: &str, _place: &Place<'_>) -> usize {
-    text.trim_end().len()
-}
-
-/// What the brackets around a completion say.
-struct Around {
-    /// How many brackets of the prefix are open at the cursor.
-    open_at_cursor: usize,
-    /// Where in the completion a bracket closes that is not the completion's to close.
-    first_stray_closer: Option<usize>,
-}
-
-/// Counts brackets before, in and after a completion. Tree-sitter tells which brackets are
-/// tokens and which are part of a string or a comment.
-fn tokens_around(text: &str, place: &Place<'_>) -> Option<Around> {
-    let language = place.language?;
-    let whole = [place.prefix, text, place.suffix].concat();
-    let tree = language.parse(&whole);
-    let completion = place.prefix.len()..place.prefix.len() + text.len();
-    let (mut open, mut depth_in_completion, mut strays) = (0usize, 0usize, Vec::new());
-    let (mut open_after, mut closed_after) = (0usize, 0usize);
-    for (kind, start) in brackets(tree.root_node()) {
-        let opens = matches!(kind, "(" | "[" | "{" | "${");
-        if start < completion.start {
-            open = if opens {
-                open + 1
-            } else {
-                open.saturating_sub(1)
-            };
-        } else if start < completion.end {
-            if opens {
-                depth_in_completion += 1;
-            } else if depth_in_completion > 0 {
-                depth_in_completion -= 1;
-            } else {
-                strays.push(start - completion.start);
-            }
-        } else if opens {
-            open_after += 1;
-        } else if open_after > 0 {
-            open_after -= 1;
-        } else {
-            closed_after += 1;
-        }
-    }
-    let allowed = open.saturating_sub(closed_after.saturating_sub(depth_in_completion));
-    Some(Around {
-        open_at_cursor: open,
-        first_stray_closer: strays.get(allowed).copied(),
-    })
-}
-
-/// Every bracket token of the languages in the table.
-const BRACKETS: [&str; 7] = ["(", ")", "[", "]", "{", "}", "${"];
-
-/// The bracket tokens of a tree in order, each with its byte offset.
-fn brackets(root: Node<'_>) -> Vec<(&'static str, usize)> {
-    let mut found = Vec::new();
-    let mut cursor = root.walk();
-    loop {
-        let node = cursor.node();
-        let is_token = node.child_count() == 0 && !node.is_missing();
-        let bracket = BRACKETS.into_iter().find(|bracket| *bracket == node.kind());
-        if let Some(bracket) = bracket.filter(|_| is_token) {
-            found.push((bracket, node.start_byte()));
-        }
-        if cursor.goto_first_child() || cursor.goto_next_sibling() {
-            continue;
-        }
-        loop {
-            if !cursor.goto_parent() {
-                return found;
-            }
-            if cursor.goto_next_sibling() {
-                break;
-            }
-        }
-    }
-}
-
-/// The stretches of a completion that continue a bracket or a string of the completion's own
-/// over line ends, where indentation means nothing.
-fn continuation_lines(text: &str, place: &Place<'_>) -> Vec<Range<usize>> {
-    let Some(language) = place.language else {
-        return Vec::new();
-    };
-    let whole = [place.prefix, text, place.suffix].concat();
-    let tree = language.parse(&whole);
-    let offset = place.prefix.len();
-    let mut found = Vec::new();
-    let mut pending = vec![tree.root_node()];
-    while let Some(node) = pending.pop() {
-        let kind = node.kind();
-        let bracketed = node
-            .child(0)
-            .is_some_and(|first| matches!(first.kind(), "(" | "[" | "{"));
-        if node.start_byte() >= offset
-            && (bracketed || language.strings.contains(&kind))
-            && node.start_position().row < node.end_position().row
-        {
-            found.push(node.start_byte() - offset..node.end_byte() - offset);
-        }
-        let mut cursor = node.walk();
-        pending.extend(node.children(&mut cursor));
-    }
-    found
+/// The offsets just past each line end of a text.
+fn line_ends(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices('\n').map(|(at, _)| at + 1)
 }
 
 /// The width of a line's leading white space, a tab counting as going on to the next multiple of
@@ -277,105 +260,15 @@ fn first_line(text: &str) -> &str {
     text.split(['\n', '\r']).next().unwrap_or_default()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Cleans `completion` at the `$0` of a fixture and gives what is left and the rules that cut.
-    fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
-        let (prefix, suffix) = fixture
-            .split_once("$0")
-            .expect("a fixture marks its cursor");
-        let place = Place {
-            prefix,
-            suffix,
-            language: Language::by_id(id),
-        };
-        let (text, decisions) = clean(completion, &place);
-        let rules = decisions
-            .into_iter()
-            .map(|decision| decision.rule)
-            .collect();
-        (text, rules)
-    }
-
-    fn kept(id: &str, fixture: &str, completion: &str) {
-        assert_eq!(
-            check(id, fixture, completion),
-            (completion.to_owned(), Vec::new())
-        );
-    }
-
-    #[test]
-    fn text_after_the_cursor_keeps_a_completion_on_its_line() {
-        assert_eq!(
-            check("python", "x = f($0)\n", "a, b\ny = 2"),
-            ("a, b".into(), vec!["line".into()])
-        );
-        kept("python", "x = $0\n", "f(a)\ny = 2");
-    }
-
-    #[test]
-    fn a_completion_stays_in_its_block() {
-        let fixture = "def f(a):\n    b = a\n    $0\n\ndef g():\n    pass\n";
-        assert_eq!(
-            check("python", fixture, "return b\n\ndef h():\n    pass"),
-            ("return b".into(), vec!["block".into(), "blank-end".into()])
-        );
-        kept("python", fixture, "if b:\n        return b\n    return a");
-        kept("python", fixture, "b = (a,\n  b)\n    return b");
-        kept("python", fixture, "b = \"\"\"\nleft\n\"\"\"\n    return b");
-    }
-
-    #[test]
-    fn only_open_brackets_are_closed() {
-        let fixture = "function f(a: number) {\n  $0\n}\n";
-        assert_eq!(
-            check("typescript", fixture, "return a;\n}\nfunction g() {}"),
-            (
-                "return a;".into(),
-                vec!["brackets".into(), "blank-end".into()]
-            )
-        );
-        kept("typescript", fixture, "if (a) {\n    return a;\n  }");
-        kept("typescript", "f(a$0\n", ", b);");
-        assert_eq!(
-            check("typescript", "f(g(a$0));\n", "))"),
-            (String::new(), vec!["brackets".into()])
-        );
-        kept("typescript", "const s = $0;\n", "\")}\"");
-        kept("typescript", "const s = $0;\n", "`a ${b} c`");
-    }
-
-    #[test]
-    fn what_follows_is_not_repeated() {
-        let fixture = "def f(a):\n    $0\n    c = g(a)\n    return c\n";
-        assert_eq!(
-            check("python", fixture, "b = a\n    c = g(a)\n    return c"),
-            ("b = a".into(), vec!["suffix".into(), "blank-end".into()])
-        );
-        assert_eq!(
-            check("python", fixture, "b = a\n    c = g(a)"),
-            ("b = a".into(), vec!["suffix".into(), "blank-end".into()])
-        );
-        kept("python", fixture, "b = a\n    c = h(a)");
-    }
-
-    #[test]
-    fn a_completion_ends_with_ink() {
-        assert_eq!(
-            check("python", "x = $0\n", "1  \n\n"),
-            ("1".into(), vec!["blank-end".into()])
-        );
-    }
-
-    #[test]
-    fn an_unknown_language_is_left_alone() {
-        let place = Place {
-            prefix: "a ",
-            suffix: "\n",
-            language: None,
-        };
-        assert_eq!(clean("}\nb", &place).0, "}\nb");
-    }
+/// The text after its last line end.
+fn last_line(text: &str) -> &str {
+    text.rsplit(['\n', '\r']).next().unwrap_or_default()
 }
+
+/// How many letters and digits a line has: repeating a line with few tells nothing.
+fn ink(line: &str) -> usize {
+    line.chars().filter(|c| c.is_alphanumeric()).count()
+}
+
+#[cfg(test)]
+mod tests;

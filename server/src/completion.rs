@@ -23,7 +23,7 @@ use self::flight::{Flight, Heard, between};
 use self::memory::{Answered, Asked, Memory};
 use self::repository::Repository;
 use self::rhythm::Rhythm;
-use crate::cleanup::{self, Place};
+use crate::cleanup::{Cleaner, Extent, Place, Watch};
 use crate::configuration::Configuration;
 use crate::context::{IndexError, Query, Window};
 use crate::documents::Snapshot;
@@ -362,11 +362,12 @@ impl Engine {
         };
         let heard = Arc::new(Heard::default());
         let (tell, outcome) = watch::channel(None);
+        let extent = self.configuration.cleanup.extent;
         let call = {
             let (asked, heard) = (Arc::clone(asked), Arc::clone(&heard));
             let (repository, typing) = (Arc::clone(&self.repository), Arc::clone(&self.typing));
             async move {
-                let mut completion = generate(&*repository.model, &request, &heard).await;
+                let mut completion = generate(&*repository.model, &request, extent, &heard).await;
                 completion.trace.context_ms = context_ms;
                 typing.model_took(completion.trace.model_ms);
                 let completion = Arc::new(completion);
@@ -456,7 +457,12 @@ impl Typing {
 }
 
 /// Has the model write, ends it when nothing further could be kept, and cleans up.
-async fn generate(model: &dyn model::Model, request: &model::Request, heard: &Heard) -> Completion {
+async fn generate(
+    model: &dyn model::Model,
+    request: &model::Request,
+    extent: Extent,
+    heard: &Heard,
+) -> Completion {
     let mut trace = Trace {
         model: model.name().to_owned(),
         about: model.about(),
@@ -467,9 +473,14 @@ async fn generate(model: &dyn model::Model, request: &model::Request, heard: &He
         prefix: &request.prefix,
         suffix: &request.suffix,
         language: request.language,
+        extent,
+        chat: model.chats(),
     };
+    let cleaner = Cleaner::new(place);
     let ear = Ear {
         heard,
+        cleaner: &cleaner,
+        watches: Mutex::default(),
         started: Instant::now(),
         first_text: Mutex::new(None),
     };
@@ -492,7 +503,7 @@ async fn generate(model: &dyn model::Model, request: &model::Request, heard: &He
     let started = Instant::now();
     let mut candidates: Vec<String> = Vec::new();
     for candidate in answer.candidates {
-        let (text, decisions) = cleanup::clean(&candidate.text, &place);
+        let (text, decisions) = cleaner.clean(&candidate.text);
         trace.steps.push(Step {
             raw: candidate.text,
             decisions,
@@ -511,6 +522,9 @@ async fn generate(model: &dyn model::Model, request: &model::Request, heard: &He
 /// What listens to a model.
 struct Ear<'a> {
     heard: &'a Heard,
+    cleaner: &'a Cleaner<'a>,
+    /// By candidate.
+    watches: Mutex<HashMap<usize, Watch<'a>>>,
     started: Instant,
     first_text: Mutex<Option<Duration>>,
 }
@@ -519,7 +533,15 @@ impl model::Listener for Ear<'_> {
     fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
         lock(&self.first_text).get_or_insert_with(|| self.started.elapsed());
         self.heard.note(candidate, text);
-        ControlFlow::Continue(())
+        let mut watches = lock(&self.watches);
+        let watch = watches
+            .entry(candidate)
+            .or_insert_with(|| self.cleaner.watch());
+        if watch.enough(text) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 

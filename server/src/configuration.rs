@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cleanup::Extent;
 use crate::model::{self, Protocol};
 
 /// All settings of a server.
@@ -19,6 +20,16 @@ pub struct Configuration {
     pub context: ContextSettings,
     /// What happens while a person types.
     pub typing: TypingSettings,
+    /// What becomes of a model's text.
+    pub cleanup: CleanupSettings,
+}
+
+/// What becomes of a model's text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CleanupSettings {
+    /// How far a completion may go.
+    pub extent: Extent,
 }
 
 /// What happens while a person types.

@@ -86,6 +86,11 @@ pub trait Model: Send + Sync + fmt::Debug {
         String::new()
     }
 
+    /// Whether it is asked as a chat is, and may answer with prose around the code.
+    fn chats(&self) -> bool {
+        false
+    }
+
     /// Completes at a place, and tells `listener` what is there while more is being written,
     /// where the protocol streams. Dropping the future gives the work up, an HTTP exchange
     /// included.

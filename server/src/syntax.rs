@@ -81,6 +81,14 @@ impl Language {
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
+    /// The syntax tree of a text that was edited, from the tree before, which has been told of
+    /// the edit.
+    pub fn parse_again(&self, text: &str, before: &Tree) -> Tree {
+        self.parser()
+            .parse(text, Some(before))
+            .expect("parsing ends early only on a time-out or a cancel, and neither is set")
+    }
+
     /// Whether a text parses without ERROR and MISSING nodes.
     pub fn parses(&self, text: &str) -> bool {
         !self.parse(text).root_node().has_error()

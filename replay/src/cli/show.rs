@@ -124,7 +124,15 @@ pub(super) fn show_trace(trace: &Trace) -> String {
         }
         for decision in &step.decisions {
             shown += &section(
-                &format!("removed by the clean-up rule `{}`", decision.rule),
+                &format!(
+                    "{} by the clean-up rule `{}`",
+                    if decision.rewritten {
+                        "rewritten"
+                    } else {
+                        "removed"
+                    },
+                    decision.rule
+                ),
                 &decision.removed,
             );
         }

@@ -70,6 +70,10 @@ impl<W: Wire> Model for Remote<W> {
         self.wire.name()
     }
 
+    fn chats(&self) -> bool {
+        self.wire.chats()
+    }
+
     fn about(&self) -> String {
         self.wire.about()
     }

@@ -48,6 +48,10 @@ impl Wire for OpenAiChat {
         "a chat model that is told to fill in, because the protocol is one for chats".to_owned()
     }
 
+    fn chats(&self) -> bool {
+        true
+    }
+
     fn path(&self, _stream: bool) -> String {
         "/v1/chat/completions".to_owned()
     }

@@ -18,6 +18,11 @@ pub(in crate::model) trait Wire: Send + Sync + fmt::Debug {
         String::new()
     }
 
+    /// Whether the model is asked as a chat is: see [`crate::model::Model::chats`].
+    fn chats(&self) -> bool {
+        false
+    }
+
     /// What is laid on the settings' url, `/` first; a query may follow.
     fn path(&self, stream: bool) -> String;
 

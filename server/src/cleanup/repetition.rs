@@ -1,0 +1,116 @@
+//! Models without a thought of their own repeat what they have just seen.
+
+use super::site::Site;
+use super::{Change, ink, last_line};
+
+/// The letters and digits from which a single repeated line counts.
+const LONG_LINE: usize = 10;
+
+/// A completion that begins with the lines just above the cursor gives up those lines: two or
+/// more, or a long one.
+pub(super) fn do_not_repeat_the_line_above(text: &str, place: &Site<'_>) -> Change {
+    if !last_line(place.prefix).trim().is_empty() {
+        return Change::None;
+    }
+    let above: Vec<&str> = place
+        .prefix
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let mut own = Vec::new();
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        offset += line.len();
+        if !line.trim().is_empty() {
+            own.push((offset, line.trim()));
+        }
+    }
+    for count in (1..=own.len().min(above.len())).rev() {
+        let repeated = own[..count]
+            .iter()
+            .map(|(_, line)| *line)
+            .eq(above[above.len() - count..].iter().copied());
+        let letters: usize = own[..count].iter().map(|(_, line)| ink(line)).sum();
+        if repeated && letters >= LONG_LINE * count.min(2) {
+            let end = own[count - 1].0;
+            // The cursor's line has its indentation already.
+            let rest = &text[end..];
+            return Change::BeginAt(
+                end + (rest.len() - rest.trim_start_matches([' ', '\t']).len()),
+            );
+        }
+    }
+    Change::None
+}
+
+/// Lines that come again and again are kept once.
+pub(super) fn do_not_repeat_lines(text: &str, _place: &Site<'_>) -> Change {
+    loop_end(text).map_or(Change::None, Change::EndAt)
+}
+
+/// Where the second round of a loop begins: one telling line four times in a row, or several
+/// three times.
+pub(super) fn loop_end(text: &str) -> Option<usize> {
+    let mut lines = Vec::new();
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        lines.push((offset, line.trim_end()));
+        offset += line.len();
+    }
+    for period in 1..=lines.len() / 3 {
+        let rounds = if period == 1 { 4 } else { 3 };
+        for first in 0..=lines.len().saturating_sub(period * rounds) {
+            let Some(run) = lines.get(first..first + period * rounds) else {
+                break;
+            };
+            let again = run
+                .iter()
+                .zip(&run[period..])
+                .all(|((_, line), (_, next))| line == next);
+            let letters: usize = run[..period].iter().map(|(_, line)| ink(line)).sum();
+            if again && letters >= 3 * period.min(3) {
+                return Some(run[period].0);
+            }
+        }
+    }
+    None
+}
+
+/// The longest unit that is looked for within a line, in characters.
+const LONGEST_UNIT: usize = 24;
+
+/// The rounds, and the characters of all rounds together, from which a line's end is a stutter.
+const ROUNDS: usize = 8;
+const STUTTER: usize = 48;
+
+/// A line's end that says the same again and again, and is the end of the text, is cut after the
+/// first time.
+pub(super) fn do_not_stutter(text: &str, _place: &Site<'_>) -> Change {
+    let line: Vec<(usize, char)> = last_line(text).char_indices().collect();
+    let line_start = text.len() - last_line(text).len();
+    for unit in 1..=LONGEST_UNIT {
+        // The last round may be cut off by the model's last token.
+        let rounds = line
+            .iter()
+            .rev()
+            .zip(line.iter().rev().skip(unit))
+            .take_while(|((_, a), (_, b))| a == b)
+            .count()
+            / unit;
+        let letters = line
+            .iter()
+            .rev()
+            .take(unit)
+            .filter(|(_, character)| character.is_alphanumeric())
+            .count();
+        if rounds + 1 >= ROUNDS && (rounds + 1) * unit >= STUTTER && letters > 0 {
+            let first_end = line.len() - rounds * unit;
+            let end = line
+                .get(first_end)
+                .map_or(text.len(), |(at, _)| line_start + at);
+            return Change::EndAt(end);
+        }
+    }
+    Change::None
+}

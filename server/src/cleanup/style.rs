@@ -1,0 +1,138 @@
+//! The file's own way of ending lines and of indenting them.
+
+use super::site::Site;
+use super::{Change, last_line};
+
+/// Lines end as the file's do.
+pub(super) fn line_ends_of_the_file(text: &str, place: &Site<'_>) -> Change {
+    let file = [place.prefix, place.suffix];
+    let count = |what: &str| -> usize { file.iter().map(|part| part.matches(what).count()).sum() };
+    let (all, with_return) = (count("\n"), count("\r\n"));
+    if all == 0 {
+        return Change::None;
+    }
+    let plain = text.replace("\r\n", "\n");
+    if with_return == all {
+        Change::Rewrite(plain.replace('\n', "\r\n"))
+    } else if with_return == 0 {
+        Change::Rewrite(plain)
+    } else {
+        Change::None
+    }
+}
+
+/// How a text indents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Indent {
+    Tabs,
+    /// So many spaces a level.
+    Spaces(usize),
+}
+
+/// A completion indents as the file does, where that is clear: by tabs or by spaces, and by as
+/// many.
+pub(super) fn indentation_of_the_file(text: &str, place: &Site<'_>) -> Change {
+    if !text.contains('\n') {
+        return Change::None;
+    }
+    let Some(file) = style([place.prefix, place.suffix].concat().lines()) else {
+        return Change::None;
+    };
+    let Some(own) = own_style(text, place) else {
+        return Change::None;
+    };
+    let base = last_line(place.prefix);
+    let base = &base[..base.len() - base.trim_start().len()];
+    let one = |indent: Indent| match indent {
+        Indent::Tabs => "\t".to_owned(),
+        Indent::Spaces(count) => " ".repeat(count),
+    };
+    if file == own {
+        return Change::None;
+    }
+    let (from, to) = (one(own), one(file));
+    let mut new = String::with_capacity(text.len());
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let ink = line.trim_start_matches([' ', '\t']);
+        let indent = &line[..line.len() - ink.len()];
+        if index == 0 || ink.trim().is_empty() {
+            new.push_str(line);
+            continue;
+        }
+        // The block's own indentation stands; what goes deeper is counted in levels.
+        let (kept, deeper) = match indent.strip_prefix(base) {
+            Some(deeper) => (base, deeper),
+            None => ("", indent),
+        };
+        let levels = deeper.matches(&from).count();
+        let rest = deeper.len() - levels * from.len();
+        if rest > 0 {
+            // Aligned by hand, or mixed: better left alone.
+            return Change::None;
+        }
+        new.push_str(kept);
+        new.push_str(&to.repeat(levels));
+        new.push_str(ink);
+    }
+    Change::Rewrite(new)
+}
+
+/// The style of a file, where it is clear: at least two indented lines, all of one kind.
+fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
+    let (mut tabs, mut spaces, mut steps) = (0, 0, Vec::new());
+    let mut above = 0;
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        if line.starts_with('\t') {
+            tabs += 1;
+        }
+        let width = line.len() - line.trim_start_matches(' ').len();
+        if width > 0 {
+            spaces += 1;
+        }
+        if width > above {
+            steps.push(width - above);
+        }
+        above = width;
+    }
+    match (tabs, spaces) {
+        (2.., 0) => Some(Indent::Tabs),
+        (0, 2..) => {
+            // The commonest step; a continuation may be deeper.
+            let common = |step: &usize| steps.iter().filter(|other| *other == step).count();
+            steps
+                .iter()
+                .max_by_key(|step| (common(step), std::cmp::Reverse(**step)))
+                .map(|step| Indent::Spaces(*step))
+        }
+        _ => None,
+    }
+}
+
+/// The style of a completion: what its first line that opens a block is followed by.
+fn own_style(text: &str, place: &Site<'_>) -> Option<Indent> {
+    let base = last_line(place.prefix);
+    let base_width = base.len() - base.trim_start().len();
+    let mut lines = text.lines();
+    let mut above = lines.next()?;
+    let mut above_width = base_width;
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        if above.trim_end().ends_with([':', '{']) && indent.len() > above_width {
+            let deeper = &indent[above_width.min(indent.len())..];
+            let all = |one: char| deeper.chars().all(|character| character == one);
+            return if all('\t') {
+                Some(Indent::Tabs)
+            } else {
+                all(' ').then_some(Indent::Spaces(deeper.len()))
+            };
+        }
+        above = line;
+        above_width = indent.len();
+    }
+    None
+}
+
+/// White space at the end is invisible, and an accept would leave it behind.
+pub(super) fn end_with_ink(text: &str, _place: &Site<'_>) -> Change {
+    Change::EndAt(text.trim_end().len())
+}

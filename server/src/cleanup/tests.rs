@@ -1,0 +1,554 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Cleans `completion` at the `$0` of a fixture and gives what is left and the rules that cut.
+fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
+    let (prefix, suffix) = fixture
+        .split_once("$0")
+        .expect("a fixture marks its cursor");
+    let place = Place {
+        prefix,
+        suffix,
+        language: Language::by_id(id),
+        extent: Extent::Block,
+        chat: false,
+    };
+    let (text, decisions) = clean(completion, &place);
+    let rules = decisions
+        .into_iter()
+        .map(|decision| decision.rule)
+        .collect();
+    (text, rules)
+}
+
+fn kept(id: &str, fixture: &str, completion: &str) {
+    assert_eq!(
+        check(id, fixture, completion),
+        (completion.to_owned(), Vec::new())
+    );
+}
+
+#[test]
+fn text_after_the_cursor_keeps_a_completion_on_its_line() {
+    assert_eq!(
+        check("python", "x = f($0)\n", "a, b\ny = 2"),
+        ("a, b".into(), vec!["line".into()])
+    );
+    kept("python", "x = $0\n", "f(a)\ny = 2");
+}
+
+#[test]
+fn a_completion_stays_in_its_block() {
+    let fixture = "def f(a):\n    b = a\n    $0\n\ndef g():\n    pass\n";
+    assert_eq!(
+        check("python", fixture, "return b\n\ndef h():\n    pass"),
+        ("return b".into(), vec!["block".into(), "blank-end".into()])
+    );
+    kept("python", fixture, "if b:\n        return b\n    return a");
+    kept("python", fixture, "b = (a,\n  b)\n    return b");
+    kept("python", fixture, "b = \"\"\"\nleft\n\"\"\"\n    return b");
+}
+
+#[test]
+fn only_open_brackets_are_closed() {
+    let fixture = "function f(a: number) {\n  $0\n}\n";
+    assert_eq!(
+        check("typescript", fixture, "return a;\n}\nfunction g() {}"),
+        (
+            "return a;".into(),
+            vec!["brackets".into(), "blank-end".into()]
+        )
+    );
+    kept("typescript", fixture, "if (a) {\n    return a;\n  }");
+    kept("typescript", "f(a$0\n", ", b);");
+    assert_eq!(
+        check("typescript", "f(g(a$0));\n", "))"),
+        (String::new(), vec!["brackets".into()])
+    );
+    kept("typescript", "const s = $0;\n", "\")}\"");
+    kept("typescript", "const s = $0;\n", "`a ${b} c`");
+}
+
+#[test]
+fn what_follows_is_not_repeated() {
+    let fixture = "def f(a):\n    $0\n    c = g(a)\n    return c\n";
+    assert_eq!(
+        check("python", fixture, "b = a\n    c = g(a)\n    return c"),
+        ("b = a".into(), vec!["suffix".into(), "blank-end".into()])
+    );
+    assert_eq!(
+        check("python", fixture, "b = a\n    c = g(a)"),
+        ("b = a".into(), vec!["suffix".into(), "blank-end".into()])
+    );
+    kept("python", fixture, "b = a\n    c = h(a)");
+}
+
+#[test]
+fn a_completion_ends_with_ink() {
+    assert_eq!(
+        check("python", "x = $0\n", "1  \n\n"),
+        ("1".into(), vec!["blank-end".into()])
+    );
+}
+
+#[test]
+fn an_unknown_language_is_left_alone() {
+    let place = Place {
+        prefix: "a ",
+        suffix: "\n",
+        language: None,
+        extent: Extent::Block,
+        chat: false,
+    };
+    assert_eq!(clean("}\nb", &place).0, "}\nb");
+}
+
+/// As [`check`], for a completion with another extent or from a chat model.
+fn check_as(id: &str, extent: Extent, chat: bool, fixture: &str, completion: &str) -> String {
+    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+    let place = Place {
+        prefix,
+        suffix,
+        language: Language::by_id(id),
+        extent,
+        chat,
+    };
+    let (text, decisions) = clean(completion, &place);
+    let rules: Vec<String> = decisions
+        .into_iter()
+        .map(|decision| decision.rule)
+        .collect();
+    format!("{text}\n[{}]", rules.join(" "))
+}
+
+fn chat(fixture: &str, reply: &str) -> String {
+    check_as("python", Extent::Block, true, fixture, reply)
+}
+
+#[test]
+fn thoughts_are_not_shown() {
+    insta::assert_snapshot!(chat("x = $0\n", "<think>\nf or g?\n</think>\n\nf(1)"), @r"
+    f(1)
+    [think]
+    ");
+    insta::assert_snapshot!(chat("x = $0\n", "<think>\nf or g?\n").trim(), @"[think]");
+}
+
+#[test]
+fn only_the_code_of_a_reply_is_shown() {
+    let reply = "Here is the code:\n\n```python\nf(1)\n```\n\nIt calls f.";
+    insta::assert_snapshot!(chat("x = $0\n", reply), @r"
+    f(1)
+    [fence fence]
+    ");
+    insta::assert_snapshot!(chat("x = $0\n", "```\nf(\n    1,\n)"), @r"
+    f(
+        1,
+    )
+    [fence]
+    ");
+    insta::assert_snapshot!(chat("x = $0\n", "Sure, here you go:\n\nf(1)"), @r"
+    f(1)
+    [preamble]
+    ");
+    // What only looks like prose is kept: a name, a statement that ends with a colon.
+    insta::assert_snapshot!(chat("$0\n", "sure = 1\nif sure:\n    pass"), @r"
+    sure = 1
+    if sure:
+        pass
+    []
+    ");
+}
+
+#[test]
+fn a_reply_does_not_repeat_what_precedes_the_cursor() {
+    let fixture = "def total(items):\n    count = len(items)\n    return $0\n";
+    insta::assert_snapshot!(chat(fixture, "return sum(items) / count"), @r"
+    sum(items) / count
+    [prefix]
+    ");
+    let whole = "def total(items):\n    count = len(items)\n    return sum(items) / count\n";
+    insta::assert_snapshot!(chat(fixture, whole), @r"
+    sum(items) / count
+    [prefix definition]
+    ");
+    let fixture = "def total(items):\n    count = len(items)\n    $0\n";
+    insta::assert_snapshot!(chat(fixture, "    count = len(items)\n    return count"), @r"
+    return count
+    [prefix]
+    ");
+    insta::assert_snapshot!(chat(fixture, "    for item in items:\n        count += item"), @r"
+    for item in items:
+            count += item
+    [prefix]
+    ");
+}
+
+#[test]
+fn a_reply_adds_no_further_functions() {
+    let fixture = "def total(items):\n    return $0\n";
+    insta::assert_snapshot!(chat(fixture, "sum(items)\n\ndef mean(items):\n    return 1"), @r"
+    sum(items)
+    [block definition]
+    ");
+    let reply = "function total(items: number[]) {\n  return 1;\n}\n\nfunction mean() {}\n";
+    insta::assert_snapshot!(check_as("typescript", Extent::Block, true, "$0\n", reply), @r"
+    function total(items: number[]) {
+      return 1;
+    }
+    [definition]
+    ");
+}
+
+#[test]
+fn tokens_of_templates_are_not_shown() {
+    assert_eq!(
+        check("python", "x = $0\n", "1<|fim_pad|>\n<|file_sep|>b.py"),
+        ("1".into(), vec!["tokens".into()])
+    );
+    assert_eq!(
+        check("python", "x = $0\n", "<|fim_middle|>1<|endoftext|>"),
+        ("1".into(), vec!["tokens".into()])
+    );
+    kept(
+        "typescript",
+        "const s = $0;\n",
+        "a < b ? \"<s>\" : \"<pad>\"",
+    );
+}
+
+#[test]
+fn a_statement_ends_where_it_ends() {
+    let statement =
+        |id: &str, fixture: &str, text: &str| check_as(id, Extent::Statement, false, fixture, text);
+    insta::assert_snapshot!(statement("python", "x = $0\n", "f(\n    a,\n)\ny = 2"), @r"
+    f(
+        a,
+    )
+    [statement]
+    ");
+    insta::assert_snapshot!(statement("python", "$0\n", "if a:\n    b\nelse:\n    c\nd\n"), @r"
+    if a:
+        b
+    else:
+        c
+    [statement]
+    ");
+    insta::assert_snapshot!(statement("typescript", "const x = $0\n", "f(\n  a,\n);\nconst y = 2;"), @r"
+    f(
+      a,
+    );
+    [statement]
+    ");
+}
+
+#[test]
+fn a_definition_ends_where_it_ends() {
+    let definition = |id: &str, fixture: &str, text: &str| {
+        check_as(id, Extent::Definition, false, fixture, text)
+    };
+    insta::assert_snapshot!(
+        definition("python", "$0\n", "def f():\n    return 1\n\n\ndef g():\n    pass"), @r"
+    def f():
+        return 1
+    [definition]
+    ");
+    insta::assert_snapshot!(
+        definition("typescript", "class A {\n  f() {\n    $0", "return 1;\n  }\n  g() {}\n}"), @r"
+    return 1;
+      }
+    [definition]
+    ");
+}
+
+#[test]
+fn a_line_ends_where_it_ends() {
+    insta::assert_snapshot!(check_as("python", Extent::Line, false, "x = $0\n", "1\ny = 2"), @r"
+    1
+    [line]
+    ");
+}
+
+#[test]
+fn the_rest_of_the_line_is_not_written_again() {
+    let check = |fixture: &str, text: &str| check("python", fixture, text);
+    assert_eq!(
+        check("x = f(a$0, key=total)\n", ", b, key=total)"),
+        (", b".into(), vec!["rest-of-line".into()])
+    );
+    assert_eq!(
+        check("x = \"$0\"\n", "total\""),
+        ("total".into(), vec!["rest-of-line".into()])
+    );
+    assert_eq!(
+        check("x = f(a$0)\n", ", b)"),
+        (", b".into(), vec!["brackets".into()])
+    );
+    kept("python", "x = f(a$0)\n", ", g(b)");
+    kept("python", "x = f(\"a\",$0 \"b\")\n", " \"c\",");
+}
+
+#[test]
+fn the_line_above_is_not_written_again() {
+    let fixture = "def f(a):\n    total = compute(a)\n    $0\n";
+    assert_eq!(
+        check("python", fixture, "total = compute(a)\n    return total"),
+        ("return total".into(), vec!["line-above".into()])
+    );
+    kept("python", "f(a)\n$0\n", "f(a)\nf(b)");
+}
+
+#[test]
+fn loops_are_shown_once() {
+    let line = "self.assertEqual(a, b)\n";
+    let (text, rules) = check("python", "$0\n", &line.repeat(5));
+    assert_eq!(
+        (text.as_str(), rules[0].as_str()),
+        (line.trim_end(), "loop")
+    );
+    let run = "a = read()\nwrite(a)\n";
+    let (text, rules) = check("python", "$0\n", &run.repeat(4));
+    assert_eq!((text.as_str(), rules[0].as_str()), (run.trim_end(), "loop"));
+    kept("python", "$0\n", "x.append(1)\n".repeat(3).trim_end());
+}
+
+#[test]
+fn a_stutter_is_shown_once() {
+    let (text, rules) = check("python", "x = [$0\n", &format!("a{}", ", 10".repeat(30)));
+    assert_eq!(
+        (text.as_str(), rules),
+        ("a, 10", vec!["stutter".to_owned()])
+    );
+    kept("python", "x = [$0\n", "0, ".repeat(12).trim_end());
+    kept("python", "# $0\n", &"=".repeat(78));
+}
+
+#[test]
+fn indentation_is_the_file_s() {
+    let tabs = "def f(a):\n\tif a:\n\t\treturn 1\n\t$0\n";
+    let (text, rules) = check("python", tabs, "for b in a:\n\t    g(b)");
+    assert_eq!(
+        (text.as_str(), rules[0].as_str()),
+        ("for b in a:\n\t\tg(b)", "indentation")
+    );
+    let four = "def f(a):\n    if a:\n        return 1\n    $0\n";
+    let (text, _) = check(
+        "python",
+        four,
+        "for b in a:\n      g(b)\n      if b:\n        h(b)",
+    );
+    assert_eq!(
+        text,
+        "for b in a:\n        g(b)\n        if b:\n            h(b)"
+    );
+    kept("python", four, "g(a,\n      b)");
+    kept("python", four, "for b in a:\n        g(b)");
+}
+
+#[test]
+fn line_ends_are_the_file_s() {
+    let (text, rules) = check("python", "if a:\r\n    $0\r\n", "b = 1\n    c = 2");
+    assert_eq!(
+        (text.as_str(), rules[0].as_str()),
+        ("b = 1\r\n    c = 2", "line-ends")
+    );
+}
+
+/// What a watch stops at, by the rule that fires there.
+#[test]
+fn a_model_is_stopped_early() {
+    let long = "z = 9\n".repeat(20);
+    let endings = [
+        ("python", "x = f($0)\n", "a\n".to_owned()),
+        (
+            "python",
+            "def f():\n    $0\n",
+            "return 1\n\ndef g():\n".to_owned(),
+        ),
+        (
+            "typescript",
+            "function f() {\n  $0\n}\n",
+            "return 1;\n}\n".to_owned(),
+        ),
+        ("python", "$0\n", "a = 1\n<|file_sep|>b.py\n".to_owned()),
+        ("python", "$0\n", "total(a)\n".repeat(4)),
+        (
+            "python",
+            "$0\nfirst = 1\nsecond = 2\nthird = 3\n",
+            "zero = 0\nfirst = 1\nsecond = 2\nthird = 3\n".to_owned(),
+        ),
+    ];
+    for (id, fixture, text) in endings {
+        let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+        let cleaner = Cleaner::new(Place {
+            prefix,
+            suffix,
+            language: Language::by_id(id),
+            extent: Extent::Block,
+            chat: false,
+        });
+        let whole = [text.as_str(), &long].concat();
+        let mut watch = cleaner.watch();
+        let stopped = (1..=whole.len()).find(|end| watch.enough(&whole[..*end]));
+        assert_eq!(stopped, Some(text.len()), "{fixture}{text}");
+    }
+    let cleaner = Cleaner::new(Place {
+        prefix: "",
+        suffix: "",
+        language: Language::by_id("python"),
+        extent: Extent::Block,
+        chat: true,
+    });
+    let mut watch = cleaner.watch();
+    let reply = "Sure:\n```python\nf(1)\n```\nThis calls f, and";
+    let stopped = (1..=reply.len()).find(|end| watch.enough(&reply[..*end]));
+    assert_eq!(stopped, Some(reply.len() - "This calls f, and".len()));
+}
+
+/// Pieces of what models write.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-c(){}\\[\\]\"'`#:,;= ]{0,6}",
+        Just("\n".to_owned()),
+        Just("\n    ".to_owned()),
+        Just("    return a\n".to_owned()),
+        Just("def f(a):\n".to_owned()),
+        Just("}\n".to_owned()),
+        Just("```\n".to_owned()),
+        Just("<think>".to_owned()),
+        Just("</think>\n".to_owned()),
+        Just("<|file_sep|>".to_owned()),
+        Just("total(a)\n".to_owned()),
+        Just("\r\n".to_owned()),
+    ]
+}
+
+fn text_of_pieces(most: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(piece(), 0..most).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// What is stopped early comes to what the same text comes to when it is written on.
+    #[test]
+    fn nothing_that_follows_the_end_changes_what_is_kept(
+        prefix in text_of_pieces(6), suffix in text_of_pieces(6),
+        written in text_of_pieces(12), on in text_of_pieces(8),
+        python: bool, chat: bool, extent in 0usize..5,
+    ) {
+        let place = Place {
+            prefix: &prefix,
+            suffix: &suffix,
+            language: Language::by_id(if python { "python" } else { "typescript" }),
+            extent: [
+                Extent::Line, Extent::Statement, Extent::Block, Extent::Definition,
+                Extent::Anything,
+            ][extent],
+            chat,
+        };
+        let cleaner = Cleaner::new(place);
+        let mut watch = cleaner.watch();
+        if watch.enough(&written) {
+            let whole = [written.as_str(), &on].concat();
+            prop_assert_eq!(cleaner.clean(&whole).0, cleaner.clean(&written).0);
+        }
+    }
+
+    /// A cleaner that was asked before says what a new one says.
+    #[test]
+    fn a_text_is_cleaned_alike_whatever_was_cleaned_before(
+        prefix in text_of_pieces(6), suffix in text_of_pieces(6),
+        first in text_of_pieces(8), second in text_of_pieces(8), python: bool,
+    ) {
+        let place = Place {
+            prefix: &prefix,
+            suffix: &suffix,
+            language: Language::by_id(if python { "python" } else { "typescript" }),
+            extent: Extent::Block,
+            chat: false,
+        };
+        let cleaner = Cleaner::new(place);
+        cleaner.clean(&first);
+        prop_assert_eq!(cleaner.clean(&second), clean(&second, &place));
+    }
+}
+
+/// What really stood somewhere is right, so nothing of it may be cut.
+#[test]
+fn what_really_stood_there_is_kept() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora");
+    let (mut holes, mut changed) = (0, Vec::new());
+    for (folder, id) in [
+        ("demo-python/src/ledgerline", "python"),
+        ("demo-typescript/src", "typescript"),
+    ] {
+        let language = Language::by_id(id).expect("it is in the table");
+        let files = std::fs::read_dir(root.join(folder)).expect("the demo is there");
+        let mut paths: Vec<_> = files.map(|file| file.expect("an entry").path()).collect();
+        paths.sort();
+        for path in paths.iter().filter(|path| path.is_file()) {
+            let source = std::fs::read_to_string(path).expect("a text");
+            for (start, end) in references(&source, language) {
+                let place = Place {
+                    prefix: &source[..start],
+                    suffix: &source[end..],
+                    language: Some(language),
+                    extent: Extent::Block,
+                    chat: false,
+                };
+                holes += 1;
+                let (text, decisions) = clean(&source[start..end], &place);
+                if text.trim_end() != source[start..end].trim_end() {
+                    changed.push(format!(
+                        "{}:{} {:?} {:?}",
+                        path.display(),
+                        source[..start].lines().count(),
+                        &source[start..end],
+                        decisions
+                    ));
+                }
+            }
+        }
+    }
+    println!("{} of {holes} changed", changed.len());
+    assert!(holes > 1000, "{holes}");
+    assert!(
+        changed.is_empty(),
+        "{} of {holes}: {changed:#?}",
+        changed.len()
+    );
+}
+
+/// The ranges of a source that make holes: statements, bodies and the rests of lines.
+fn references(source: &str, language: &'static Language) -> Vec<(usize, usize)> {
+    let tree = language.parse(source);
+    let mut found = Vec::new();
+    let mut pending = vec![tree.root_node()];
+    while let Some(node) = pending.pop() {
+        if language.is_statement(node) {
+            found.push((node.start_byte(), node.end_byte()));
+        }
+        if language.is_function(node)
+            && language.indented_blocks
+            && let Some(body) = node.child_by_field_name("body")
+        {
+            found.push((body.start_byte(), body.end_byte()));
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.named_children(&mut cursor));
+    }
+    let mut offset = 0;
+    for line in source.split_inclusive('\n') {
+        let ink = line.trim_end();
+        if ink.len() > 8 {
+            let middle = (ink.len() / 2..).find(|at| ink.is_char_boundary(*at));
+            found.push((offset + middle.unwrap_or(0), offset + ink.len()));
+        }
+        offset += line.len();
+    }
+    found
+}
