@@ -1,5 +1,7 @@
 //! The [`Model`] trait and one file per wire protocol, the embedded model among them.
 
+mod anthropic_messages;
+mod deepseek_fim;
 mod embedded;
 mod empty;
 mod http;
@@ -7,11 +9,14 @@ mod key_command;
 mod llama;
 mod llama_completion;
 mod llama_infill;
+mod mistral_fim;
+mod ollama_generate;
 mod openai_chat;
 mod openai_completions;
 pub mod recorded;
 mod secret;
 mod settings;
+mod tgi;
 mod vllm;
 
 use std::fmt;
@@ -58,6 +63,26 @@ pub fn open(
         }
         Protocol::LlamaCompletion => {
             let wire = llama_completion::LlamaCompletion::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::AnthropicMessages => {
+            let wire = anthropic_messages::AnthropicMessages::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::MistralFim => {
+            let wire = mistral_fim::MistralFim::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::DeepseekFim => {
+            let wire = deepseek_fim::DeepseekFim::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::OllamaGenerate => {
+            let wire = ollama_generate::OllamaGenerate::new(settings)?;
+            http::open(settings, environment, wire)
+        }
+        Protocol::Tgi => {
+            let wire = tgi::Tgi::new(settings)?;
             http::open(settings, environment, wire)
         }
         Protocol::Recorded => Ok(Arc::new(recorded::Recorded::open(settings)?)),

@@ -84,24 +84,29 @@ impl Wire for OpenAiChat {
     }
 
     fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        let chat = Chat::deserialize(value).map_err(|error| error.to_string())?;
-        let pieces = chat.choices.into_iter().enumerate();
-        let pieces = pieces.map(|(place, choice)| Piece {
-            candidate: choice.index.unwrap_or(place),
-            text: choice
-                .delta
-                .or(choice.message)
-                .and_then(|message| message.content)
-                .map(Content::text)
-                .unwrap_or_default(),
-            finish: choice.finish_reason.as_deref().map(finish),
-            log_probabilities: choice
-                .logprobs
-                .map(|logprobs| logprobs.values())
-                .unwrap_or_default(),
-        });
-        Ok(pieces.collect())
+        read(value)
     }
+}
+
+/// The pieces of a value in the form of `/v1/chat/completions`.
+pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
+    let chat = Chat::deserialize(value).map_err(|error| error.to_string())?;
+    let pieces = chat.choices.into_iter().enumerate();
+    let pieces = pieces.map(|(place, choice)| Piece {
+        candidate: choice.index.unwrap_or(place),
+        text: choice
+            .delta
+            .or(choice.message)
+            .and_then(|message| message.content)
+            .map(Content::text)
+            .unwrap_or_default(),
+        finish: choice.finish_reason.as_deref().map(finish),
+        log_probabilities: choice
+            .logprobs
+            .map(|logprobs| logprobs.values())
+            .unwrap_or_default(),
+    });
+    Ok(pieces.collect())
 }
 
 /// An event of a stream, with `delta`, or a whole answer, with `message`.

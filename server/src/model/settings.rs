@@ -101,6 +101,16 @@ pub enum Protocol {
     LlamaInfill,
     /// `POST /completion` of llama.cpp's server with the family's prompt.
     LlamaCompletion,
+    /// `POST /v1/messages` of Anthropic, where a chat model is told to fill in.
+    AnthropicMessages,
+    /// `POST /v1/fim/completions` of Mistral, which writes the prompt itself.
+    MistralFim,
+    /// `POST /beta/completions` of DeepSeek, which writes the prompt itself.
+    DeepseekFim,
+    /// Ollama's `POST /api/generate` with the family's prompt, or its own.
+    OllamaGenerate,
+    /// `POST /generate` of Hugging Face's text-generation-inference with the family's prompt.
+    Tgi,
     /// Answers read from a file.
     Recorded,
     /// Always the empty text.
@@ -285,13 +295,18 @@ impl Settings {
 
 impl Protocol {
     /// Every protocol.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::Embedded,
         Self::OpenAiCompletions,
         Self::OpenAiChat,
         Self::Vllm,
         Self::LlamaInfill,
         Self::LlamaCompletion,
+        Self::AnthropicMessages,
+        Self::MistralFim,
+        Self::DeepseekFim,
+        Self::OllamaGenerate,
+        Self::Tgi,
         Self::Recorded,
         Self::Empty,
     ];
@@ -305,6 +320,11 @@ impl Protocol {
             Self::Vllm => "vllm",
             Self::LlamaInfill => "llama-infill",
             Self::LlamaCompletion => "llama-completion",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::MistralFim => "mistral-fim",
+            Self::DeepseekFim => "deepseek-fim",
+            Self::OllamaGenerate => "ollama-generate",
+            Self::Tgi => "tgi",
             Self::Recorded => "recorded",
             Self::Empty => "empty",
         }

@@ -10,6 +10,7 @@ mod recorded;
 mod server;
 mod settings;
 mod streams;
+mod vendors;
 
 use std::sync::Mutex;
 

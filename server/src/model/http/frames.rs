@@ -11,7 +11,6 @@ pub(in crate::model) enum Framing {
     /// <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>
     Events,
     /// JSON values, each on a line of its own.
-    #[allow(dead_code, reason = "for protocols that stream lines")]
     Lines,
 }
 

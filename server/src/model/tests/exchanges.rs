@@ -117,6 +117,169 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                 error: openai_error,
             })
         }
+        // <https://docs.anthropic.com/en/api/messages-streaming>
+        Protocol::AnthropicMessages => {
+            let named = |value: Value| {
+                let name = value["type"].as_str().unwrap_or_default().to_owned();
+                format!("event: {name}\n{}", event(&value))
+            };
+            let delta = |text: &str| {
+                named(json!({
+                    "type": "content_block_delta",
+                    "index": 0,
+                    "delta": { "type": "text_delta", "text": text },
+                }))
+            };
+            let message = |content: Value, reason: Option<&str>| {
+                json!({
+                    "id": "msg_1",
+                    "type": "message",
+                    "role": "assistant",
+                    "model": "m",
+                    "content": content,
+                    "stop_reason": reason,
+                    "stop_sequence": null,
+                    "usage": { "input_tokens": 9, "output_tokens": 2 },
+                })
+            };
+            let whole = message(json!([{ "type": "text", "text": "ab" }]), Some("end_turn"));
+            let beginning = named(json!({
+                "type": "message_start",
+                "message": message(json!([]), None),
+            })) + &named(json!({
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": { "type": "text", "text": "" },
+            })) + &named(json!({ "type": "ping" }));
+            let end = named(json!({ "type": "content_block_stop", "index": 0 }))
+                + &named(json!({
+                    "type": "message_delta",
+                    "delta": { "stop_reason": "end_turn", "stop_sequence": null },
+                    "usage": { "output_tokens": 2 },
+                }))
+                + &named(json!({ "type": "message_stop" }));
+            Some(Exchange {
+                whole: whole.to_string(),
+                streamed: [beginning + &delta("a"), delta("b"), end],
+                error: |message| {
+                    let error = json!({
+                        "type": "error",
+                        "error": { "type": "overloaded_error", "message": message },
+                    });
+                    format!("event: error\n{}", event(&error))
+                },
+            })
+        }
+        // <https://docs.mistral.ai/api/endpoint/fim>
+        Protocol::MistralFim => {
+            let chunk = |text: &str, finish: Option<&str>| {
+                json!({
+                    "id": "cmpl-1",
+                    "object": "chat.completion.chunk",
+                    "created": 1700000000,
+                    "model": "m",
+                    "choices": [{
+                        "index": 0, "delta": { "content": text }, "finish_reason": finish,
+                    }],
+                })
+            };
+            let whole = json!({
+                "id": "cmpl-1",
+                "object": "chat.completion",
+                "model": "m",
+                "usage": { "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11 },
+                "choices": [{
+                    "index": 0,
+                    "message": { "role": "assistant", "content": "ab", "tool_calls": null },
+                    "finish_reason": "stop",
+                }],
+            });
+            Some(Exchange {
+                whole: whole.to_string(),
+                streamed: [
+                    event(&chunk("a", None)),
+                    event(&chunk("b", None)),
+                    event(&chunk("", Some("stop"))) + DONE,
+                ],
+                error: openai_error,
+            })
+        }
+        // <https://api-docs.deepseek.com/api/create-completion>
+        Protocol::DeepseekFim => {
+            let choice = |text: &str, finish: Option<&str>| {
+                json!({
+                    "id": "1",
+                    "object": "text_completion",
+                    "model": "m",
+                    "choices": [
+                        { "index": 0, "text": text, "logprobs": null, "finish_reason": finish }
+                    ],
+                })
+            };
+            Some(Exchange {
+                whole: choice("ab", Some("stop")).to_string(),
+                streamed: [
+                    event(&choice("a", None)),
+                    event(&choice("b", None)),
+                    event(&choice("", Some("stop"))) + DONE,
+                ],
+                error: openai_error,
+            })
+        }
+        // <https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-completion>
+        Protocol::OllamaGenerate => {
+            let line = |text: &str, done: bool| {
+                let mut value = json!({
+                    "model": "m",
+                    "created_at": "2023-11-14T22:13:20.5Z",
+                    "response": text,
+                    "done": done,
+                });
+                if done {
+                    value["done_reason"] = "stop".into();
+                    value["eval_count"] = 2.into();
+                }
+                format!("{value}\n")
+            };
+            Some(Exchange {
+                whole: line("ab", true),
+                streamed: [line("a", false), line("b", false), line("", true)],
+                error: |message| format!("{}\n", json!({ "error": message })),
+            })
+        }
+        // <https://huggingface.github.io/text-generation-inference/>
+        Protocol::Tgi => {
+            let token = |index: usize, text: &str, special: bool, whole: Option<&str>| {
+                let details = whole.map(
+                    |_| json!({ "finish_reason": "eos_token", "generated_tokens": 3, "seed": 7 }),
+                );
+                event(&json!({
+                    "index": index,
+                    "token": { "id": 5, "text": text, "logprob": -0.25, "special": special },
+                    "generated_text": whole,
+                    "details": details,
+                }))
+            };
+            let whole = json!({
+                "generated_text": "ab",
+                "details": {
+                    "finish_reason": "eos_token",
+                    "generated_tokens": 3,
+                    "seed": 7,
+                    "prefill": [],
+                    "tokens": [],
+                },
+            });
+            Some(Exchange {
+                whole: whole.to_string(),
+                streamed: [
+                    token(1, "a", false, None),
+                    token(2, "b", false, None),
+                    token(3, "</s>", true, Some("ab")),
+                ],
+                error: |message| event(&json!({ "error": message, "error_type": "generation" })),
+            })
+        }
     }
 }
 
