@@ -74,9 +74,10 @@ impl Drop for LlamaServer {
 
 /// The protocols that this server speaks. vLLM's is OpenAI's with more settings, which this server
 /// passes over.
-const SPOKEN: [Protocol; 5] = [
+const SPOKEN: [Protocol; 6] = [
     Protocol::OpenAiCompletions,
     Protocol::OpenAiChat,
+    Protocol::AnthropicMessages,
     Protocol::Vllm,
     Protocol::LlamaInfill,
     Protocol::LlamaCompletion,
@@ -177,9 +178,10 @@ fn every_protocol_streams_what_it_says_as_a_whole() {
         assert!(answer.prompt.contains("def g(x):"), "{}", answer.prompt);
         match protocol {
             Protocol::LlamaInfill => assert!(answer.prompt.contains("\"input_extra\"")),
-            Protocol::OpenAiChat => {
+            Protocol::OpenAiChat | Protocol::AnthropicMessages => {
                 let body: serde_json::Value = serde_json::from_str(&answer.prompt).unwrap();
-                let question = body["messages"][1]["content"].as_str().unwrap();
+                let messages = body["messages"].as_array().unwrap();
+                let question = messages.last().unwrap()["content"].as_str().unwrap();
                 assert!(question.contains("return <<CURSOR>>\n"), "{question}");
             }
             _ => template_is_whole(&answer.prompt),
