@@ -1,12 +1,14 @@
 //! The editor profile's index: BM25 over tantivy's postings.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tantivy::columnar::StrColumn;
 use tantivy::fieldnorm::FieldNormReader;
+use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::postings::Postings;
 use tantivy::query::Bm25Weight;
@@ -14,8 +16,8 @@ use tantivy::schema::{
     FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
 };
 use tantivy::{
-    DocAddress, DocSet, IndexReader, IndexWriter, ReloadPolicy, Searcher, TERMINATED,
-    TantivyDocument, TantivyError, Term,
+    DocAddress, DocSet, IndexReader, IndexWriter, Opstamp, ReloadPolicy, Searcher, SegmentReader,
+    TERMINATED, TantivyDocument, TantivyError, Term,
 };
 
 use crate::syntax::{LANGUAGES, Language};
@@ -37,6 +39,7 @@ pub struct Index {
     fields: Fields,
     writer: Mutex<IndexWriter>,
     reader: IndexReader,
+    catalogue: RwLock<Arc<Catalogue>>,
 }
 
 /// Why the index failed.
@@ -105,15 +108,18 @@ impl Index {
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
+        let fields = Fields {
+            path,
+            first_line,
+            text,
+            terms,
+        };
+        let catalogue = Catalogue::new(&fields, reader.searcher(), &[])?;
         Ok(Self {
-            fields: Fields {
-                path,
-                first_line,
-                text,
-                terms,
-            },
+            fields,
             writer: Mutex::new(writer),
             reader,
+            catalogue: RwLock::new(Arc::new(catalogue)),
         })
     }
 
@@ -159,8 +165,16 @@ impl Index {
     /// # Errors
     /// The engine's writer has died.
     pub fn commit(&self) -> Result<(), IndexError> {
-        self.writer().commit()?;
+        // Held to the end, so that of two commits the later one is what searches see.
+        let mut writer = self.writer();
+        writer.commit()?;
         self.reader.reload()?;
+        let older = self.catalogue();
+        let newer = Catalogue::new(&self.fields, self.reader.searcher(), &older.segments)?;
+        *self
+            .catalogue
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
         Ok(())
     }
 
@@ -175,17 +189,26 @@ impl Index {
             return Ok(Vec::new());
         };
         let wanted = Wanted::new(query);
-        let searcher = self.reader.searcher();
-        let mut segments = Segments::open(&searcher, field, query.path)?;
-        segments.score(field, &wanted)?;
-
-        let mut found: BinaryHeap<Hit<'_>> = segments.hits(&wanted).collect();
+        let catalogue = self.catalogue();
+        let mut hits = catalogue.found(field, query, &wanted)?;
+        // The best few, which are enough unless many windows have one text.
+        let likely = hits.len().min(limit.saturating_mul(8));
+        if (1..hits.len()).contains(&likely) {
+            hits.select_nth_unstable_by(likely - 1, |a, b| b.cmp(a));
+        }
+        hits[..likely].sort_unstable_by(|a, b| b.cmp(a));
+        let mut sorted = likely;
+        let mut next = 0;
         let mut texts = HashSet::new();
         let mut answer = Vec::new();
-        while answer.len() < limit
-            && let Some(hit) = found.pop()
-        {
-            let document: TantivyDocument = searcher.doc(hit.address)?;
+        while answer.len() < limit && next < hits.len() {
+            if next == sorted {
+                hits[next..].sort_unstable_by(|a, b| b.cmp(a));
+                sorted = hits.len();
+            }
+            let hit = &hits[next];
+            next += 1;
+            let document: TantivyDocument = catalogue.searcher.doc(hit.address)?;
             let text = document
                 .get_first(self.fields.text)
                 .and_then(|value| value.as_str())
@@ -200,6 +223,12 @@ impl Index {
             }
         }
         Ok(answer)
+    }
+
+    /// What the last commit made visible.
+    fn catalogue(&self) -> Arc<Catalogue> {
+        let catalogue = self.catalogue.read();
+        Arc::clone(&catalogue.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A panic elsewhere leaves the writer as it was between two calls.
@@ -217,24 +246,275 @@ impl fmt::Debug for Index {
     }
 }
 
-/// The windows that a query may get, with what BM25 asks about all of them.
-struct Segments<'a> {
-    searcher: &'a Searcher,
-    segments: Vec<Segment>,
-    /// How many windows may be got.
-    windows: u64,
-    /// Their mean length in terms, by the rounded lengths that scoring uses.
-    mean_length: f32,
+/// What searches ask of all windows of a commit, gathered once.
+struct Catalogue {
+    searcher: Searcher,
+    segments: Vec<Arc<Segment>>,
 }
 
+/// What searches ask of a segment: the same until windows of it are deleted.
 struct Segment {
-    norms: FieldNormReader,
-    /// Paths by ordinal.
-    paths: Vec<String>,
-    /// Per window: the ordinal of its path, nothing if the query may not get it.
-    path_of: Vec<Option<u32>>,
+    id: (SegmentId, Option<Opstamp>),
+    /// Rounded lengths of windows in terms, by the name of the language.
+    norms: Arc<BTreeMap<&'static str, FieldNormReader>>,
+    /// Files by ordinal.
+    files: Vec<File>,
+    /// Per window: the ordinal of its file, [`GONE`] where it was deleted or has no terms.
+    file_of: Vec<u32>,
+    /// How many windows no query may get.
+    gone: u64,
     first_lines: tantivy::columnar::Column<u64>,
-    scores: Vec<f64>,
+}
+
+/// A file as far as it is in one segment.
+#[derive(Clone)]
+struct File {
+    path: Arc<str>,
+    /// The name of its language; empty where none is known.
+    language: &'static str,
+    /// Its living windows that have terms.
+    windows: u64,
+    /// Their lengths in terms together, by the rounded lengths that scoring uses.
+    length: u64,
+}
+
+/// A term in more windows than this, and in more than one of [`COMMON_SHARE`], tells next to
+/// nothing of where to look, and would take most of a search's time.
+const COMMON_WINDOWS: u64 = 500;
+
+/// See [`COMMON_WINDOWS`].
+const COMMON_SHARE: u64 = 16;
+
+/// The file of a window that no query may get.
+const GONE: u32 = u32::MAX;
+
+impl Catalogue {
+    /// The catalogue of what a searcher sees. Segments that an older one knows as they are now
+    /// are taken from there.
+    fn new(
+        fields: &Fields,
+        searcher: Searcher,
+        older: &[Arc<Segment>],
+    ) -> Result<Self, IndexError> {
+        let mut segments = Vec::new();
+        for reader in searcher.segment_readers() {
+            let id = (reader.segment_id(), reader.delete_opstamp());
+            let known = older.iter().find(|segment| segment.id.0 == id.0);
+            segments.push(match known {
+                Some(known) if known.id == id => Arc::clone(known),
+                Some(known) => Arc::new(known.without_the_deleted(reader, id)),
+                None => Arc::new(Segment::read(fields, reader, id)?),
+            });
+        }
+        Ok(Self { searcher, segments })
+    }
+
+    /// How many windows of a language there are outside of one file, and their mean length in
+    /// terms.
+    fn statistics(&self, language: &str, own: &str) -> (u64, f32) {
+        let files = self.segments.iter().flat_map(|segment| &segment.files);
+        let (windows, length) = files
+            .filter(|file| file.language == language && *file.path != *own)
+            .fold((0, 0), |(windows, length), file| {
+                (windows + file.windows, length + file.length)
+            });
+        (windows, length as f32 / windows.max(1) as f32)
+    }
+
+    /// How many listed windows no query may get, and those of the query's own file.
+    fn hidden(&self, own: &[u32]) -> u64 {
+        let segments = self.segments.iter().zip(own);
+        let hidden = segments.map(|(segment, own)| {
+            let file = segment.files.get(*own as usize);
+            segment.gone + file.map_or(0, |file| file.windows)
+        });
+        hidden.sum()
+    }
+
+    /// The windows that a query finds, scored, in no order. The scores are added up term by term
+    /// in the order of the terms.
+    fn found(
+        &self,
+        field: Field,
+        query: &Query<'_>,
+        wanted: &Wanted,
+    ) -> Result<Vec<Hit<'_>>, IndexError> {
+        let language = query.language.name;
+        let (windows, mean_length) = self.statistics(language, query.path);
+        let norms: Vec<_> = self
+            .segments
+            .iter()
+            .map(|segment| segment.norms.get(language))
+            .collect();
+        let own: Vec<u32> = self
+            .segments
+            .iter()
+            .map(|segment| {
+                let place = segment
+                    .files
+                    .binary_search_by(|file| (*file.path).cmp(query.path));
+                place.map_or(GONE, |place| u32::try_from(place).unwrap_or(GONE))
+            })
+            .collect();
+        let common = (windows / COMMON_SHARE).max(COMMON_WINDOWS);
+        let hidden = self.hidden(&own);
+        let mut scores: Vec<Vec<f64>> = self
+            .segments
+            .iter()
+            .map(|segment| vec![0.0; segment.file_of.len()])
+            .collect();
+        let mut occurrences: Vec<(u32, u32, u32)> = Vec::new();
+        for (term, weight) in &wanted.terms {
+            occurrences.clear();
+            let term = Term::from_field_text(field, term);
+            // Deleted windows and the query's own count in tantivy's figure. Without them all the
+            // term may still be common, or else it has to be counted.
+            let listed = self.searcher.doc_freq(&term)?;
+            if listed.saturating_sub(hidden) > common {
+                continue;
+            }
+            for (index, reader) in (0_u32..).zip(self.searcher.segment_readers()) {
+                let postings = reader
+                    .inverted_index(field)?
+                    .read_postings(&term, IndexRecordOption::WithFreqs)?;
+                let Some(mut postings) = postings else {
+                    continue;
+                };
+                let file_of = &self.segments[index as usize].file_of;
+                let own = own[index as usize];
+                let mut window = postings.doc();
+                while window != TERMINATED {
+                    let file = file_of[window as usize];
+                    if file != GONE && file != own {
+                        occurrences.push((index, window, postings.term_freq()));
+                    }
+                    window = postings.advance();
+                }
+            }
+            if occurrences.len() as u64 > common {
+                continue;
+            }
+            let bm25 = Bm25Weight::for_one_term_without_explain(
+                occurrences.len() as u64,
+                windows,
+                mean_length,
+            );
+            for (index, window, count) in &occurrences {
+                let Some(norms) = norms[*index as usize] else {
+                    continue;
+                };
+                let score = bm25.score(norms.fieldnorm_id(*window), *count);
+                scores[*index as usize][*window as usize] += f64::from(score) * f64::from(*weight);
+            }
+        }
+        let mut hits = Vec::new();
+        for ((segment, scores), number) in self.segments.iter().zip(&scores).zip(0..) {
+            let mut boosts: Vec<Option<f64>> = vec![None; segment.files.len()];
+            for ((file, score), window) in segment.file_of.iter().zip(scores).zip(0..) {
+                if *score > 0.0 {
+                    let path = &segment.files[*file as usize].path;
+                    let boost = boosts[*file as usize].get_or_insert_with(|| wanted.boost(path));
+                    hits.push(Hit {
+                        score: score * *boost,
+                        path,
+                        first_line: segment.first_lines.first(window).unwrap_or_default(),
+                        address: DocAddress::new(number, window),
+                    });
+                }
+            }
+        }
+        Ok(hits)
+    }
+}
+
+impl Segment {
+    fn read(
+        fields: &Fields,
+        reader: &SegmentReader,
+        id: (SegmentId, Option<Opstamp>),
+    ) -> Result<Self, IndexError> {
+        let mut norms = BTreeMap::new();
+        for (language, field) in &fields.terms {
+            norms.insert(*language, reader.get_fieldnorms_reader(*field)?);
+        }
+        let columns = reader.fast_fields();
+        let mut files = Vec::new();
+        let mut file_of = vec![GONE; reader.max_doc() as usize];
+        if let Some(column) = columns.str(PATH)? {
+            files = strings(&column)?
+                .into_iter()
+                .map(|path| File {
+                    language: Language::for_path(Path::new(&path))
+                        .map_or("", |language| language.name),
+                    path: path.into(),
+                    windows: 0,
+                    length: 0,
+                })
+                .collect();
+            for window in reader.doc_ids_alive() {
+                let ordinal = column.ords().first(window);
+                let Some(ordinal) = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok()) else {
+                    continue;
+                };
+                let Some(file) = files.get_mut(ordinal as usize) else {
+                    continue;
+                };
+                let terms = norms
+                    .get(file.language)
+                    .map_or(0, |norms| norms.fieldnorm(window));
+                if terms > 0 {
+                    file_of[window as usize] = ordinal;
+                    file.windows += 1;
+                    file.length += u64::from(terms);
+                }
+            }
+        }
+        Ok(Self {
+            id,
+            norms: Arc::new(norms),
+            files,
+            gone: file_of.iter().filter(|file| **file == GONE).count() as u64,
+            file_of,
+            first_lines: columns.u64(FIRST_LINE)?,
+        })
+    }
+}
+
+impl Segment {
+    /// The same segment after more of its windows were deleted.
+    fn without_the_deleted(
+        &self,
+        reader: &SegmentReader,
+        id: (SegmentId, Option<Opstamp>),
+    ) -> Self {
+        let mut files = self.files.clone();
+        let mut file_of = self.file_of.clone();
+        let mut gone = self.gone;
+        if let Some(alive) = reader.alive_bitset() {
+            for (ordinal, window) in file_of.iter_mut().zip(0..) {
+                if *ordinal == GONE || alive.is_alive(window) {
+                    continue;
+                }
+                let file = &mut files[*ordinal as usize];
+                let terms = self
+                    .norms
+                    .get(file.language)
+                    .map_or(0, |norms| norms.fieldnorm(window));
+                file.windows -= 1;
+                file.length -= u64::from(terms);
+                gone += 1;
+                *ordinal = GONE;
+            }
+        }
+        Self {
+            id,
+            norms: Arc::clone(&self.norms),
+            files,
+            file_of,
+            gone,
+            first_lines: self.first_lines.clone(),
+        }
+    }
 }
 
 /// A scored window. The greatest is the best.
@@ -244,105 +524,6 @@ struct Hit<'a> {
     path: &'a str,
     first_line: u64,
     address: DocAddress,
-}
-
-impl<'a> Segments<'a> {
-    fn open(searcher: &'a Searcher, field: Field, own: &str) -> Result<Self, IndexError> {
-        let mut segments = Vec::new();
-        let (mut windows, mut length) = (0_u64, 0_u64);
-        for reader in searcher.segment_readers() {
-            let norms = reader.get_fieldnorms_reader(field)?;
-            let columns = reader.fast_fields();
-            let count = reader.max_doc();
-            let mut paths = Vec::new();
-            let mut path_of = vec![None; count as usize];
-            if let Some(column) = columns.str(PATH)? {
-                paths = strings(&column)?;
-                for window in reader.doc_ids_alive() {
-                    // A window of another language has no terms in this field.
-                    let terms = norms.fieldnorm(window);
-                    let ordinal = column.ords().first(window);
-                    let path = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok());
-                    let elsewhere = path
-                        .and_then(|path| paths.get(path as usize))
-                        .is_some_and(|path| path != own);
-                    if terms > 0 && elsewhere {
-                        path_of[window as usize] = path;
-                        windows += 1;
-                        length += u64::from(terms);
-                    }
-                }
-            }
-            segments.push(Segment {
-                norms,
-                paths,
-                path_of,
-                first_lines: columns.u64(FIRST_LINE)?,
-                scores: vec![0.0; count as usize],
-            });
-        }
-        Ok(Self {
-            searcher,
-            segments,
-            windows,
-            mean_length: length as f32 / windows.max(1) as f32,
-        })
-    }
-
-    /// Adds up the scores, term by term in the order of the terms.
-    fn score(&mut self, field: Field, wanted: &Wanted) -> Result<(), IndexError> {
-        let mut occurrences: Vec<(usize, u32, u32)> = Vec::new();
-        for (term, weight) in &wanted.terms {
-            occurrences.clear();
-            let term = Term::from_field_text(field, term);
-            for (index, reader) in self.searcher.segment_readers().iter().enumerate() {
-                let postings = reader
-                    .inverted_index(field)?
-                    .read_postings(&term, IndexRecordOption::WithFreqs)?;
-                let Some(mut postings) = postings else {
-                    continue;
-                };
-                let mut window = postings.doc();
-                while window != TERMINATED {
-                    if self.segments[index].path_of[window as usize].is_some() {
-                        occurrences.push((index, window, postings.term_freq()));
-                    }
-                    window = postings.advance();
-                }
-            }
-            let bm25 = Bm25Weight::for_one_term_without_explain(
-                occurrences.len() as u64,
-                self.windows,
-                self.mean_length,
-            );
-            for (index, window, count) in &occurrences {
-                let segment = &mut self.segments[*index];
-                let score = bm25.score(segment.norms.fieldnorm_id(*window), *count);
-                segment.scores[*window as usize] += f64::from(score) * f64::from(*weight);
-            }
-        }
-        Ok(())
-    }
-
-    fn hits(&self, wanted: &Wanted) -> impl Iterator<Item = Hit<'_>> {
-        self.segments.iter().zip(0..).flat_map(|(segment, number)| {
-            let boosts: Vec<f64> = segment
-                .paths
-                .iter()
-                .map(|path| wanted.boost(path))
-                .collect();
-            let windows = segment.path_of.iter().zip(&segment.scores).zip(0..);
-            windows.filter_map(move |((path, score), window)| {
-                let path = (*path)? as usize;
-                (*score > 0.0).then(|| Hit {
-                    score: score * boosts[path],
-                    path: &segment.paths[path],
-                    first_line: segment.first_lines.first(window).unwrap_or_default(),
-                    address: DocAddress::new(number, window),
-                })
-            })
-        })
-    }
 }
 
 impl Eq for Hit<'_> {}
