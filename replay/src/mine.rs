@@ -267,6 +267,7 @@ fn rejection<E>(
         prefix,
         suffix,
         language: Language::for_path(std::path::Path::new(&hole.path)),
+        tree: None,
         extent: cleanup::Extent::default(),
         chat: false,
     };

@@ -112,6 +112,7 @@ fn measure(name: &str, files: &[(String, String)], list: f64) {
             prefix,
             suffix,
             language: language(path),
+            tree: None,
         };
         let start = Instant::now();
         black_box(index.retrieve(&query, 10).unwrap());
@@ -171,6 +172,7 @@ fn recall(files: &[(String, String)]) {
             prefix: &prefix,
             suffix: &suffix,
             language: language(path),
+            tree: None,
         };
         let windows = index.retrieve(&query, 10).unwrap();
         lines += 1;

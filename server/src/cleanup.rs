@@ -18,6 +18,7 @@ mod tokens;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+use tree_sitter::Tree;
 
 use self::scan::Opening;
 use self::site::Site;
@@ -148,6 +149,9 @@ pub struct Place<'a> {
     pub suffix: &'a str,
     /// The file's language, where the server knows it.
     pub language: Option<&'static Language>,
+    /// The file's syntax tree with nothing at the cursor, where it is at hand; else the file is
+    /// parsed.
+    pub tree: Option<&'a Tree>,
     /// How far a completion may go.
     pub extent: Extent,
     /// Whether a chat model writes, which may put prose around the code.

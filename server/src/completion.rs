@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tree_sitter::Tree;
 
 use self::flight::{Flight, Heard, between};
 use self::memory::{Answered, Asked, Memory};
@@ -329,6 +330,7 @@ impl Engine {
             prefix: &asked.prefix,
             suffix: &asked.suffix,
             language,
+            tree: document.tree(),
         };
         let windows = self.repository.windows(
             &query,
@@ -360,6 +362,7 @@ impl Engine {
             windows,
             parameters: self.configuration.model.parameters(),
         };
+        let tree = document.tree().cloned();
         let heard = Arc::new(Heard::default());
         let (tell, outcome) = watch::channel(None);
         let extent = self.configuration.cleanup.extent;
@@ -367,7 +370,8 @@ impl Engine {
             let (asked, heard) = (Arc::clone(asked), Arc::clone(&heard));
             let (repository, typing) = (Arc::clone(&self.repository), Arc::clone(&self.typing));
             async move {
-                let mut completion = generate(&*repository.model, &request, extent, &heard).await;
+                let mut completion =
+                    generate(&*repository.model, &request, tree.as_ref(), extent, &heard).await;
                 completion.trace.context_ms = context_ms;
                 typing.model_took(completion.trace.model_ms);
                 let completion = Arc::new(completion);
@@ -460,6 +464,7 @@ impl Typing {
 async fn generate(
     model: &dyn model::Model,
     request: &model::Request,
+    tree: Option<&Tree>,
     extent: Extent,
     heard: &Heard,
 ) -> Completion {
@@ -473,6 +478,7 @@ async fn generate(
         prefix: &request.prefix,
         suffix: &request.suffix,
         language: request.language,
+        tree,
         extent,
         chat: model.chats(),
     };

@@ -85,6 +85,7 @@ mod tests {
             prefix: "use(api_token",
             suffix: "",
             language: python,
+            tree: None,
         };
         let found = index.retrieve(&query, 9).expect("the index can be read");
         let paths: Vec<_> = found.iter().map(|window| window.path.as_str()).collect();

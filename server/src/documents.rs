@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use tree_sitter::{InputEdit, Point, Tree};
 
 use crate::syntax::Language;
-use crate::text::{Encoding, Position, Text};
+use crate::text::{ByteOffset, Encoding, Position, Text};
 
 /// The buffers an editor has open, by URI. Whoever holds it answers for its locking.
 #[derive(Debug, Default)]
@@ -28,6 +30,16 @@ pub struct Snapshot {
     pub version: i32,
     /// Its contents.
     pub text: Text,
+    syntax: Syntax,
+}
+
+/// A document's syntax tree, made when first asked for.
+#[derive(Clone, Debug, Default)]
+struct Syntax {
+    now: OnceLock<Option<Tree>>,
+    /// The tree of an earlier version, told of all edits since: what they left alone is not
+    /// parsed again.
+    before: Option<Tree>,
 }
 
 /// One content change of `textDocument/didChange`.
@@ -39,19 +51,76 @@ pub struct Edit {
     pub text: String,
 }
 
-impl Documents {
-    /// Takes a document that an editor opened, in place of one with the same URI.
-    pub fn open(&mut self, uri: &str, language_id: &str, version: i32, contents: &str) {
+impl Snapshot {
+    /// A document with these contents.
+    pub fn new(uri: &str, language_id: &str, version: i32, contents: &str) -> Self {
         let path = file_path(uri);
         let language =
             Language::by_id(language_id).or_else(|| path.as_deref().and_then(Language::for_path));
-        let snapshot = Snapshot {
+        Self {
             uri: uri.to_owned(),
             path,
             language,
             version,
             text: Text::new(contents),
+            syntax: Syntax::default(),
+        }
+    }
+
+    /// The document's syntax tree; nothing where its language is not known, or where lines end
+    /// in carriage returns, which readers of trees leave out.
+    pub fn tree(&self) -> Option<&Tree> {
+        let parsed = self.syntax.now.get_or_init(|| {
+            let language = self.language?;
+            let text = self.text.to_string();
+            if text.contains('\r') {
+                return None;
+            }
+            Some(match &self.syntax.before {
+                Some(before) => language.parse_again(&text, before),
+                None => language.parse(&text),
+            })
+        });
+        parsed.as_ref()
+    }
+
+    fn apply(&mut self, edit: &Edit, encoding: Encoding) {
+        let older = self.syntax.now.take().flatten();
+        let older = older.or_else(|| self.syntax.before.take());
+        let Some(range) = &edit.range else {
+            self.text = Text::new(&edit.text);
+            return;
         };
+        let (a, b) = (
+            self.text.offset(range.start, encoding),
+            self.text.offset(range.end, encoding),
+        );
+        let (start, end) = (a.min(b), a.max(b));
+        let point = |text: &Text, offset: ByteOffset| {
+            let position = text.position(offset, Encoding::Utf8);
+            Point::new(position.line as usize, position.character as usize)
+        };
+        let (start_position, old_end_position) = (point(&self.text, start), point(&self.text, end));
+        self.text.replace(range.clone(), encoding, &edit.text);
+        let new_end = ByteOffset(start.0 + edit.text.len());
+        self.syntax.before = older.filter(|_| !edit.text.contains('\r')).map(|mut tree| {
+            tree.edit(&InputEdit {
+                start_byte: start.0,
+                old_end_byte: end.0,
+                new_end_byte: new_end.0,
+                start_position,
+                old_end_position,
+                new_end_position: point(&self.text, new_end),
+            });
+            tree
+        });
+    }
+}
+
+impl Documents {
+    /// Takes a document that an editor opened, in place of one with the same URI.
+    pub fn open(&mut self, uri: &str, language_id: &str, version: i32, contents: &str) {
+        let snapshot = Snapshot::new(uri, language_id, version, contents);
         self.open.insert(uri.to_owned(), Arc::new(snapshot));
     }
 
@@ -64,10 +133,7 @@ impl Documents {
         let document = Arc::make_mut(document);
         document.version = version;
         for edit in edits {
-            match &edit.range {
-                Some(range) => document.text.replace(range.clone(), encoding, &edit.text),
-                None => document.text = Text::new(&edit.text),
-            }
+            document.apply(edit, encoding);
         }
         true
     }
@@ -135,5 +201,61 @@ mod tests {
         documents.close("file:///a/b.py");
         assert!(documents.snapshot("file:///a/b.py").is_none());
         assert!(!documents.change("file:///a/b.py", 3, &[], Encoding::Utf16));
+    }
+
+    #[test]
+    fn the_tree_follows_edits() {
+        let mut documents = Documents::default();
+        let uri = "file:///a/b.py";
+        documents.open(uri, "python", 1, "# é😀\ndef f(a):\n    return a\n");
+        let at = |line, start, end| {
+            let position = |character| Position { line, character };
+            position(start)..position(end)
+        };
+        // Columns in UTF-16, with trees asked for in between and not.
+        let edits = [
+            (at(0, 3, 5), "b"),
+            (at(1, 4, 5), "größe"),
+            (at(2, 11, 12), "größe(\n        a,\n    )"),
+            (at(2, 0, 0), "    b = 1\n"),
+        ];
+        for (number, (range, text)) in edits.into_iter().enumerate() {
+            let edit = Edit {
+                range: Some(range),
+                text: text.into(),
+            };
+            documents.change(uri, 2, &[edit], Encoding::Utf16);
+            if number != 1 {
+                let snapshot = documents.snapshot(uri).expect("it is open");
+                snapshot.tree().expect("its language is known");
+            }
+        }
+        let snapshot = documents.snapshot(uri).expect("it is open");
+        let text = snapshot.text.to_string();
+        assert_eq!(
+            text,
+            "# éb\ndef größe(a):\n    b = 1\n    return größe(\n        a,\n    )\n"
+        );
+        let fresh = snapshot.language.expect("it is known").parse(&text);
+        let known = snapshot.tree().expect("its language is known");
+        assert!(!fresh.root_node().has_error());
+        assert_eq!(known.root_node().to_sexp(), fresh.root_node().to_sexp());
+        let ends = |tree: &Tree| {
+            let mut cursor = tree.walk();
+            let children = tree.root_node().children(&mut cursor);
+            children.map(|node| node.byte_range()).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(known), ends(&fresh));
+        documents.change(
+            uri,
+            3,
+            &[Edit {
+                range: None,
+                text: "x = 1\r\n".into(),
+            }],
+            Encoding::Utf16,
+        );
+        let snapshot = documents.snapshot(uri).expect("it is open");
+        assert!(snapshot.tree().is_none());
     }
 }

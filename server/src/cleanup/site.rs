@@ -13,8 +13,8 @@ use crate::syntax::Language;
 #[derive(Debug)]
 pub(super) struct Site<'a> {
     place: Place<'a>,
-    /// The file with nothing at the cursor.
-    base: OnceLock<Option<Tree>>,
+    /// The file with nothing at the cursor, where the place has no tree.
+    base: OnceLock<Tree>,
     /// The file with the completion that was asked for last.
     last: Mutex<Option<(String, Arc<Parsed>)>>,
 }
@@ -43,10 +43,13 @@ impl<'a> Site<'a> {
             return Some(Arc::clone(parsed));
         }
         let Place { prefix, suffix, .. } = self.place;
-        let base = self
-            .base
-            .get_or_init(|| Some(language.parse(&[prefix, suffix].concat())));
-        let mut old = base.clone()?;
+        let mut old = match self.place.tree {
+            Some(tree) => tree.clone(),
+            None => self
+                .base
+                .get_or_init(|| language.parse(&[prefix, suffix].concat()))
+                .clone(),
+        };
         let start = prefix.len();
         let end = start + text.len();
         let here = point(prefix);

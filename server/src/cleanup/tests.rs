@@ -13,6 +13,7 @@ fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
         prefix,
         suffix,
         language: Language::by_id(id),
+        tree: None,
         extent: Extent::Block,
         chat: false,
     };
@@ -100,6 +101,7 @@ fn an_unknown_language_is_left_alone() {
         prefix: "a ",
         suffix: "\n",
         language: None,
+        tree: None,
         extent: Extent::Block,
         chat: false,
     };
@@ -113,6 +115,7 @@ fn check_as(id: &str, extent: Extent, chat: bool, fixture: &str, completion: &st
         prefix,
         suffix,
         language: Language::by_id(id),
+        tree: None,
         extent,
         chat,
     };
@@ -387,6 +390,7 @@ fn a_model_is_stopped_early() {
             prefix,
             suffix,
             language: Language::by_id(id),
+            tree: None,
             extent: Extent::Block,
             chat: false,
         });
@@ -399,6 +403,7 @@ fn a_model_is_stopped_early() {
         prefix: "",
         suffix: "",
         language: Language::by_id("python"),
+        tree: None,
         extent: Extent::Block,
         chat: true,
     });
@@ -441,6 +446,7 @@ proptest! {
         python: bool, chat: bool, extent in 0usize..5,
     ) {
         let place = Place {
+            tree: None,
             prefix: &prefix,
             suffix: &suffix,
             language: Language::by_id(if python { "python" } else { "typescript" }),
@@ -468,6 +474,7 @@ proptest! {
             prefix: &prefix,
             suffix: &suffix,
             language: Language::by_id(if python { "python" } else { "typescript" }),
+            tree: None,
             extent: Extent::Block,
             chat: false,
         };
@@ -497,6 +504,7 @@ fn what_really_stood_there_is_kept() {
                     prefix: &source[..start],
                     suffix: &source[end..],
                     language: Some(language),
+                    tree: None,
                     extent: Extent::Block,
                     chat: false,
                 };

@@ -581,6 +581,7 @@ mod tests {
             prefix,
             suffix,
             language: language(path),
+            tree: None,
         };
         index.retrieve(&query, 100).expect("the index can be read")
     }
@@ -782,7 +783,7 @@ mod tests {
             // Up to 40 terms a window's length is exact in a field norm; the formula stops there.
             prop_assume!(all.iter().all(|(_, terms)| terms.len() <= 40));
             let text = format!("{query}$0");
-            let wanted = Wanted::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python });
+            let wanted = Wanted::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None });
             let count = all.len() as f64;
             let mean = all.iter().map(|(_, terms)| terms.len()).sum::<usize>() as f64 / count;
             let score = |terms: &[String]| -> f64 {

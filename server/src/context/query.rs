@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tree_sitter::Node;
+use tree_sitter::{Node, Tree};
 
 use crate::syntax::Language;
 
@@ -20,6 +20,8 @@ pub struct Query<'a> {
     pub suffix: &'a str,
     /// The file's language. Answers are of files of languages with the same name.
     pub language: &'static Language,
+    /// The file's syntax tree, where it is at hand; else the file is parsed.
+    pub tree: Option<&'a Tree>,
 }
 
 /// How many lines before the cursor are searched for, blank ones aside.
@@ -49,6 +51,7 @@ pub const SAME_FOLDER_BOOST: f64 = 1.25;
 const LONGEST_SIGNATURE: usize = 1000;
 
 /// A query, taken apart.
+#[derive(Default)]
 pub(super) struct Wanted {
     /// Each term and the sum of the weights of its places. Sorted, so that sums have one order.
     pub(super) terms: BTreeMap<String, f32>,
@@ -70,7 +73,15 @@ impl Wanted {
         let before = with_line_feeds(query.prefix);
         let after = with_line_feeds(query.suffix);
         let text = format!("{before}{after}");
-        let tree = query.language.parse(&text);
+        // A tree of the same text: nothing was put in its place for the line ends.
+        let known = query
+            .tree
+            .filter(|tree| tree.root_node().end_byte() <= text.len())
+            .filter(|_| text.len() == query.prefix.len() + query.suffix.len());
+        let parsed = known.is_none().then(|| query.language.parse(&text));
+        let Some(tree) = known.or(parsed.as_ref()) else {
+            return Self::default();
+        };
         let root = tree.root_node();
 
         let before_cursor = filled(before.split('\n').rev()).take(PREFIX_LINES);
@@ -258,6 +269,7 @@ mod tests {
             prefix,
             suffix,
             language: Language::for_path(path.as_ref()).expect("the path has a known ending"),
+            tree: None,
         })
     }
 
