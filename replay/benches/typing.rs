@@ -90,31 +90,33 @@ fn send(table: &mut Table, folder: &Path, files: &[PathBuf], context: &str) {
     let mut editor = Editor::ready(folder, &settings);
     let mut desks = open(&mut editor, files);
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    let mut times = Vec::new();
-    for round in 0..320 {
-        let desk = &mut desks[round % files.len().min(8)];
+    let (mut on, mut after) = (Vec::new(), Vec::new());
+    for round in 0..20 * 15 {
+        let place = round % 20;
+        let desk = &mut desks[round / 20];
         let line = random.random_range(0..desk.lines);
         desk.type_at(&mut editor, line, "x");
         // The edit is dealt with before the clock starts.
-        editor.request(
-            "fillrate/explain",
-            json!({"textDocument": {"uri": desk.uri}}),
-        );
+        let params = json!({"textDocument": {"uri": desk.uri}});
+        editor.request("fillrate/explain", params);
         let before = oracle.arrivals.lock().unwrap().len();
         let started = Instant::now();
         let id = desk.ask(&mut editor, line, 1);
         editor.answer(id);
         let arrived = oracle.arrivals.lock().unwrap()[before];
-        // The first rounds open connections and fill caches.
-        if round >= 20 {
-            times.push(arrived - started);
+        if place == 0 {
+            after.push(arrived - started);
+        } else {
+            on.push(arrived - started);
         }
     }
     row(
         table,
         &format!("request to send, context {context}"),
-        &mut times,
+        &mut on,
     );
+    let name = format!("the first after another file was edited, context {context}");
+    row(table, &name, &mut after);
 }
 
 /// From an edit to a prompt that shows it, while the model is slow with other requests.

@@ -54,6 +54,8 @@ struct Typing {
     desks: Mutex<HashMap<String, Desk>>,
     /// A moving average of how long the model takes, in milliseconds.
     model_ms: Mutex<Option<f64>>,
+    /// When a document was last edited, while somebody waits for a pause after it.
+    last_edit: Mutex<Option<Instant>>,
 }
 
 /// What goes on in one document.
@@ -86,6 +88,9 @@ pub enum EngineError {
     Index(#[from] IndexError),
 }
 
+/// How long nobody types before changes are taken in.
+const PAUSE: Duration = Duration::from_millis(250);
+
 /// A model that answers sooner is asked at every key: waiting would save nothing worth it.
 const SOON_MS: f64 = 20.0;
 
@@ -102,6 +107,7 @@ impl Engine {
             memory: Mutex::default(),
             desks: Mutex::default(),
             model_ms: Mutex::default(),
+            last_edit: Mutex::default(),
         };
         Ok(Self {
             settings: fingerprint(&configuration),
@@ -172,11 +178,37 @@ impl Engine {
         if let Some(flight) = flight {
             flight.edited(&after.text);
         }
+        self.settle_soon();
         if let Some(cursor) = accepted
             && self.configuration.typing.ahead
         {
             self.ask_ahead(after, cursor);
         }
+    }
+
+    /// Takes changes in when the person pauses, so that the next request need not.
+    fn settle_soon(&self) {
+        let waiting = lock(&self.typing.last_edit)
+            .replace(Instant::now())
+            .is_some();
+        if waiting {
+            return;
+        }
+        let (typing, repository) = (Arc::clone(&self.typing), Arc::clone(&self.repository));
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(PAUSE).await;
+                let mut last = lock(&typing.last_edit);
+                if last.is_none_or(|last| last.elapsed() >= PAUSE) {
+                    *last = None;
+                    break;
+                }
+            }
+            let settled = tokio::task::spawn_blocking(move || repository.settle()).await;
+            if let Err(error) = settled {
+                tracing::error!(%error, "taking changes in broke off");
+            }
+        });
     }
 
     /// Forgets what goes on in a document that was closed.

@@ -30,6 +30,8 @@ pub(super) struct Repository {
     pending: Mutex<BTreeMap<String, Change>>,
     /// The files that the index and the model have taken in.
     known: Mutex<BTreeSet<String>>,
+    /// Held while changes are taken in, so that nobody searches an index that lacks them.
+    catching_up: Mutex<()>,
 }
 
 /// What became of a file.
@@ -71,6 +73,7 @@ impl Repository {
             profile,
             pending: Mutex::default(),
             known: Mutex::default(),
+            catching_up: Mutex::default(),
         })
     }
 
@@ -112,7 +115,7 @@ impl Repository {
         if self.profile == Profile::None {
             return Ok(Vec::new());
         }
-        self.catch_up(query.path)?;
+        self.catch_up(Some(query.path))?;
         let windows = self.index.retrieve(query, settings.windows)?;
         Ok(context::budget(
             windows,
@@ -183,12 +186,23 @@ impl Repository {
         }
     }
 
-    /// Takes in what changed in every file but the one that is being completed: its own text is
-    /// in the request.
-    fn catch_up(&self, current: &str) -> Result<(), EngineError> {
+    /// Takes in all that changed: for a moment when nobody waits.
+    pub(super) fn settle(&self) {
+        if let Err(error) = self.catch_up(None) {
+            tracing::warn!(%error, "changes could not be taken in");
+        }
+    }
+
+    /// Takes in what changed in every file but the one that is being completed, where one is:
+    /// its own text is in the request.
+    fn catch_up(&self, current: Option<&str>) -> Result<(), EngineError> {
+        let _order = self
+            .catching_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let changed: Vec<(String, Change)> = {
             let mut pending = self.pending();
-            let kept = pending.remove_entry(current);
+            let kept = current.and_then(|current| pending.remove_entry(current));
             let changed = std::mem::take(&mut *pending).into_iter().collect();
             pending.extend(kept);
             changed
