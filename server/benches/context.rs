@@ -113,6 +113,7 @@ fn measure(name: &str, files: &[(String, String)], list: f64) {
             suffix,
             language: language(path),
             tree: None,
+            recent: &[],
         };
         let start = Instant::now();
         black_box(index.retrieve(&query, 10).unwrap());
@@ -173,6 +174,7 @@ fn recall(files: &[(String, String)]) {
             suffix: &suffix,
             language: language(path),
             tree: None,
+            recent: &[],
         };
         let windows = index.retrieve(&query, 10).unwrap();
         lines += 1;

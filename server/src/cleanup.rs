@@ -97,7 +97,7 @@ impl<'a> Cleaner<'a> {
     /// The rule by which a text that ends with a line needs no more, where there is one.
     fn rule_at(&self, lines: &str) -> Option<&'static str> {
         let place = &self.site;
-        if tokens::leaked(lines).is_some() {
+        if tokens::leaked(lines, place).is_some() {
             return Some("tokens");
         }
         if place.chat || chat::thinks(lines) {

@@ -357,12 +357,14 @@ impl Engine {
         let Some(language) = document.language else {
             return Vec::new();
         };
+        let recent = self.repository.recent(path);
         let query = Query {
             path,
             prefix: &asked.prefix,
             suffix: &asked.suffix,
             language,
             tree: document.tree(),
+            recent: &recent,
         };
         let windows = self.repository.windows(
             &query,

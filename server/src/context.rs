@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use index::{Index, IndexError};
 pub use query::{
-    IMPORT_BOOST, LINE_DECAY, PREFIX_LINES, Query, SAME_FOLDER_BOOST, SIGNATURE_WEIGHT,
-    SUFFIX_LINES,
+    IMPORT_BOOST, LINE_DECAY, PREFIX_LINES, Query, RECENT_BOOST, RECENT_FILES, SAME_FOLDER_BOOST,
+    SIGNATURE_WEIGHT, SUFFIX_LINES,
 };
 pub use windows::{LARGEST_DEFINITION, SMALLEST_DEFINITION, STEP, windows};
 
@@ -86,6 +86,7 @@ mod tests {
             suffix: "",
             language: python,
             tree: None,
+            recent: &[],
         };
         let found = index.retrieve(&query, 9).expect("the index can be read");
         let paths: Vec<_> = found.iter().map(|window| window.path.as_str()).collect();

@@ -745,13 +745,15 @@ impl Server {
 
     /// Tells the client, and once in its log, that all is ready and with what.
     async fn ready(&self, engine: &Engine, indexed: &Indexed) {
-        let said = format!(
-            "fillrate {}: {}; {} files indexed, {} could not be read",
+        let mut said = format!(
+            "fillrate {}: {}; {} files indexed",
             env!("CARGO_PKG_VERSION"),
             engine.about(),
             indexed.files,
-            indexed.unreadable
         );
+        for (reason, count) in &indexed.left_out {
+            said.push_str(&format!("; left out {count}: {reason}"));
+        }
         self.client.log_message(MessageType::INFO, said).await;
         let status = Status::of(State::Ready, Some(indexed.files));
         *lock(&self.status) = Some(status.clone());

@@ -226,7 +226,19 @@ mod tests {
     fn piece() -> impl Strategy<Value = String> {
         prop::collection::vec(
             prop::sample::select(vec![
-                "a", "Z9", "é", "e\u{301}", "😀", "漢", "\n", "\r\n", "\r", "\u{2028}", "\t", "",
+                "a",
+                "Z9",
+                "é",
+                "e\u{301}",
+                "😀",
+                "漢",
+                "👩\u{200d}👧",
+                "\n",
+                "\r\n",
+                "\r",
+                "\u{2028}",
+                "\t",
+                "",
             ]),
             0..8,
         )
@@ -234,26 +246,32 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        /// Ten thousand sequences, each played in all three encodings.
         #[test]
         fn edits_equal_those_of_a_plain_string(
             start in piece(),
             edits in prop::collection::vec((0u32..6, 0u32..9, 0u32..6, 0u32..9, piece()), 1..12),
-            encoding in prop::sample::select(ENCODINGS.to_vec()),
         ) {
-            let mut plain = start.clone();
-            let mut text = Text::new(&start);
-            for (line_a, column_a, line_b, column_b, new_text) in edits {
-                let a = Position { line: line_a, character: column_a };
-                let b = Position { line: line_b, character: column_b };
-                let (from, to) = (a.min(b), a.max(b));
-                let start = reference_offset(&plain, from, encoding);
-                let end = reference_offset(&plain, to, encoding);
-                plain.replace_range(start.min(end)..start.max(end), &new_text);
-                text.replace(from..to, encoding, &new_text);
-                prop_assert_eq!(text.to_string(), plain.clone());
+            for encoding in ENCODINGS {
+                let mut plain = start.clone();
+                let mut text = Text::new(&start);
+                for (line_a, column_a, line_b, column_b, new_text) in &edits {
+                    let a = Position { line: *line_a, character: *column_a };
+                    let b = Position { line: *line_b, character: *column_b };
+                    let (from, to) = (a.min(b), a.max(b));
+                    let start = reference_offset(&plain, from, encoding);
+                    let end = reference_offset(&plain, to, encoding);
+                    plain.replace_range(start.min(end)..start.max(end), new_text);
+                    text.replace(from..to, encoding, new_text);
+                    prop_assert_eq!(text.to_string(), plain.clone());
+                }
             }
         }
+    }
 
+    proptest! {
         #[test]
         fn a_position_goes_there_and_back(
             contents in piece(),

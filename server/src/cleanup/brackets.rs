@@ -27,6 +27,11 @@ pub(super) struct Around {
 }
 
 impl Around {
+    /// Whether the completion closes a bracket that is not its own to close.
+    pub(super) fn strays(&self) -> bool {
+        self.first_stray_closer.is_some()
+    }
+
     /// How many brackets a completion that opens none may close.
     pub(super) fn closable(&self) -> usize {
         self.open_at_cursor.saturating_sub(self.closed_after)

@@ -48,7 +48,8 @@ impl Opening {
             }
             scan.read(line);
             if scan.closed > closable {
-                return Some("brackets");
+                // What looks like a bracket may be part of a regular expression or of markup.
+                return around(lines, place)?.strays().then_some("brackets");
             }
         }
         None

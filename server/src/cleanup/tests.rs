@@ -360,6 +360,27 @@ fn line_ends_are_the_file_s() {
     );
 }
 
+#[test]
+fn what_only_looks_like_a_bracket_ends_nothing() {
+    let fixture = "function f(s: string) {\n  $0\n}\n";
+    kept(
+        "typescript",
+        fixture,
+        "const t = s.replace(/\\)/g, '');\n  return t;",
+    );
+    let fixture = "function f() {\n  return $0;\n}\n";
+    kept("typescriptreact", fixture, "<p>it's {a}</p>");
+}
+
+#[test]
+fn a_token_that_the_file_spells_is_a_person_s() {
+    kept(
+        "python",
+        "END = \"<|endoftext|>\"\n$0\n",
+        "x = \"<|endoftext|>\"",
+    );
+}
+
 /// What a watch stops at, by the rule that fires there.
 #[test]
 fn a_model_is_stopped_early() {

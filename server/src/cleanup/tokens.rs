@@ -6,33 +6,37 @@ use crate::prompt::FAMILIES;
 
 /// A completion ends before the first token of a template: what follows is another file, another
 /// turn, or nothing a person would read. Tokens at the very beginning are passed over.
-pub(super) fn no_template(text: &str, _place: &Site<'_>) -> Change {
+pub(super) fn no_template(text: &str, place: &Site<'_>) -> Change {
+    if !text.contains('<') {
+        return Change::None;
+    }
     let mut begin = 0;
-    while let Some(token) = tokens().find(|token| text[begin..].starts_with(*token)) {
+    while let Some(token) = tokens(place).find(|token| text[begin..].starts_with(*token)) {
         begin += token.len();
     }
     if begin > 0 {
         let rest = &text[begin..];
-        let end = leaked(rest).unwrap_or(rest.len());
+        let end = leaked(rest, place).unwrap_or(rest.len());
         return Change::Rewrite(rest[..end].to_owned());
     }
-    leaked(text).map_or(Change::None, Change::EndAt)
+    leaked(text, place).map_or(Change::None, Change::EndAt)
 }
 
 /// Where the first token of a template stands, past the text's beginning.
-pub(super) fn leaked(text: &str) -> Option<usize> {
+pub(super) fn leaked(text: &str, place: &Site<'_>) -> Option<usize> {
     if !text.contains('<') {
         return None;
     }
-    tokens()
+    tokens(place)
         .filter_map(|token| text.find(token))
         .min()
         .filter(|at| *at > 0)
 }
 
-/// Tokens that no code spells: those that are ordinary words or markup in angle or square
+/// Tokens that no code spells, nor the file itself: those that are ordinary words or markup in angle or square
 /// brackets, such as `<s>` or `<pad>`, could be a person's.
-fn tokens() -> impl Iterator<Item = &'static str> {
+fn tokens<'a>(place: &Site<'a>) -> impl Iterator<Item = &'static str> + use<'a> {
+    let (prefix, suffix) = (place.prefix, place.suffix);
     FAMILIES
         .iter()
         .flat_map(|family| family.reserved)
@@ -47,4 +51,5 @@ fn tokens() -> impl Iterator<Item = &'static str> {
                 || *token == "<end_of_turn>"
                 || *token == "<start_of_turn>"
         })
+        .filter(move |token| !prefix.contains(token) && !suffix.contains(token))
 }

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::EngineError;
 use crate::configuration::{ContextSettings, Profile};
-use crate::context::{self, Index, Query, Window};
+use crate::context::{self, Index, Query, RECENT_FILES, Window};
 use crate::documents::Snapshot;
 use crate::model::Model;
 use crate::prompt;
 use crate::syntax::Language;
 use crate::text::Text;
-use crate::workspace::{self, Reason, Visibility, Workspace};
+use crate::workspace::{self, Reason, Visibility, Workspace, WorkspaceError};
 
 /// What is known of a repository, and the model that may have learnt from it.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Repository {
     pending: Mutex<BTreeMap<String, Change>>,
     /// The files that the index and the model have taken in.
     known: Mutex<BTreeSet<String>>,
+    /// Files that were opened or edited, the last first.
+    recent: Mutex<Vec<String>>,
     /// Held while changes are taken in, so that nobody searches an index that lacks them.
     catching_up: Mutex<()>,
 }
@@ -50,8 +52,8 @@ enum Change {
 pub struct Indexed {
     /// How many files were taken in.
     pub files: usize,
-    /// How many were left out because they could not be read.
-    pub unreadable: usize,
+    /// How many were left out, by the reason.
+    pub left_out: BTreeMap<String, usize>,
 }
 
 impl Repository {
@@ -73,6 +75,7 @@ impl Repository {
             profile,
             pending: Mutex::default(),
             known: Mutex::default(),
+            recent: Mutex::default(),
             catching_up: Mutex::default(),
         })
     }
@@ -95,14 +98,25 @@ impl Repository {
                     indexed.files += 1;
                 }
                 Err(error) => {
-                    tracing::debug!(path = file.path, %error, "a file could not be read");
-                    indexed.unreadable += 1;
+                    tracing::debug!(path = file.path, %error, "a file was left out");
+                    let reason = match error {
+                        WorkspaceError::Hidden { reason, .. } => reason.to_string(),
+                        WorkspaceError::Unreadable { .. } => "it can't be read".to_owned(),
+                    };
+                    *indexed.left_out.entry(reason).or_default() += 1;
                 }
             }
         }
         self.index.commit()?;
         progress(files.len(), files.len());
         Ok(indexed)
+    }
+
+    /// Files that were opened or edited, the last first, but for one.
+    pub(super) fn recent(&self, current: &str) -> Vec<String> {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = recent.iter().filter(|path| *path != current);
+        others.cloned().collect()
     }
 
     /// The windows that help at a place, best first.
@@ -130,6 +144,14 @@ impl Repository {
             return;
         };
         if let Visibility::Visible(relative) = self.workspace.visibility_of_path(path) {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if recent.first() != Some(&relative) {
+                recent.retain(|path| *path != relative);
+                recent.insert(0, relative.clone());
+                // One more than counts, as the file that is completed is no context of itself.
+                recent.truncate(RECENT_FILES + 1);
+            }
+            drop(recent);
             self.note(relative, Change::Buffer(document.text.clone()));
         }
     }

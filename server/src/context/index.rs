@@ -582,6 +582,7 @@ mod tests {
             suffix,
             language: language(path),
             tree: None,
+            recent: &[],
         };
         index.retrieve(&query, 100).expect("the index can be read")
     }
@@ -605,6 +606,31 @@ mod tests {
         assert_eq!(paths(&found), ["shop/tax.py"]);
         assert_eq!(found[0].text, TAX.trim_end());
         assert_eq!(found[0].first_line, 0);
+    }
+
+    #[test]
+    fn what_was_edited_last_comes_first() {
+        let index = index(&[
+            ("a/tax.py", TAX),
+            ("b/tax.py", &TAX.replace("cents", "whole")),
+        ]);
+        let ask = |recent: &[String]| {
+            let query = Query {
+                path: "main.py",
+                prefix: "total = compute_tax(",
+                suffix: ")\n",
+                language: language("main.py"),
+                tree: None,
+                recent,
+            };
+            let found = index.retrieve(&query, 9).expect("the index can be read");
+            found
+                .iter()
+                .map(|window| window.path.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ask(&[]), ["a/tax.py", "b/tax.py"]);
+        assert_eq!(ask(&["b/tax.py".to_owned()]), ["b/tax.py", "a/tax.py"]);
     }
 
     #[test]
@@ -783,7 +809,7 @@ mod tests {
             // Up to 40 terms a window's length is exact in a field norm; the formula stops there.
             prop_assume!(all.iter().all(|(_, terms)| terms.len() <= 40));
             let text = format!("{query}$0");
-            let wanted = Wanted::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None });
+            let wanted = Wanted::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None, recent: &[] });
             let count = all.len() as f64;
             let mean = all.iter().map(|(_, terms)| terms.len()).sum::<usize>() as f64 / count;
             let score = |terms: &[String]| -> f64 {

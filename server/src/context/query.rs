@@ -22,6 +22,8 @@ pub struct Query<'a> {
     pub language: &'static Language,
     /// The file's syntax tree, where it is at hand; else the file is parsed.
     pub tree: Option<&'a Tree>,
+    /// Paths of files that were opened or edited, the last first.
+    pub recent: &'a [String],
 }
 
 /// How many lines before the cursor are searched for, blank ones aside.
@@ -47,6 +49,12 @@ pub const IMPORT_BOOST: f64 = 1.3;
 /// The factor on the score of windows of a file in the open one's folder.
 pub const SAME_FOLDER_BOOST: f64 = 1.25;
 
+/// The factor on the score of windows of the files that were opened or edited last.
+pub const RECENT_BOOST: f64 = 1.2;
+
+/// How many files count as opened or edited last.
+pub const RECENT_FILES: usize = 5;
+
 /// How many bytes of a definition's head are searched for, as a default value may be long.
 const LONGEST_SIGNATURE: usize = 1000;
 
@@ -57,6 +65,7 @@ pub(super) struct Wanted {
     pub(super) terms: BTreeMap<String, f32>,
     folder: String,
     imports: Vec<Module>,
+    recent: Vec<String>,
 }
 
 /// What an import says about the path of the file it means, without its ending.
@@ -104,6 +113,7 @@ impl Wanted {
             terms,
             folder: folder.to_owned(),
             imports,
+            recent: query.recent.iter().take(RECENT_FILES).cloned().collect(),
         }
     }
 
@@ -112,7 +122,15 @@ impl Wanted {
         let stem = stem(path);
         let imported = self.imports.iter().any(|module| module.means(stem));
         let near = folder(path) == self.folder;
-        (if imported { IMPORT_BOOST } else { 1.0 }) * (if near { SAME_FOLDER_BOOST } else { 1.0 })
+        let recent = self.recent.iter().any(|recent| recent == path);
+        [
+            (imported, IMPORT_BOOST),
+            (near, SAME_FOLDER_BOOST),
+            (recent, RECENT_BOOST),
+        ]
+        .into_iter()
+        .filter_map(|(holds, boost)| holds.then_some(boost))
+        .product()
     }
 }
 
@@ -270,6 +288,7 @@ mod tests {
             suffix,
             language: Language::for_path(path.as_ref()).expect("the path has a known ending"),
             tree: None,
+            recent: &[],
         })
     }
 
