@@ -1,6 +1,7 @@
 //! Holds the tables of the reference page against the code.
 
 use fillrate_server::cleanup;
+use fillrate_server::configuration::Configuration;
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
 
@@ -71,4 +72,25 @@ fn every_family_has_its_row() {
         })
         .collect();
     assert_eq!(rows("Families"), expected);
+}
+
+#[test]
+fn every_setting_has_its_row() {
+    let settings = serde_json::to_value(Configuration::default()).expect("settings are JSON");
+    let mut expected = Vec::new();
+    for (section, keys) in settings.as_object().expect("sections") {
+        for (key, value) in keys.as_object().expect("keys") {
+            let default = if value.is_null() {
+                "none".to_owned()
+            } else {
+                format!("`{value}`")
+            };
+            expected.push((format!("`{section}.{key}`"), default));
+        }
+    }
+    let rows: Vec<_> = rows("Settings")
+        .iter()
+        .map(|cells| (cells[0].to_owned(), cells[1].to_owned()))
+        .collect();
+    assert_eq!(rows, expected);
 }
