@@ -14,6 +14,7 @@
 //! than the kernel grants ends in [`SandboxError::BelowLevel`] before its program starts.
 
 mod cgroup;
+mod changes;
 mod enter;
 mod filter;
 mod init;
@@ -114,6 +115,11 @@ pub struct Job {
     pub binds: Vec<Bind>,
     /// Host directories to show copy-on-write.
     pub overlays: Vec<Overlay>,
+    /// Text that the program finds on its standard input, which is then one end of a socket; what
+    /// it writes back into it is [`Finished::statement`]. Unlike a file, nothing that runs inside
+    /// can take back what was written. Without it, standard input is empty.
+    #[serde(default)]
+    pub question: Option<String>,
     /// Files to take out of the sandbox when the program has ended and everything it left behind
     /// is dead. Absolute paths inside; what is missing, is no regular file or is larger than
     /// [`Limits::collect`] is left out of [`Finished::collected`].
@@ -136,6 +142,7 @@ impl Job {
             directory: directory.into(),
             binds: Vec::new(),
             overlays: Vec::new(),
+            question: None,
             collect: Vec::new(),
             limits: Limits::default(),
             required: Level::LOWEST,
@@ -158,11 +165,12 @@ impl Job {
             }
         }
         for overlay in &self.overlays {
-            for replaced in &overlay.replaced {
-                if !mounts::is_plain_relative(&replaced.path) {
+            let replaced = overlay.replaced.iter().map(|replaced| &replaced.path);
+            for path in replaced.chain(&overlay.guarded) {
+                if !mounts::is_plain_relative(path) {
                     return invalid(format!(
-                        "the replaced file {} must be named relative to its overlay and without `..`",
-                        replaced.path.display()
+                        "the file {} must be named relative to its overlay and without `..`",
+                        path.display()
                     ));
                 }
             }
@@ -230,6 +238,10 @@ pub struct Overlay {
     pub at: PathBuf,
     /// Files laid over it before the program starts.
     pub replaced: Vec<Replaced>,
+    /// Files, relative to the overlay, that are to stay as they are: the program may write to
+    /// them, but [`Finished::changed`] tells.
+    #[serde(default)]
+    pub guarded: Vec<PathBuf>,
 }
 
 impl Overlay {
@@ -240,6 +252,7 @@ impl Overlay {
             lower: lower.into(),
             at: at.into(),
             replaced: Vec::new(),
+            guarded: Vec::new(),
         }
     }
 
@@ -287,7 +300,8 @@ pub struct Limits {
     pub output: u64,
     /// Bytes kept of each of the two streams: the first half and the last half of this many.
     pub output_kept: usize,
-    /// Largest file that [`Job::collect`] takes out, in bytes.
+    /// Largest file that [`Job::collect`] takes out, and longest [`Finished::statement`], in bytes;
+    /// beyond the latter the tree is killed.
     pub collect: u64,
 }
 
@@ -317,6 +331,14 @@ pub struct Finished {
     pub stdout: Captured,
     /// What it wrote to standard error.
     pub stderr: Captured,
+    /// What the program wrote to its standard input, for a job with a [`Job::question`]. Empty when
+    /// a limit stopped the job.
+    #[serde(with = "wire::base64_bytes")]
+    pub statement: Vec<u8>,
+    /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
+    /// that are in an overlay now and were not when the program started. Empty when a limit
+    /// stopped the job.
+    pub changed: Vec<PathBuf>,
     /// The files asked for in [`Job::collect`]. Empty when a limit stopped the job.
     #[serde(with = "wire::base64_files")]
     pub collected: BTreeMap<PathBuf, Vec<u8>>,

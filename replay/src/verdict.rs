@@ -1,12 +1,16 @@
 //! Test runners and what their runs prove: the outcome of putting one file in place of another.
 //!
-//! A verdict is evidence. A pass needs all of: exit status 0, a report written out of band, the
-//! set of executed tests equal to the baseline's, and no test that is skipped now and was not
-//! before. Everything runs in the [`crate::sandbox`], on a copy-on-write view of the project with
-//! the one file laid over it.
+//! A verdict is evidence. A pass needs all of: the exit status of a run in which nothing failed
+//! but the sentinels; a report written out of band and signed; the set of executed tests equal to
+//! the baseline's; no test that is skipped now and was not before; every sentinel, a test that
+//! must fail, failed; nothing of the test framework replaced; the tests, their configuration and
+//! every other file that is no hole's left alone. Everything runs in the [`crate::sandbox`], on a
+//! copy-on-write view of the project with the one file laid over it.
 //!
-//! Spliced code shares a process with the tests, so code that is made to forge the report still
-//! can. What it can't do is leave the sandbox or reach another verdict.
+//! Spliced code shares a process with the tests. What it does to the framework in general shows;
+//! code that is written against these very scripts, finds their objects in the interpreter's
+//! memory and speaks in their name is not ruled out by construction. What no code can do is leave
+//! the sandbox or reach another verdict.
 
 pub mod baseline;
 mod pytest;
@@ -27,7 +31,7 @@ use crate::sandbox::{End, Limits, SandboxError};
 use crate::task::sha256_hex;
 use baseline::Baseline;
 use report::{Report, TestOutcome};
-use runner::{Bench, Finding, TestRun};
+use runner::{Bench, Finding, STATUS, TestRun};
 
 /// Judges changes to one project.
 pub struct Judge {
@@ -286,6 +290,11 @@ impl Judge {
             tests,
             collect_errors,
             ended,
+            marks,
+            broken,
+            stray_errors,
+            forged,
+            sentinel_fault,
             ..
         } = &finding.report;
         let failed: Vec<String> = tests
@@ -317,8 +326,30 @@ impl Judge {
         if let Some(test) = newly_skipped {
             return fail(format!("{} was skipped", test.id));
         }
+        if let Some(message) = stray_errors {
+            let first = message.lines().next().unwrap_or_default();
+            return fail(format!("there were errors outside the tests: {first}"));
+        }
+        if *forged > 0 {
+            return fail(format!("{forged} lines of the report are forged"));
+        }
+        if let Some(fault) = sentinel_fault {
+            return fail(fault.clone());
+        }
+        let unknown = |mark: &&String| !self.baseline.leaves(mark);
+        if let Some(what) = broken.iter().find(unknown) {
+            return fail(format!("{what}, which decides over tests, was replaced"));
+        }
+        if let Some(mark) = marks.iter().find(unknown) {
+            return fail(format!(
+                "the tests' process is not what it was, and with the original it is: {mark}"
+            ));
+        }
+        if let Some(path) = finding.changed.iter().find(|path| self.forbids(path)) {
+            return fail(format!("{path} was made, changed or removed meanwhile"));
+        }
         match finding.end {
-            End::Exited(0) => (
+            End::Exited(STATUS) => (
                 Outcome::Passed,
                 "every test ran and passed".to_owned(),
                 Vec::new(),
@@ -326,6 +357,11 @@ impl Judge {
             End::Exited(status) => fail(format!("the test runner exited with status {status}")),
             _ => fail("the test runner was killed".to_owned()),
         }
+    }
+
+    /// Whether a pass is out of the question once this file is new or was written to.
+    fn forbids(&self, path: &str) -> bool {
+        !self.baseline.changes(path) && (self.bench.guards(path) || decides(path))
     }
 
     /// The stable tests that run any of the lines in which two versions of a file differ; all of
@@ -387,6 +423,28 @@ impl Verdict {
             ..round
         };
     }
+}
+
+/// Whether a new file of this name may change what tests do: code that they could load, and their
+/// frameworks' settings.
+fn decides(path: &str) -> bool {
+    const CODE: [&str; 12] = [
+        "py", "pyc", "pyi", "pth", "so", "ts", "tsx", "mts", "cts", "js", "mjs", "cjs",
+    ];
+    const SETTINGS: [&str; 7] = [
+        "pytest.ini",
+        ".pytest.ini",
+        "tox.ini",
+        "setup.cfg",
+        "pyproject.toml",
+        "package.json",
+        "tsconfig.json",
+    ];
+    let path = Path::new(path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| CODE.contains(&extension))
+        || name.is_some_and(|name| SETTINGS.contains(&name))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

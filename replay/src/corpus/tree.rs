@@ -68,6 +68,19 @@ pub fn hole_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
         .collect())
 }
 
+/// All that the tests see of a project but the files that holes may be cut into.
+///
+/// # Errors
+/// If the cached source cannot be read.
+pub fn other_files(prepared: &Prepared) -> Result<Vec<PathBuf>, CorpusError> {
+    let holes = &prepared.project.holes;
+    Ok(entries(&prepared.source)?
+        .into_iter()
+        .filter(|entry| !holes.matches(&entry.path))
+        .map(|entry| entry.path.into())
+        .collect())
+}
+
 /// Copies the visible files into a folder that does not exist yet or is empty. Two copies are
 /// equal to the byte, times included.
 ///

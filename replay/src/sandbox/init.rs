@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -48,30 +48,124 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
     loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
     let kernel = Kernel::running();
-    let overlay = mounts::build(job, kernel)?;
-    order.level(overlay).satisfies(&job.required)?;
+    let root = mounts::build(job, kernel)?;
+    order.level(root.kind).satisfies(&job.required)?;
     set_limits(&job.limits, kernel)?;
     give_up_rights(order.memory)?;
 
     let lost = |error: io::Error| SandboxError::Lost {
         reason: error.to_string(),
     };
-    send(socket, &Report::Ready(overlay)).map_err(lost)?;
+    send(socket, &Report::Ready(root.kind)).map_err(lost)?;
     // The caller moves this process into its control group while the root is being built, which
     // takes the kernel about as long.
     let Go = receive(socket).map_err(lost)?;
-    let child = start(job)?;
-    let status = attend(child, socket)?;
+    let (child, mut dialogue) = start(job)?;
+    let mut status = attend(child, socket, dialogue.as_mut())?;
     end_survivors();
+    let mut statement = Vec::new();
+    if let Some(mut dialogue) = dialogue {
+        // Everybody at the other end is dead, so that an end follows what was said.
+        while dialogue.open && !dialogue.too_much {
+            dialogue.turn();
+        }
+        if dialogue.too_much {
+            status = Status::SaidTooMuch;
+        }
+        statement = dialogue.said;
+    }
+    let mut changed = Vec::new();
+    for before in &root.before {
+        let more = before
+            .changed()
+            .map_err(|error| SandboxError::setup("see what was changed", error))?;
+        changed.extend(more);
+    }
     let collected = job
         .collect
         .iter()
         .map(|path| take_out(path, job.limits.collect).map(|bytes| STANDARD.encode(bytes)))
         .collect();
-    send(socket, &Report::Ended { status, collected }).map_err(lost)
+    let ended = Report::Ended {
+        status,
+        statement: STANDARD.encode(statement),
+        changed,
+        collected,
+    };
+    send(socket, &ended).map_err(lost)
 }
 
-fn start(job: &Job) -> Result<Child, SandboxError> {
+/// The talk with a program over its standard input.
+#[derive(Debug)]
+struct Dialogue {
+    socket: UnixStream,
+    /// What it has not been told yet.
+    left: Vec<u8>,
+    said: Vec<u8>,
+    /// Most bytes it may say.
+    most: u64,
+    /// Whether there may be more to hear.
+    open: bool,
+    too_much: bool,
+}
+
+impl Dialogue {
+    /// The dialogue and the program's end of it.
+    fn begin(question: &str, most: u64) -> io::Result<(Self, UnixStream)> {
+        let (socket, theirs) = UnixStream::pair()?;
+        let mut dialogue = Self {
+            socket,
+            left: question.as_bytes().to_vec(),
+            said: Vec::new(),
+            most,
+            open: true,
+            too_much: false,
+        };
+        dialogue.socket.set_nonblocking(true)?;
+        dialogue.tell();
+        Ok((dialogue, theirs))
+    }
+
+    /// Tells and hears as much as is possible without waiting.
+    fn turn(&mut self) {
+        self.tell();
+        let mut bytes = [0; 64 << 10];
+        while self.open && !self.too_much {
+            match self.socket.read(&mut bytes) {
+                Ok(0) => self.open = false,
+                Ok(length) => {
+                    self.said.extend_from_slice(&bytes[..length]);
+                    self.too_much = self.said.len() as u64 > self.most;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.open = false,
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        while !self.left.is_empty() {
+            match self.socket.write(&self.left) {
+                Ok(length) => drop(self.left.drain(..length)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // It no longer listens, which is its own affair.
+                Err(_) => self.left.clear(),
+            }
+        }
+    }
+
+    fn wishes(&self) -> PollFlags {
+        if self.left.is_empty() {
+            PollFlags::POLLIN
+        } else {
+            PollFlags::POLLIN | PollFlags::POLLOUT
+        }
+    }
+}
+
+fn start(job: &Job) -> Result<(Child, Option<Dialogue>), SandboxError> {
     let failed = |reason: String| SandboxError::Program {
         program: job.program.clone(),
         reason,
@@ -82,6 +176,16 @@ fn start(job: &Job) -> Result<Child, SandboxError> {
             job.directory.display()
         )));
     }
+    let dialogue = job
+        .question
+        .as_ref()
+        .map(|question| Dialogue::begin(question, job.limits.collect))
+        .transpose()
+        .map_err(|error| failed(error.to_string()))?;
+    let (dialogue, stdin) = match dialogue {
+        Some((dialogue, theirs)) => (Some(dialogue), Stdio::from(OwnedFd::from(theirs))),
+        None => (None, Stdio::null()),
+    };
     let mut command = Command::new(&job.program);
     command
         .args(&job.arguments)
@@ -91,13 +195,18 @@ fn start(job: &Job) -> Result<Child, SandboxError> {
         .env("LANG", "C.UTF-8")
         .envs(&job.environment)
         .current_dir(&job.directory)
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .process_group(0);
-    command.spawn().map_err(|error| failed(error.to_string()))
+    let child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    Ok((child, dialogue))
 }
 
 /// Waits for the program, reaping orphans meanwhile. If the caller goes away, so does pid 1.
-fn attend(mut child: Child, socket: &UnixStream) -> Result<Status, SandboxError> {
+fn attend(
+    mut child: Child,
+    socket: &UnixStream,
+    mut dialogue: Option<&mut Dialogue>,
+) -> Result<Status, SandboxError> {
     let failed = |errno: Errno| SandboxError::setup("wait for the program", errno);
     // Blocked only now: the program would have inherited it.
     let mut mask = SigSet::empty();
@@ -109,10 +218,13 @@ fn attend(mut child: Child, socket: &UnixStream) -> Result<Status, SandboxError>
         if let Some(status) = reap(&mut child)? {
             return Ok(status);
         }
-        let mut ready = [
+        let mut ready = vec![
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(socket.as_fd(), PollFlags::POLLIN),
         ];
+        if let Some(dialogue) = dialogue.as_ref().filter(|dialogue| dialogue.open) {
+            ready.push(PollFd::new(dialogue.socket.as_fd(), dialogue.wishes()));
+        }
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(failed(errno)),
@@ -121,6 +233,13 @@ fn attend(mut child: Child, socket: &UnixStream) -> Result<Status, SandboxError>
             return Err(SandboxError::Lost {
                 reason: "the caller is gone".into(),
             });
+        }
+        let heard = ready.get(2).is_some_and(|fd| fd.any() == Some(true));
+        if let (true, Some(dialogue)) = (heard, dialogue.as_mut()) {
+            dialogue.turn();
+            if dialogue.too_much {
+                return Ok(Status::SaidTooMuch);
+            }
         }
         while let Ok(Some(_)) = signals.read_signal() {}
     }

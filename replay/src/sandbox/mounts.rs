@@ -10,6 +10,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, pivot_root};
 
+use super::changes::Before;
 use super::enter::{INSIDE_ID, refused_namespaces};
 use super::init::Kernel;
 use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
@@ -63,7 +64,7 @@ struct Place {
 }
 
 /// Builds the root of `job`, enters it and leaves the host's behind.
-pub(super) fn build(job: &Job, kernel: Kernel) -> Result<OverlayKind, SandboxError> {
+pub(super) fn build(job: &Job, kernel: Kernel) -> Result<Root, SandboxError> {
     umask(Mode::from_bits_truncate(0o022));
     mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
         .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
@@ -88,10 +89,19 @@ pub(super) fn build(job: &Job, kernel: Kernel) -> Result<OverlayKind, SandboxErr
             in_memory: true,
         });
     }
-    let kind = job_mounts(job, &sources, kernel, &mut places)?;
+    let root = job_mounts(job, &sources, kernel, &mut places)?;
     protect(&places)?;
     enter_new_root()?;
-    Ok(kind)
+    Ok(root)
+}
+
+/// What was built.
+#[derive(Debug)]
+pub(super) struct Root {
+    /// The least of the overlays' kinds.
+    pub(super) kind: OverlayKind,
+    /// The overlays before anything ran in them.
+    pub(super) before: Vec<Before>,
 }
 
 /// Absolute, and of plain names only.
@@ -267,7 +277,7 @@ fn job_mounts(
     sources: &Sources,
     kernel: Kernel,
     places: &mut Vec<Place>,
-) -> Result<OverlayKind, SandboxError> {
+) -> Result<Root, SandboxError> {
     enum Wanted<'a> {
         Bind(&'a Path, bool),
         Overlay(usize, &'a Path, &'a Overlay),
@@ -282,7 +292,10 @@ fn job_mounts(
         .collect();
     wanted.sort_by_key(|(at, _)| at.components().count());
 
-    let mut kind = OverlayKind::Overlayfs;
+    let mut root = Root {
+        kind: OverlayKind::Overlayfs,
+        before: Vec::new(),
+    };
     for (at, wanted) in wanted {
         let at = below(NEW, at);
         match wanted {
@@ -297,10 +310,20 @@ fn job_mounts(
             }
             Wanted::Overlay(index, lower, overlay) => {
                 mount_point(&at, true, places)?;
-                kind = kind.min(overlay_at(index, lower, &at, kernel)?);
+                let kind = overlay_at(index, lower, &at, kernel)?;
+                root.kind = root.kind.min(kind);
                 for replaced in &overlay.replaced {
                     replace(&at, replaced)?;
                 }
+                let before = match kind {
+                    OverlayKind::Overlayfs => {
+                        let upper = PathBuf::from(format!("/disk/overlay-{index}/upper"));
+                        Before::layers(overlay, &upper, lower)
+                    }
+                    OverlayKind::Copy => Before::copy(overlay, &at),
+                };
+                let before = before.map_err(|error| SandboxError::at("look at", &at, error))?;
+                root.before.push(before);
                 places.push(Place {
                     at,
                     writable: true,
@@ -309,7 +332,7 @@ fn job_mounts(
             }
         }
     }
-    Ok(kind)
+    Ok(root)
 }
 
 /// Shows a directory of the host copy-on-write: by overlay where the kernel allows it and the

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -117,6 +117,8 @@ struct Conversation<'a> {
     stopped: Option<End>,
     status: Option<Status>,
     wall: Duration,
+    statement: String,
+    changed: Vec<PathBuf>,
     collected: Vec<Option<String>>,
     peak: u64,
     /// Processor time at the last look: the kernel does not count processes that die with pid 1.
@@ -152,6 +154,8 @@ impl<'a> Conversation<'a> {
             stopped: None,
             status: None,
             wall: Duration::ZERO,
+            statement: String::new(),
+            changed: Vec::new(),
             collected: Vec::new(),
             peak: 0,
             cpu: Duration::ZERO,
@@ -275,9 +279,16 @@ impl<'a> Conversation<'a> {
                 self.deadline = now + self.limits.wall;
                 self.next_look = now + INTERVAL;
             }
-            Report::Ended { status, collected } => {
+            Report::Ended {
+                status,
+                statement,
+                changed,
+                collected,
+            } => {
                 self.mark_end();
                 self.status = Some(status);
+                self.statement = statement;
+                self.changed = changed;
                 self.collected = collected;
             }
             Report::Gone => {
@@ -382,6 +393,7 @@ impl<'a> Conversation<'a> {
             (Some(end), _) => end,
             (None, Some(Status::Exited(code))) => End::Exited(code),
             (None, Some(Status::Signalled(signal))) => End::Signalled(signal),
+            (None, Some(Status::SaidTooMuch)) => End::TooMuchOutput,
             (None, None) => {
                 return Err(SandboxError::Lost {
                     reason: "pid 1 of the sandbox was killed from outside".into(),
@@ -393,15 +405,17 @@ impl<'a> Conversation<'a> {
                 reason: "it never became ready".into(),
             });
         };
+        let decoded = |content: String| {
+            STANDARD
+                .decode(content)
+                .map_err(|error| SandboxError::Lost {
+                    reason: error.to_string(),
+                })
+        };
         let mut collected = BTreeMap::new();
         for (path, content) in self.order.job.collect.iter().zip(self.collected) {
             if let Some(content) = content {
-                let bytes = STANDARD
-                    .decode(content)
-                    .map_err(|error| SandboxError::Lost {
-                        reason: error.to_string(),
-                    })?;
-                collected.insert(path.clone(), bytes);
+                collected.insert(path.clone(), decoded(content)?);
             }
         }
         let peak_memory = self
@@ -412,6 +426,8 @@ impl<'a> Conversation<'a> {
             end,
             stdout: self.stdout.capture.finish(),
             stderr: self.stderr.capture.finish(),
+            statement: decoded(self.statement)?,
+            changed: self.changed,
             collected,
             wall: self.wall,
             cpu: cpu.max(self.cpu),

@@ -2,6 +2,7 @@
 //! four little-endian bytes, over the socket that is the stages' standard input.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,10 @@ pub(super) enum Report {
     Ended {
         /// How.
         status: Status,
+        /// What the program wrote to its standard input, in base64.
+        statement: String,
+        /// [`Finished::changed`](super::Finished::changed).
+        changed: Vec<PathBuf>,
         /// Contents of [`Job::collect`], `None` where there is nothing to take.
         collected: Vec<Option<String>>,
     },
@@ -41,6 +46,8 @@ pub(super) enum Report {
 pub(super) enum Status {
     Exited(i32),
     Signalled(i32),
+    /// It said more than it may; it was killed for it.
+    SaidTooMuch,
 }
 
 /// A [`SandboxError`] on its way out of a stage.

@@ -20,7 +20,7 @@ use crate::sandbox::{End, Limits};
 pub const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// How a project's own tests run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +34,11 @@ pub struct Baseline {
     seconds: Vec<f64>,
     /// The most memory a run held, in bytes.
     pub peak_memory: u64,
+    /// What the unchanged project's own tests do to the process they run in: see
+    /// [`Report::marks`](super::report::Report::marks).
+    marks: BTreeSet<String>,
+    /// The project's files that they make or write to.
+    changed: BTreeSet<String>,
 }
 
 /// A test, `""` for import time, and the lines it runs as ranges with both ends included.
@@ -180,6 +185,12 @@ fn checked(finding: Finding, project: &str) -> Result<Finding, VerdictError> {
     if finding.report.tests.is_empty() {
         return Err(refuse(format!("no test was found\n{}", tail())));
     }
+    if let Some(fault) = &finding.report.sentinel_fault {
+        return Err(refuse(format!(
+            "among its tests, one that must fail does not say so: {fault}\n{}",
+            tail()
+        )));
+    }
     Ok(finding)
 }
 
@@ -248,6 +259,17 @@ impl Baseline {
                 .map(|(_, finding)| finding.peak_memory)
                 .max()
                 .unwrap_or_default(),
+            marks: findings
+                .iter()
+                .flat_map(|(_, finding)| {
+                    let report = &finding.report;
+                    report.marks.iter().chain(&report.broken).cloned()
+                })
+                .collect(),
+            changed: findings
+                .iter()
+                .flat_map(|(_, finding)| finding.changed.iter().cloned())
+                .collect(),
         })
     }
 
@@ -267,6 +289,16 @@ impl Baseline {
             .filter(|(_, info)| info.outcome.is_none())
             .map(|(id, _)| id.as_str())
             .collect()
+    }
+
+    /// Whether the project's own tests leave this mark on their process.
+    pub fn leaves(&self, mark: &str) -> bool {
+        self.marks.contains(mark)
+    }
+
+    /// Whether the project's own tests make or write to this file of the project.
+    pub fn changes(&self, path: &str) -> bool {
+        self.changed.contains(path)
     }
 
     /// How a stable test ends.
@@ -354,9 +386,11 @@ mod tests {
     use super::*;
 
     fn finding(report: &str) -> (bool, Finding) {
+        let signed = report.replace("{\"event\"", "{\"nonce\":\"w\",\"event\"");
         let finding = Finding {
-            end: End::Exited(0),
-            report: Report::parse(report.as_bytes()),
+            end: End::Exited(1),
+            report: Report::parse(signed.as_bytes(), "w"),
+            changed: Vec::new(),
             output: String::new(),
             wall: Duration::from_secs(1),
             peak_memory: 1,

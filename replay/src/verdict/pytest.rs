@@ -12,20 +12,33 @@ const ENVIRONMENT: &str = "/box/venv";
 
 impl Runner for Pytest {
     fn harness(&self) -> &'static [(&'static str, &'static str)] {
-        &[(
-            "fillrate_pytest.py",
-            include_str!("harness/fillrate_pytest.py"),
-        )]
+        &[
+            (
+                "fillrate_harness.py",
+                include_str!("harness/fillrate_harness.py"),
+            ),
+            (
+                "fillrate_pytest.py",
+                include_str!("harness/fillrate_pytest.py"),
+            ),
+        ]
     }
 
-    fn command(&self, _prepared: &Prepared, first_failure_ends: bool) -> (String, Vec<String>) {
+    fn sentinels(&self) -> &'static [&'static str] {
+        &[
+            "test_assertion",
+            "test_exception",
+            "test_expected_exception",
+            "test_method",
+            "test_truth",
+        ]
+    }
+
+    fn command(&self, _prepared: &Prepared) -> (String, Vec<String>) {
         let mut arguments: Vec<String> = ["-m", "pytest", "-p", "fillrate_pytest", "-q"]
             .map(str::to_owned)
             .into();
         arguments.extend(["-p", "no:cacheprovider"].map(str::to_owned));
-        if first_failure_ends {
-            arguments.push("--maxfail=1".to_owned());
-        }
         (format!("{ENVIRONMENT}/bin/python"), arguments)
     }
 

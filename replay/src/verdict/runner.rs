@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::report::Report;
 use super::{VerdictError, pytest, vitest};
-use crate::corpus::Prepared;
 use crate::corpus::manifest::{self, Project};
+use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Job, Limits, Overlay};
 use crate::task::sha256_hex;
 
@@ -17,6 +19,8 @@ pub(super) struct Bench {
     runner: &'static dyn Runner,
     /// The folder with the scripts that run beside the tests.
     harness: PathBuf,
+    /// The project's files that tests have no business in changing, by their paths in it.
+    guarded: Vec<PathBuf>,
 }
 
 /// What is run.
@@ -38,6 +42,9 @@ pub(super) struct TestRun<'a> {
 pub(super) struct Finding {
     pub(super) end: End,
     pub(super) report: Report,
+    /// Files of the project, by their paths in it, that are new, or were written to and no run
+    /// may write to them.
+    pub(super) changed: Vec<String>,
     /// The end of what was printed.
     pub(super) output: String,
     pub(super) wall: Duration,
@@ -50,8 +57,12 @@ pub(super) trait Runner: Sync {
     /// The scripts that run beside the tests, as name and contents.
     fn harness(&self) -> &'static [(&'static str, &'static str)];
 
+    /// The tests that must fail and are run after the project's own, by name. With them failing
+    /// and all others passing, the framework ends with [`STATUS`].
+    fn sentinels(&self) -> &'static [&'static str];
+
     /// The program inside the sandbox and its arguments.
-    fn command(&self, prepared: &Prepared, first_failure_ends: bool) -> (String, Vec<String>);
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
     /// What the framework needs in its environment.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
@@ -63,8 +74,10 @@ pub(super) trait Runner: Sync {
 /// Where things are inside the sandbox.
 pub(super) const REPOSITORY: &str = "/box/repo";
 pub(super) const HARNESS: &str = "/box/harness";
-const ORDERS: &str = "/box/orders";
-const REPORT: &str = "/tmp/fillrate-report.jsonl";
+
+/// The exit status of a run in which nothing but the sentinels failed: pytest's and vitest's for
+/// failed tests. A program that ends itself with a status of its own choice has to guess it, too.
+pub(super) const STATUS: i32 = 1;
 
 /// The end of the output that is kept in a verdict, in bytes.
 const OUTPUT_KEPT: usize = 8 << 10;
@@ -75,15 +88,28 @@ impl Bench {
             manifest::Runner::Pytest => &pytest::Pytest,
             manifest::Runner::Vitest => &vitest::Vitest,
         };
+        let faulty = |error: CorpusError| VerdictError::NotRunnable {
+            project: prepared.project.name.clone(),
+            reason: error.to_string(),
+        };
         Ok(Self {
             prepared: prepared.clone(),
             runner,
             harness: lay_out(runner, cache)?,
+            guarded: tree::other_files(prepared).map_err(faulty)?,
         })
     }
 
     pub(super) fn prepared(&self) -> &Prepared {
         &self.prepared
+    }
+
+    /// Whether a file of the project, by its path in it, is one that tests have no business in
+    /// changing.
+    pub(super) fn guards(&self, path: &str) -> bool {
+        self.guarded
+            .iter()
+            .any(|guarded| guarded == Path::new(path))
     }
 
     /// What the outcome of a run without changes depends on.
@@ -120,37 +146,35 @@ impl Bench {
     /// # Errors
     /// The sandbox can't be had.
     pub(super) fn run(&self, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
-        let orders = tempfile::tempdir().map_err(|source| VerdictError::Cache {
-            path: std::env::temp_dir(),
-            source,
-        })?;
-        let (program, mut arguments) = self.runner.command(&self.prepared, run.first_failure_ends);
+        let order = Order::new(run);
+        let (program, mut arguments) = self.runner.command(&self.prepared);
         arguments.extend(self.prepared.project.test.args.iter().cloned());
         let mut job = Job::new(program, REPOSITORY);
         job.arguments = arguments;
-        job.environment = self.environment(run, orders.path())?;
-        job.binds = vec![
-            Bind::read_only(&self.harness, HARNESS),
-            Bind::read_only(orders.path(), ORDERS),
-        ];
+        job.environment = self.environment();
+        job.question = Some(order.line());
+        job.binds = vec![Bind::read_only(&self.harness, HARNESS)];
         job.binds.extend(self.runner.binds(&self.prepared));
         let mut overlay = Overlay::new(&self.prepared.source, REPOSITORY);
+        overlay.guarded.clone_from(&self.guarded);
         if let Some((path, contents)) = run.replaced {
             overlay = overlay.replacing(path, contents);
         }
         job.overlays = vec![overlay];
-        job.collect = vec![REPORT.into()];
         job.limits = run.limits.clone();
         let finished = sandbox::run(&job)?;
-        let report = finished
-            .collected
-            .get(Path::new(REPORT))
-            .map(|bytes| Report::parse(bytes))
-            .unwrap_or_default();
+        let mut report = Report::parse(&finished.statement, &order.nonce);
+        report.hold_sentinels(self.runner.sentinels(), &order.token);
         let output = [finished.stdout.text(), finished.stderr.text()].concat();
         Ok(Finding {
             end: finished.end,
             report,
+            changed: finished
+                .changed
+                .iter()
+                .filter_map(|path| path.strip_prefix(REPOSITORY).ok())
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
             output: last_bytes(&output, OUTPUT_KEPT).to_owned(),
             wall: finished.wall,
             peak_memory: finished.peak_memory,
@@ -158,13 +182,8 @@ impl Bench {
         })
     }
 
-    fn environment(
-        &self,
-        run: &TestRun<'_>,
-        orders: &Path,
-    ) -> Result<BTreeMap<String, String>, VerdictError> {
-        let mut environment: BTreeMap<String, String> = [
-            ("FILLRATE_REPORT", REPORT.to_owned()),
+    fn environment(&self) -> BTreeMap<String, String> {
+        [
             ("HOME", "/tmp".to_owned()),
             ("LANG", "C.UTF-8".to_owned()),
             ("TZ", "UTC".to_owned()),
@@ -173,20 +192,38 @@ impl Bench {
         .into_iter()
         .chain(self.runner.environment(&self.prepared.project))
         .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-        if let Some(select) = run.select {
-            write_json(&orders.join("select.json"), &select)?;
-            environment.insert("FILLRATE_SELECT".into(), format!("{ORDERS}/select.json"));
+        .collect()
+    }
+}
+
+/// What the scripts beside the tests are told, on their standard input: a line of JSON.
+#[derive(Serialize)]
+struct Order<'a> {
+    /// Repeated in every line of the report. The scripts read it before any code of the project
+    /// runs, and it is written nowhere else.
+    nonce: String,
+    /// Part of what every sentinel says when it fails.
+    token: String,
+    select: Option<&'a [&'a str]>,
+    coverage: Option<&'a [String]>,
+    first_failure_ends: bool,
+}
+
+impl<'a> Order<'a> {
+    fn new(run: &TestRun<'a>) -> Self {
+        let word = || format!("{:032x}", rand::random::<u128>());
+        Self {
+            nonce: word(),
+            token: word(),
+            select: run.select,
+            coverage: run.coverage,
+            first_failure_ends: run.first_failure_ends,
         }
-        if let Some(files) = run.coverage {
-            write_json(&orders.join("files.json"), &files)?;
-            environment.insert("FILLRATE_COVERAGE".into(), "1".into());
-            environment.insert(
-                "FILLRATE_COVERAGE_FILES".into(),
-                format!("{ORDERS}/files.json"),
-            );
-        }
-        Ok(environment)
+    }
+
+    fn line(&self) -> String {
+        let line = serde_json::to_string(self).unwrap_or_default();
+        line + "\n"
     }
 }
 
@@ -230,14 +267,6 @@ fn lay_out(runner: &dyn Runner, cache: &Path) -> Result<PathBuf, VerdictError> {
 fn readable(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
-}
-
-fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), VerdictError> {
-    let bytes = serde_json::to_vec(value).unwrap_or_default();
-    std::fs::write(path, bytes).map_err(|source| VerdictError::Cache {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// The end of a text, cut at a character.

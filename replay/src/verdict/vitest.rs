@@ -28,14 +28,22 @@ impl Runner for Vitest {
                 include_str!("harness/fillrate_select.mjs"),
             ),
             (
+                "fillrate_sentinel.mjs",
+                include_str!("harness/fillrate_sentinel.mjs"),
+            ),
+            (
                 "fillrate_vitest.mjs",
                 include_str!("harness/fillrate_vitest.mjs"),
             ),
         ]
     }
 
-    fn command(&self, prepared: &Prepared, first_failure_ends: bool) -> (String, Vec<String>) {
-        let mut arguments = vec![
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["expectations", "test"]
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let arguments = vec![
             format!("{PACKAGES}/vitest/vitest.mjs"),
             "run".to_owned(),
             "--root=.".to_owned(),
@@ -44,9 +52,6 @@ impl Runner for Vitest {
             "--configLoader=native".to_owned(),
             format!("--reporter={HARNESS}/fillrate_vitest.mjs"),
         ];
-        if first_failure_ends {
-            arguments.push("--bail=1".to_owned());
-        }
         let node = prepared.environment.interpreter.display().to_string();
         (node, arguments)
     }

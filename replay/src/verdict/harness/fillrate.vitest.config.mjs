@@ -7,13 +7,13 @@
 // Environment:
 //   FILLRATE_VITEST_CONFIG   the project's configuration, relative to the root
 //                            or absolute; without it, vitest's defaults
-//   FILLRATE_SELECT          a JSON file with the list of test ids to run
-//   FILLRATE_COVERAGE = 1    record the lines that each test runs
+//
+// What to run and to record is read from standard input, see fillrate_vitest.mjs.
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadConfigFromFile, mergeConfig } from "vite";
-import { readJson, repositoryRoot } from "./fillrate_vitest.mjs";
+import { repositoryRoot, takeOrder } from "./fillrate_vitest.mjs";
 
 /** Give the path of a file of this directory. */
 function beside(name) {
@@ -56,18 +56,22 @@ export default async (environment) => {
       coverage: { enabled: false },
       typecheck: { enabled: false },
       sequence: { shuffle: false },
+      // The reporter ends the run itself: a sentinel is no failure to stop at.
+      bail: 0,
     },
   });
   // Assigned rather than merged: mergeConfig would append to the lists.
   const { test } = config;
   test.reporters = [beside("fillrate_vitest.mjs")];
   test.setupFiles = [test.setupFiles ?? []].flat();
-  const selected = readJson("FILLRATE_SELECT");
-  if (selected) {
-    test.include = selectedFiles(selected);
+  const { token, select, coverage } = takeOrder();
+  test.provide = { ...test.provide, fillrate: { token, select, coverage } };
+  test.setupFiles.unshift(beside("fillrate_sentinel.mjs"));
+  if (select) {
+    test.include = selectedFiles(select);
     test.setupFiles.unshift(beside("fillrate_select.mjs"));
   }
-  if (process.env.FILLRATE_COVERAGE === "1") {
+  if (coverage) {
     // The counters must run before the project's own set-up files, and must
     // not mix up tests that run at the same time.
     test.setupFiles.unshift(beside("fillrate_coverage.mjs"));

@@ -5,20 +5,19 @@
 // its hooks and also a beforeAll that precedes it.  What ran until the file was
 // collected is import time and has the empty test id.
 //
-// Each worker appends to a file of its own, `$FILLRATE_REPORT.cov.<pid>.<thread>`,
+// Each worker appends to a file of its own, `$SCRATCH.cov.<pid>.<thread>`,
 // because lines may be longer than what is appended in one piece.  The
 // reporter moves them into the report at the end of the run.
 //
-// Environment: FILLRATE_REPORT, and FILLRATE_COVERAGE_FILES, a JSON file with
-// the list of repository-relative source files to measure.
+// The order's `coverage` is the list of repository-relative source files.
 
 import fs from "node:fs";
 import { Session } from "node:inspector";
 import { fileURLToPath } from "node:url";
 import vm from "node:vm";
 import { threadId } from "node:worker_threads";
-import { beforeAll, beforeEach } from "vitest";
-import { readJson, repositoryPath, testIds } from "./fillrate_vitest.mjs";
+import { beforeAll, beforeEach, inject } from "vitest";
+import { SCRATCH, SENTINEL, repositoryPath, testIds } from "./fillrate_vitest.mjs";
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /** What vite-node puts before a module's code, on the code's first line. */
@@ -104,8 +103,8 @@ function linesRun(offsets, functions) {
 class Recorder {
   /** Start counting; code that is already compiled counts too. */
   constructor() {
-    this.output = `${process.env.FILLRATE_REPORT}.cov.${process.pid}.${threadId}`;
-    this.files = new Set(readJson("FILLRATE_COVERAGE_FILES"));
+    this.output = `${SCRATCH}.cov.${process.pid}.${threadId}`;
+    this.files = new Set(inject("fillrate").coverage);
     this.scripts = new Map();
     this.sources = new Map();
     this.keepSources();
@@ -190,5 +189,6 @@ beforeAll((file) => {
 // A callback of onTestFinished runs after every afterEach, in reverse order of
 // registration, so the one registered first is the last.
 beforeEach(({ task, onTestFinished }) => {
+  if (task.name.startsWith(SENTINEL)) return;
   onTestFinished(() => recorder.take(ids.get(task)));
 });

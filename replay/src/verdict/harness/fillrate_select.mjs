@@ -1,17 +1,18 @@
-// A vitest set-up file that runs only the tests named in FILLRATE_SELECT.
+// A vitest set-up file that runs only the tests that are selected.
 //
 // It sets the other tests' mode to `skip` when the file has been collected,
 // just as vitest's own name filter does, but by exact id.  A name pattern
 // could not tell apart tests of the same name.  The reporter leaves the tests
 // that are not selected out of its report.
 
-import { beforeAll } from "vitest";
-import { readJson, testIds } from "./fillrate_vitest.mjs";
+import { beforeAll, inject } from "vitest";
+import { SENTINEL, testIds } from "./fillrate_vitest.mjs";
 
 /** Skip what is not selected; say whether anything is left to run. */
 function narrow(suite, ids, selected) {
   let left = false;
   for (const task of suite.tasks) {
+    if (task.name.startsWith(SENTINEL)) continue;
     const kept = task.type === "suite" ? narrow(task, ids, selected) : selected.has(ids.get(task));
     if (!kept) task.mode = "skip";
     left ||= kept;
@@ -19,7 +20,7 @@ function narrow(suite, ids, selected) {
   return left;
 }
 
-const selected = new Set(readJson("FILLRATE_SELECT"));
+const selected = new Set(inject("fillrate").select);
 beforeAll((file) => {
   narrow(file, testIds(file), selected);
 });

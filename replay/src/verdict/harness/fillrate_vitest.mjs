@@ -3,16 +3,19 @@
 // Use: vitest run --reporter=<this file>, with the working directory at the
 // root of the repository.
 //
-// Environment:
-//   FILLRATE_REPORT  the file that JSON lines are appended to (required); a
-//                    path of its own for every run, in a writable directory
-//   FILLRATE_SELECT  a JSON file with the list of test ids to report; the
-//                    wrapper configuration makes the others not run
+// Standard input is a socket.  Its first line is the order, a JSON object:
+//   nonce     a word that every line of the report repeats; it is known in
+//             vitest's main process alone, and tests run in others
+//   token     a word that sentinels say
+//   select    the list of test ids to run, or null for all
+//   coverage  the list of source files whose lines are recorded by test, or null
+//   first_failure_ends
 //
-// Lines (`event`): `test`, `collect_error`, `coverage` (gathered from the
-// workers, see fillrate_coverage.mjs), `harness_error` and, last, `end`.  A
-// run without an `end` line did not finish, whatever its exit status says.  A
-// fault of the reporter itself ends the process at once with status 70.
+// The report goes back through the socket.  Lines (`event`): `test`,
+// `sentinel`, `collect_error`, `coverage` (gathered from the workers, see
+// fillrate_coverage.mjs), `harness_error` and, last, `end`.  A run without an
+// `end` line did not finish, whatever its exit status says.  A fault of the
+// reporter itself ends the process at once with status 70.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -35,10 +38,27 @@ export function repositoryPath(file) {
   return path.relative(repositoryRoot(), file).split(path.sep).join("/");
 }
 
-/** Read the JSON file that an environment variable names, if it does. */
-export function readJson(variable) {
-  const file = process.env[variable];
-  return file ? JSON.parse(fs.readFileSync(file, "utf8")) : undefined;
+/** What the names of tests that must fail begin with; see fillrate_sentinel.mjs. */
+export const SENTINEL = "fillrate sentinel";
+/** The beginning of the names of files that workers leave for the reporter. */
+export const SCRATCH = "/tmp/fillrate";
+
+/** Where the order is kept: this file is loaded more than once in a process. */
+const ORDER = Symbol.for("fillrate.order");
+
+/** Read the order from standard input, once; in vitest's main process only. */
+export function takeOrder() {
+  if (!globalThis[ORDER]) {
+    const bytes = [];
+    const buffer = Buffer.alloc(1 << 16);
+    while (bytes.length === 0 || bytes.at(-1).at(-1) !== 10) {
+      const length = fs.readSync(0, buffer);
+      if (length === 0) throw new Error("Standard input ends before the order does.");
+      bytes.push(Buffer.from(buffer.subarray(0, length)));
+    }
+    globalThis[ORDER] = JSON.parse(Buffer.concat(bytes).toString("utf8"));
+  }
+  return globalThis[ORDER];
 }
 
 /**
@@ -108,20 +128,35 @@ function guarded(method) {
 
 /** The reporter; vitest makes one instance in its main process. */
 export default class FillrateReporter {
-  /** Open the report; each line is one write, so nothing waits in a buffer. */
-  onInit = guarded(() => {
+  /** Take the order; the configuration has read it already. */
+  onInit = guarded((vitest) => {
+    this.vitest = vitest;
     this.tests = 0;
     this.settled = new Set();
-    this.path = process.env.FILLRATE_REPORT;
-    this.descriptor = fs.openSync(this.path, "a");
-    const selected = readJson("FILLRATE_SELECT");
-    this.selected = selected && new Set(selected);
+    this.order = takeOrder();
+    this.selected = this.order.select && new Set(this.order.select);
+    /** What each kind of sentinel came to: the files in which it let something pass. */
+    this.sentinels = { expectations: [], test: [] };
   });
 
-  /** Append one line. */
+  /** Append one line; nothing waits in a buffer. */
   write(event) {
-    fs.writeSync(this.descriptor, `${JSON.stringify(event)}\n`);
+    const line = Buffer.from(`${JSON.stringify({ nonce: this.order.nonce, ...event })}\n`);
+    let sent = 0;
+    while (sent < line.length) {
+      try {
+        sent += fs.writeSync(0, line, sent);
+      } catch (error) {
+        if (error.code !== "EAGAIN") throw error;
+      }
+    }
   }
+
+  /** End the run at the first test that fails, if it was ordered so. */
+  onTestCaseResult = guarded((test) => {
+    if (!this.order.first_failure_ends || test.name.startsWith(SENTINEL)) return;
+    if (test.result().state === "failed") this.vitest.cancelCurrentRun("test-failure");
+  });
 
   /** Report a file that can't be loaded; vitest gives it no other event. */
   onTestModuleCollected = guarded((module) => {
@@ -151,7 +186,9 @@ export default class FillrateReporter {
     }
     const ids = testIds(module.task);
     const broken = this.brokenByHooks(module);
+    this.holdSentinels(module);
     for (const test of module.children.allTests()) {
+      if (test.name.startsWith(SENTINEL)) continue;
       const id = ids.get(test.task);
       const { state, errors, note } = test.result();
       if (this.selected && !this.selected.has(id)) continue;
@@ -166,6 +203,25 @@ export default class FillrateReporter {
         message: blame ?? (state === "skipped" ? (note ?? "") : message(errors)),
       });
     }
+  }
+
+  /** Look at what must have failed in a file of which any test was run. */
+  holdSentinels(module) {
+    const { token } = this.order;
+    const tests = [...module.children.allTests()];
+    const own = tests.filter((test) => test.name === `${SENTINEL} ${token}`);
+    const states = ["passed", "failed"];
+    if (!tests.some((test) => !own.includes(test) && states.includes(test.result().state))) return;
+    const file = repositoryPath(module.moduleId);
+    const held = module.task.meta.fillrate;
+    if (held?.token !== token || held.silent.length > 0) {
+      this.sentinels.expectations.push(`${file}: ${held?.silent.join(", ") ?? "nothing was asked"}`);
+    }
+    const failed = (test) => {
+      const { state, errors } = test.result();
+      return state === "failed" && errors.some((error) => error.message === token);
+    };
+    if (own.length !== 1 || !failed(own[0])) this.sentinels.test.push(file);
   }
 
   /**
@@ -190,17 +246,20 @@ export default class FillrateReporter {
 
   /** Say whether a test has a result, as unselected ones have none. */
   chosen(test) {
-    return test.result().state !== "pending";
+    return test.result().state !== "pending" && !test.name.startsWith(SENTINEL);
   }
 
   /** Write what is left, then the line that says the run is complete. */
-  onTestRunEnd = guarded((modules, unhandled, reason) => {
+  onTestRunEnd = guarded((modules, unhandled) => {
     for (const module of modules) {
       if (module.task.tasks.length > 0 || module.errors().length > 0) this.settle(module);
     }
     this.gatherCoverage();
-    const failed = reason !== "passed" || unhandled.length > 0;
-    const end = { event: "end", status: failed ? 1 : 0, tests: this.tests };
+    for (const [id, passed] of Object.entries(this.sentinels)) {
+      const outcome = passed.length > 0 ? "passed" : "failed";
+      this.write({ event: "sentinel", id, outcome, message: `${this.order.token} ${passed}` });
+    }
+    const end = { event: "end", tests: this.tests };
     if (unhandled.length > 0) end.message = message(unhandled);
     this.write(end);
   });
@@ -210,8 +269,9 @@ export default class FillrateReporter {
    * file.  Retried tests and files imported by many workers are merged.
    */
   gatherCoverage() {
-    const directory = path.dirname(path.resolve(this.path));
-    const prefix = `${path.basename(this.path)}.cov.`;
+    if (!this.order.coverage) return;
+    const directory = path.dirname(SCRATCH);
+    const prefix = `${path.basename(SCRATCH)}.cov.`;
     const merged = new Map();
     for (const name of fs.readdirSync(directory).sort()) {
       if (!name.startsWith(prefix)) continue;
