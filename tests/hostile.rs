@@ -32,6 +32,9 @@ struct Attack {
     outcomes: &'static [&'static str],
     /// What the tests' output must say, so that the attack is known to have been run.
     says: &'static str,
+    /// The evidence for a pass that must be missing; with nothing else missing, and no test failed,
+    /// the attack succeeds where that evidence is not asked for.
+    lacks: Option<&'static str>,
 }
 
 /// An attack in Python: the body of a function, indented by four after its first line.
@@ -46,6 +49,15 @@ fn attack(
         completion: code.trim().to_owned(),
         outcomes,
         says,
+        lacks: None,
+    }
+}
+
+/// An attack that makes every test of the project pass, and that one thing alone tells.
+fn forgery(name: &'static str, code: &str, lacks: &'static str) -> Attack {
+    Attack {
+        lacks: Some(lacks),
+        ..attack(name, code, &["failed"], "")
     }
 }
 
@@ -108,6 +120,15 @@ fn withstand(place: &Place, corpus: &str, hole: &Value, attacks: &[Attack]) {
         );
         let output = verdict["output"].as_str().unwrap();
         assert!(output.contains(attack.says), "{}: {verdict:#}", attack.name);
+        if let Some(evidence) = attack.lacks {
+            assert_eq!(
+                verdict["missing"],
+                json!([evidence]),
+                "{}: {verdict:#}",
+                attack.name
+            );
+            assert_eq!(verdict["failed"], json!([]), "{}: {verdict:#}", attack.name);
+        }
         assert!(!output.contains(SECRET), "{}: {verdict:#}", attack.name);
     }
     let last = by_sample.values().next_back().unwrap();
@@ -425,6 +446,324 @@ fn what_completions_take_has_an_end() {
             &["failed"],
             "a process is left",
         ),
+    ];
+    withstand(&place, &kitchen(), &hole, &attacks);
+}
+
+/// In a test's call: the item and what hangs on it, found in the frames of the runner.
+const ITEM: &str = "import sys
+    frame = sys._getframe()
+    while 'item' not in frame.f_locals:
+        frame = frame.f_back
+    item = frame.f_locals['item']
+    first = not hasattr(sys, 'seen')
+    sys.seen = True";
+
+/// Each of these makes all the project's own tests pass, whatever the code returns after its first
+/// answer, or spoils what later tests would run in; each is stopped by one piece of evidence
+/// alone, so that the attack would succeed without it.
+#[test]
+fn each_piece_of_evidence_stops_a_forgery_that_nothing_else_stops() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let hole = kitchen_hole(&place);
+    let right = hole["reference"].as_str().unwrap();
+    let then_wrong = format!("if not first:\n        return None\n    {right}");
+    let attacks = [
+        forgery(
+            "a plugin that lets every test pass",
+            &format!(
+                "{ITEM}
+    import pytest
+    class Evil:
+        @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+        def pytest_pyfunc_call(self, pyfuncitem):
+            outcome = yield
+            outcome.force_result(True)
+    if first:
+        item.config.pluginmanager.register(Evil())
+    {then_wrong}"
+            ),
+            "sentinels",
+        ),
+        forgery(
+            "a plugin that lets every test pass but those it does not know",
+            &format!(
+                "{ITEM}
+    if first:
+        class Evil:
+            import pytest
+            @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+            def pytest_runtest_makereport(self, item, call):
+                outcome = yield
+                report = outcome.get_result()
+                if report.failed and 'fillrate' not in str(item.path):
+                    report.outcome, report.longrepr = 'passed', None
+        item.config.pluginmanager.register(Evil())
+    {then_wrong}"
+            ),
+            "framework",
+        ),
+        forgery(
+            "a framework that is bent for one test and back in time",
+            &format!(
+                "{ITEM}
+    import _pytest.outcomes
+    sys.calls = getattr(sys, 'calls', 0) + 1
+    if sys.calls == 1:
+        sys.kept = _pytest.outcomes.importorskip
+        _pytest.outcomes.importorskip = lambda *arguments: None
+    elif sys.calls == 2:
+        _pytest.outcomes.importorskip = sys.kept
+    {right}"
+            ),
+            "framework",
+        ),
+        forgery(
+            "an import hook",
+            &format!(
+                "import sys
+    class Evil:
+        @classmethod
+        def find_spec(cls, name, path=None, target=None):
+            return None
+    sys.meta_path.insert(0, Evil)
+    {right}"
+            ),
+            "process",
+        ),
+        forgery(
+            "a thread that waits for its hour",
+            &format!(
+                "import threading, time
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    {right}"
+            ),
+            "process",
+        ),
+        forgery(
+            "a library that answers otherwise from now on",
+            &format!(
+                "import math
+    math.isclose = lambda *numbers, **tolerances: True
+    {right}"
+            ),
+            "process",
+        ),
+        forgery(
+            "tests written anew",
+            &format!(
+                "import pathlib
+    pathlib.Path('tests/test_timer.py').write_text('def test():\\n    pass\\n')
+    {right}"
+            ),
+            "files",
+        ),
+        forgery(
+            "tests removed",
+            &format!(
+                "import shutil
+    shutil.rmtree('tests', ignore_errors=True)
+    {right}"
+            ),
+            "files",
+        ),
+        forgery(
+            "a conftest.py",
+            &format!(
+                "import pathlib
+    pathlib.Path('conftest.py').write_text('collect_ignore_glob = [\"*\"]\\n')
+    {right}"
+            ),
+            "files",
+        ),
+        forgery(
+            "bytecode for the next run",
+            &format!(
+                "import py_compile
+    py_compile.compile(__file__)
+    {right}"
+            ),
+            "files",
+        ),
+        forgery(
+            "tests that are skipped",
+            "import pytest\n    pytest.skip('not today')",
+            "skips",
+        ),
+        forgery(
+            "tests that are not run",
+            &format!(
+                "{ITEM}
+    items = item.session.items
+    items[:] = [one for one in items if one.name != 'test_it_rings_once']
+    {right}"
+            ),
+            "executed",
+        ),
+        forgery(
+            "an end before the report's",
+            &format!(
+                "{ITEM}
+    import os
+    class Evil:
+        def pytest_sessionfinish(self):
+            os._exit(1)
+    if first:
+        item.config.pluginmanager.register(Evil())
+    {right}"
+            ),
+            "report",
+        ),
+        forgery(
+            "a report of its own",
+            &format!(
+                "import json, os, stat
+    for descriptor in range(64):
+        try:
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                line = {{'event': 'test', 'id': 'x', 'outcome': 'passed', 'nonce': ''}}
+                os.write(descriptor, json.dumps(line).encode() + b'\\n')
+        except OSError:
+            pass
+    {right}"
+            ),
+            "signature",
+        ),
+        forgery(
+            "an exit status of its own",
+            &format!(
+                "import atexit, os
+    atexit.register(os._exit, 0)
+    {right}"
+            ),
+            "status",
+        ),
+    ];
+    withstand(&place, &kitchen(), &hole, &attacks);
+}
+
+/// What is stopped several times over.
+#[test]
+fn what_completions_forge_does_not_pass() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let hole = kitchen_hole(&place);
+    let failed: &[&str] = &["failed"];
+    let attacks = [
+        attack(
+            "a whole report and the status that goes with it",
+            "import json, os, stat
+    tests = ['tests/test_scale.py::test_the_bowl_is_taken_off']
+    for descriptor in range(64):
+        try:
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                for event in [{'event': 'test', 'id': id, 'outcome': 'passed'} for id in tests] + [
+                    {'event': 'end', 'status': 0, 'tests': 1, 'marks': []}
+                ]:
+                    os.write(descriptor, json.dumps(event).encode() + b'\\n')
+        except OSError:
+            pass
+    os._exit(1)",
+            failed,
+            "",
+        ),
+        attack(
+            "a report where reports used to lie",
+            "import os
+    with open('/tmp/fillrate-report.jsonl', 'w') as file:
+        file.write('{\"event\":\"end\",\"status\":0,\"tests\":0}\\n')
+    os._exit(1)",
+            failed,
+            "",
+        ),
+        attack(
+            "the word of the report, looked for in the environment and in files",
+            "import os, pathlib
+    seen = pathlib.Path('/proc/self/environ').read_bytes() + pathlib.Path('/proc/self/cmdline').read_bytes()
+    for folder in ['/box/harness', '/box/orders', '/tmp']:
+        for path in pathlib.Path(folder).rglob('*'):
+            if path.is_file():
+                seen += path.read_bytes()
+    raise AssertionError('nonce' if b'\"nonce\":\"' in seen else 'no word')",
+            failed,
+            "no word",
+        ),
+        attack(
+            "the plugin that judges",
+            "import gc
+    for thing in gc.get_objects():
+        if type(thing).__name__ == 'Plugin' and hasattr(thing, 'judge'):
+            thing.judge = lambda: ('passed', '')
+    return None",
+            failed,
+            "",
+        ),
+        attack(
+            "what makes assertions fail",
+            "import _pytest.assertion.rewrite, builtins, pytest, unittest
+    class Never(Exception):
+        def __new__(cls, *arguments):
+            raise SystemExit(0)
+    builtins.AssertionError = Never
+    pytest.fail = unittest.TestCase.fail = lambda *arguments, **options: None
+    unittest.TestCase.assertEqual = lambda *arguments, **options: None
+    return None",
+            failed,
+            "",
+        ),
+        attack(
+            "the framework itself, replaced",
+            "import sys, types
+    sys.modules['pytest'] = types.ModuleType('pytest')
+    sys.modules['_pytest.runner'] = types.ModuleType('_pytest.runner')
+    return None",
+            failed,
+            "",
+        ),
+        attack(
+            "the reporter, for a moment only",
+            "import _pytest.reports as reports
+    original = reports.TestReport.from_item_and_call.__func__
+    def passed(cls, item, call):
+        reports.TestReport.from_item_and_call = classmethod(original)
+        call.excinfo = None
+        return original(cls, item, call)
+    reports.TestReport.from_item_and_call = classmethod(passed)
+    return None",
+            failed,
+            "",
+        ),
+        attack(
+            "the function that the test calls",
+            "import gc
+    from _pytest.python import Function
+    for thing in gc.get_objects():
+        if isinstance(thing, Function):
+            thing.obj = lambda **arguments: None
+    return None",
+            failed,
+            "",
+        ),
+        attack(
+            "the processes around it",
+            "import os, signal
+    for pid in [os.getppid(), *map(int, filter(str.isdigit, os.listdir('/proc')))]:
+        if pid not in (0, os.getpid()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+    return None",
+            failed,
+            "",
+        ),
+        attack("a wrong answer", "return 1", failed, ""),
+        attack("another, of the same size and second", "return 2", failed, ""),
     ];
     withstand(&place, &kitchen(), &hole, &attacks);
 }

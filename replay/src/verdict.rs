@@ -30,7 +30,7 @@ use crate::corpus::Prepared;
 use crate::sandbox::{End, Limits, SandboxError};
 use crate::task::sha256_hex;
 use baseline::Baseline;
-use report::{Report, TestOutcome};
+use report::{TestOutcome, TestResult};
 use runner::{Bench, Finding, STATUS, TestRun};
 
 /// Judges changes to one project.
@@ -51,6 +51,9 @@ pub struct Verdict {
     pub reason: String,
     /// Tests that failed, as far as they were run: a first failure is final.
     pub failed: Vec<String>,
+    /// What a pass needs beside tests that pass, and was not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Evidence>,
     /// How many tests were run.
     pub executed: usize,
     /// Seconds of the clock, all runs together.
@@ -103,6 +106,48 @@ impl Outcome {
     pub fn is_evidence(self) -> bool {
         !matches!(self, Self::Infrastructure | Self::Flaky)
     }
+}
+
+/// What a pass needs beside tests that pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// A report that goes to its end.
+    Report,
+    /// Nothing on the report's way but the report.
+    Signature,
+    /// Exactly the baseline's tests, run.
+    Executed,
+    /// No test skipped that was not before.
+    Skips,
+    /// No errors outside the tests.
+    Quiet,
+    /// Every test that must fail, failed.
+    Sentinels,
+    /// What decides over tests, as it was after each of them.
+    Framework,
+    /// No function of any library replaced, no import hook, no thread left, at the end.
+    Process,
+    /// Tests, settings and other files as they were, and no new ones that could stand for them.
+    Files,
+    /// The exit status of a run in which nothing but the sentinels failed.
+    Status,
+}
+
+impl Evidence {
+    /// All of it, in the order in which it is looked for.
+    pub const ALL: [Self; 10] = [
+        Self::Report,
+        Self::Signature,
+        Self::Executed,
+        Self::Skips,
+        Self::Quiet,
+        Self::Sentinels,
+        Self::Framework,
+        Self::Process,
+        Self::Files,
+        Self::Status,
+    ];
 }
 
 /// Why there is no verdict, or no baseline to hold one against.
@@ -250,7 +295,7 @@ impl Judge {
 
     /// What one run of tests proves.
     fn interpret(&self, finding: &Finding, expected: &[&str]) -> Verdict {
-        let (outcome, reason, failed) = self.decide(finding, expected);
+        let (outcome, reason, failed, missing) = self.decide(finding, expected);
         let mut output = finding.output.clone();
         for test in finding.report.tests.values() {
             if failed.contains(&test.id) && !test.message.is_empty() {
@@ -264,6 +309,7 @@ impl Judge {
             outcome,
             reason,
             failed,
+            missing,
             executed: finding.report.tests.len(),
             seconds: finding.wall.as_secs_f64(),
             sandbox: finding.level.clone(),
@@ -271,8 +317,12 @@ impl Judge {
         }
     }
 
-    fn decide(&self, finding: &Finding, expected: &[&str]) -> (Outcome, String, Vec<String>) {
-        let limit = |outcome, what: &str| (outcome, what.to_owned(), Vec::new());
+    fn decide(
+        &self,
+        finding: &Finding,
+        expected: &[&str],
+    ) -> (Outcome, String, Vec<String>, Vec<Evidence>) {
+        let limit = |outcome, what: &str| (outcome, what.to_owned(), Vec::new(), Vec::new());
         match finding.end {
             End::TimedOut | End::OutOfProcessor => {
                 return limit(Outcome::Timeout, "the time limit ran out");
@@ -286,77 +336,91 @@ impl Judge {
             }
             End::Exited(_) | End::Signalled(_) => {}
         }
-        let Report {
-            tests,
-            collect_errors,
-            ended,
-            marks,
-            broken,
-            stray_errors,
-            forged,
-            sentinel_fault,
-            ..
-        } = &finding.report;
-        let failed: Vec<String> = tests
+        let report = &finding.report;
+        let failed: Vec<String> = report
+            .tests
             .values()
             .filter(|test| test.outcome.is_failure())
             .map(|test| test.id.clone())
             .collect();
-        let fail = |reason: String| (Outcome::Failed, reason, failed.clone());
-        if let Some(first) = failed.first() {
-            return fail(format!("{first} failed"));
+        let missing = self.missing(finding, expected);
+        let reason = if let Some(first) = failed.first() {
+            format!("{first} failed")
+        } else if let Some(fault) = report.collect_errors.first() {
+            format!("{} can't be loaded", fault.id)
+        } else if let Some((_, what)) = missing.first() {
+            what.clone()
+        } else {
+            let reason = "every test ran and passed".to_owned();
+            return (Outcome::Passed, reason, failed, Vec::new());
+        };
+        let missing = missing.into_iter().map(|(evidence, _)| evidence).collect();
+        (Outcome::Failed, reason, failed, missing)
+    }
+
+    /// All that a pass needs and that is not there, each with a sentence; more than one of it may
+    /// have the same cause.
+    fn missing(&self, finding: &Finding, expected: &[&str]) -> Vec<(Evidence, String)> {
+        let report = &finding.report;
+        let mut missing = Vec::new();
+        let mut miss = |evidence, what: String| missing.push((evidence, what));
+        if !report.ended {
+            let what = "the run ended without a complete report";
+            miss(Evidence::Report, what.to_owned());
         }
-        if let Some(fault) = collect_errors.first() {
-            return fail(format!("{} can't be loaded", fault.id));
+        if report.forged > 0 {
+            let what = format!("{} lines of the report are forged", report.forged);
+            miss(Evidence::Signature, what);
         }
-        if !ended {
-            return fail("the run ended without a complete report".to_owned());
-        }
-        if let Some(missing) = expected.iter().find(|id| !tests.contains_key(**id)) {
-            return fail(format!("{missing} was not run"));
+        let unrun = |id: &&&str| !report.tests.contains_key(**id);
+        if let Some(id) = expected.iter().find(unrun) {
+            miss(Evidence::Executed, format!("{id} was not run"));
         }
         let known: BTreeSet<&str> = expected.iter().copied().collect();
-        if let Some(strange) = tests.keys().find(|id| !known.contains(id.as_str())) {
-            return fail(format!("{strange} was run and is no test of the baseline"));
+        let strange = |id: &&String| !known.contains(id.as_str());
+        if let Some(id) = report.tests.keys().find(strange) {
+            let what = format!("{id} was run and is no test of the baseline");
+            miss(Evidence::Executed, what);
         }
-        let newly_skipped = tests.values().find(|test| {
+        let newly_skipped = |test: &&TestResult| {
             test.outcome == TestOutcome::Skipped
                 && self.baseline.outcome(&test.id) != Some(TestOutcome::Skipped)
-        });
-        if let Some(test) = newly_skipped {
-            return fail(format!("{} was skipped", test.id));
+        };
+        if let Some(test) = report.tests.values().find(newly_skipped) {
+            miss(Evidence::Skips, format!("{} was skipped", test.id));
         }
-        if let Some(message) = stray_errors {
+        if let Some(message) = &report.stray_errors {
             let first = message.lines().next().unwrap_or_default();
-            return fail(format!("there were errors outside the tests: {first}"));
+            let what = format!("there were errors outside the tests: {first}");
+            miss(Evidence::Quiet, what);
         }
-        if *forged > 0 {
-            return fail(format!("{forged} lines of the report are forged"));
-        }
-        if let Some(fault) = sentinel_fault {
-            return fail(fault.clone());
+        if let Some(fault) = &report.sentinel_fault {
+            miss(Evidence::Sentinels, fault.clone());
         }
         let unknown = |mark: &&String| !self.baseline.leaves(mark);
-        if let Some(what) = broken.iter().find(unknown) {
-            return fail(format!("{what}, which decides over tests, was replaced"));
+        if let Some(what) = report.broken.iter().find(unknown) {
+            let what = format!("{what}, which decides over tests, was replaced");
+            miss(Evidence::Framework, what);
         }
-        if let Some(mark) = marks.iter().find(unknown) {
-            return fail(format!(
+        if let Some(mark) = report.marks.iter().find(unknown) {
+            let what = format!(
                 "the tests' process is not what it was, and with the original it is: {mark}"
-            ));
+            );
+            miss(Evidence::Process, what);
         }
         if let Some(path) = finding.changed.iter().find(|path| self.forbids(path)) {
-            return fail(format!("{path} was made, changed or removed meanwhile"));
+            let what = format!("{path} was made, changed or removed meanwhile");
+            miss(Evidence::Files, what);
         }
         match finding.end {
-            End::Exited(STATUS) => (
-                Outcome::Passed,
-                "every test ran and passed".to_owned(),
-                Vec::new(),
-            ),
-            End::Exited(status) => fail(format!("the test runner exited with status {status}")),
-            _ => fail("the test runner was killed".to_owned()),
+            End::Exited(STATUS) => {}
+            End::Exited(status) => {
+                let what = format!("the test runner exited with status {status}, not {STATUS}");
+                miss(Evidence::Status, what);
+            }
+            _ => miss(Evidence::Status, "the test runner was killed".to_owned()),
         }
+        missing
     }
 
     /// Whether a pass is out of the question once this file is new or was written to.
@@ -399,6 +463,7 @@ impl Verdict {
             outcome,
             reason: String::new(),
             failed: Vec::new(),
+            missing: Vec::new(),
             executed: 0,
             seconds: 0.0,
             sandbox: String::new(),

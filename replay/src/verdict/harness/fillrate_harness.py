@@ -176,6 +176,7 @@ class Seal:
         "builtins",
         "pluggy._callers",
         "pluggy._hooks",
+        "pytest",
         "unittest.case",
         __name__,
     )
@@ -310,6 +311,8 @@ class Plugin:
         self.functions = {}
         self.sentinels = {}
         self.threads = set(threading.enumerate())
+        self.raised = None
+        self.traced = sys.gettrace()
 
     # Collection
 
@@ -414,10 +417,26 @@ class Plugin:
     def test_starts(self, item):
         """Begin the test's coverage context."""
         self.phases = []
+        self.raised = None
         if code_of(item) is not self.functions.get(item):
             self.report.write("broken", what=f"the function of {item.nodeid}")
         if self.coverage:
             self.coverage.switch(BETWEEN_TESTS if item in self.sentinels else item.nodeid)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item):
+        """See with own eyes how the test's function ends."""
+        outcome = yield
+        self.called(item, outcome.excinfo)
+
+    @guarded
+    def called(self, item, excinfo):
+        """Keep what was raised; look at the framework before it runs on."""
+        self.raised = excinfo and excinfo[1]
+        for name in self.seal.deciding():
+            self.report.write("broken", what=name)
+        if sys.gettrace() is not self.traced or sys.getprofile() is not None:
+            self.report.write("broken", what="the interpreter's trace function")
 
     @guarded
     def pytest_runtest_logreport(self, report):
@@ -437,8 +456,8 @@ class Plugin:
             self.report.write("sentinel", id=name, outcome=outcome, message=message)
             return
         self.tests += 1
-        for name in self.seal.deciding():
-            self.report.write("broken", what=name)
+        if outcome == "passed" and self.raised is not None:
+            self.report.write("broken", what=f"the outcome of {item.nodeid}")
         self.report.write(
             "test", id=item.nodeid, outcome=outcome, seconds=seconds, message=message
         )
