@@ -19,7 +19,7 @@ use crate::corpus::manifest::ManifestError;
 use crate::developer::DeveloperError;
 use crate::store::StoreError;
 use crate::task::{Kind, TaskError};
-use crate::verdict::VerdictError;
+use crate::verdict::{Engine, VerdictError};
 
 /// Runs the program as its command line says.
 pub fn main() -> ExitCode {
@@ -91,15 +91,22 @@ struct HoleChoice {
     kinds: Vec<Kind>,
 }
 
-/// How much runs at once.
+/// How tests are run.
 #[derive(Args, Clone, Copy, Debug)]
-struct Parallelism {
+struct Execution {
     /// How many holes are worked on at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// How verdicts come about: warm, cold or naive; all give the same ones
+    ///
+    /// warm: in forks of a process that has loaded what the project's tests load from outside it,
+    /// covering tests first. cold: the same, each run from the start. naive: a copy of the
+    /// project, all tests, each run from the start.
+    #[arg(long, default_value_t = Engine::Warm, value_name = "ENGINE", verbatim_doc_comment)]
+    engine: Engine,
 }
 
-impl Parallelism {
+impl Execution {
     fn jobs(self) -> usize {
         self.jobs.map_or_else(
             || std::thread::available_parallelism().map_or(1, usize::from),

@@ -21,9 +21,11 @@ mod init;
 mod level;
 mod mounts;
 mod output;
+mod rounds;
 mod run;
 mod watch;
 mod wire;
+mod worker;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,7 @@ use serde::{Deserialize, Serialize};
 pub use enter::enter_if_asked;
 pub use level::{Level, MemoryControl, OverlayKind};
 pub use output::Captured;
+pub use worker::{Round, Worker};
 
 /// Runs `job` to its end and says how it ended. Blocks the calling thread, which must live until
 /// this returns: the kernel ends the sandbox together with the thread that started it.

@@ -20,7 +20,7 @@ mod vitest;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use fillrate_server::syntax::Language;
@@ -37,9 +37,54 @@ use runner::{Bench, Finding, STATUS, TestRun};
 pub struct Judge {
     bench: Bench,
     baseline: Baseline,
+    engine: Engine,
+    /// Held by every run, and by one that must be alone for writing.
+    company: RwLock<()>,
     /// Verdicts by changed text, so that identical text is run once. The inner lock is held while
     /// a run is under way, so that a second asker waits for it instead of running it again.
     settled: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
+}
+
+/// How verdicts come about. All engines give the same ones; the slow ones are there to show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// A fork of a process that has loaded everything outside the project, for the tests that run
+    /// a changed line, then for the others; from the start where the framework can't be forked.
+    #[default]
+    Warm,
+    /// The same choice of tests, every run from the start.
+    Cold,
+    /// A copy of the project, every test, from the start, and nothing remembered.
+    Naive,
+}
+
+impl Engine {
+    /// The engine's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::Cold => "cold",
+            Self::Naive => "naive",
+        }
+    }
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Engine {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        [Self::Warm, Self::Cold, Self::Naive]
+            .into_iter()
+            .find(|engine| engine.name() == name)
+            .ok_or_else(|| format!("`{name}` is no engine; the engines are warm, cold, naive"))
+    }
 }
 
 /// What tests say of a change.
@@ -200,6 +245,7 @@ impl Judge {
     pub fn new(
         prepared: &Prepared,
         cache: &Path,
+        engine: Engine,
         jobs: usize,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Self, VerdictError> {
@@ -208,6 +254,8 @@ impl Judge {
         Ok(Self {
             bench,
             baseline,
+            engine,
+            company: RwLock::default(),
             settled: Mutex::default(),
         })
     }
@@ -243,31 +291,44 @@ impl Judge {
         if let Some(verdict) = &*cell {
             return Ok(verdict.clone());
         }
-        let verdict = self.run(path, &original, contents)?;
+        let verdict = self.run(self.engine, path, &original, contents)?;
         *cell = Some(verdict.clone());
         Ok(verdict)
     }
 
-    fn run(&self, path: &str, original: &str, contents: &str) -> Result<Verdict, VerdictError> {
+    /// The verdict of another engine, on the same contents and with nothing remembered.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_with(
+        &self,
+        engine: Engine,
+        path: &str,
+        contents: &str,
+    ) -> Result<Verdict, VerdictError> {
+        let original = self.bench.read(path)?;
+        self.run(engine, path, &original, contents)
+    }
+
+    fn run(
+        &self,
+        engine: Engine,
+        path: &str,
+        original: &str,
+        contents: &str,
+    ) -> Result<Verdict, VerdictError> {
         let expected = self.baseline.stable();
         let covering = self.covering(path, original, contents);
-        let rest: Vec<&str> = expected
-            .iter()
-            .filter(|id| !covering.contains(*id))
-            .copied()
-            .collect();
-        let first: Vec<&str> = expected
-            .iter()
-            .filter(|id| covering.contains(*id))
-            .copied()
-            .collect();
-        // Starting a runner costs about as much as a second or two of tests, so that short suites
-        // are run whole.
-        let whole = first.is_empty()
+        let (first, rest): (Vec<&str>, Vec<&str>) =
+            expected.iter().partition(|id| covering.contains(*id));
+        // Starting a runner takes as long as some tests do, so that short suites are run whole.
+        let start = Duration::from_millis(if self.is_warm(engine) { 100 } else { 1500 });
+        let whole = engine == Engine::Naive
+            || first.is_empty()
             || rest.is_empty()
-            || self.baseline.seconds(&rest) < Duration::from_millis(1500);
+            || self.baseline.seconds(&rest) < start;
         let rounds: Vec<Vec<&str>> = if whole {
-            vec![expected.clone()]
+            vec![expected]
         } else {
             vec![first, rest]
         };
@@ -279,9 +340,9 @@ impl Judge {
                 select: Some(round),
                 coverage: None,
                 first_failure_ends: true,
-                limits: self.limits(round.len()),
+                limits: self.limits(round),
             };
-            let finding = self.bench.run(&run)?;
+            let finding = self.execute(engine, &run)?;
             verdict.add(self.interpret(&finding, round));
             if verdict.outcome != Outcome::Passed {
                 break;
@@ -291,6 +352,36 @@ impl Judge {
             verdict.outcome = Outcome::Syntax;
         }
         Ok(verdict)
+    }
+
+    /// Runs tests. Time that runs out counts only if it does with nothing else going on.
+    fn execute(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
+        let finding = {
+            let _company = self.company.read().unwrap_or_else(PoisonError::into_inner);
+            self.execute_in(engine, run)?
+        };
+        if !matches!(finding.end, End::TimedOut | End::OutOfProcessor) {
+            return Ok(finding);
+        }
+        let _alone = self.company.write().unwrap_or_else(PoisonError::into_inner);
+        self.execute_in(engine, run)
+    }
+
+    fn execute_in(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
+        if self.is_warm(engine) {
+            let memory = self.memory();
+            if let Some(finding) = self.bench.run_warm(run, self.baseline.modules(), memory)? {
+                return Ok(finding);
+            }
+        }
+        match engine {
+            Engine::Naive => self.bench.run_in_copy(run),
+            Engine::Warm | Engine::Cold => self.bench.run(run),
+        }
+    }
+
+    fn is_warm(&self, engine: Engine) -> bool {
+        engine == Engine::Warm && self.baseline.is_warm()
     }
 
     /// What one run of tests proves.
@@ -437,17 +528,23 @@ impl Judge {
         }
     }
 
-    /// Limits from how the project's own tests ran: several times what this share of them takes,
-    /// since other verdicts run beside this one, and never so little that a busy machine decides.
-    fn limits(&self, tests: usize) -> Limits {
-        let share = tests as f64 / self.baseline.stable().len().max(1) as f64;
-        let wall = Duration::from_secs(15) + self.baseline.slowest().mul_f64(5.0 * share);
+    /// Limits from how the project's own tests ran: several times what these of them take, since
+    /// other verdicts run beside this one, and never so little that a busy machine decides.
+    fn limits(&self, tests: &[&str]) -> Limits {
+        let share = tests.len() as f64 / self.baseline.stable().len().max(1) as f64;
+        let usual = self.baseline.slowest().mul_f64(share) + self.baseline.seconds(tests);
+        let wall = Duration::from_secs(8) + usual.mul_f64(5.0);
         Limits {
             wall,
             cpu: wall * 2,
-            memory: (self.baseline.peak_memory * 3).max(1 << 30),
+            memory: self.memory(),
             ..Limits::default()
         }
+    }
+
+    /// Most memory of a run, in bytes.
+    fn memory(&self) -> u64 {
+        (self.baseline.peak_memory * 3).max(1 << 30)
     }
 
     fn breaks_syntax(&self, path: &str, original: &str, contents: &str) -> bool {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliError, HoleChoice, Parallelism, Success, projects};
+use super::{CliError, Execution, HoleChoice, Success, projects};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::task;
@@ -20,16 +20,16 @@ pub(super) struct Arguments {
     #[command(flatten)]
     choice: HoleChoice,
     #[command(flatten)]
-    parallelism: Parallelism,
+    execution: Execution,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let manifest = Manifest::read(&arguments.corpus)?;
     let corpus = Corpus::from_environment()?;
-    let jobs = arguments.parallelism.jobs();
+    let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
     let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
-    let (ready, failed) = projects::judge(prepared, &cache, jobs)?;
+    let (ready, failed) = projects::judge(prepared, &cache, arguments.execution.engine, jobs)?;
     absent.extend(failed);
     let mut holes = Vec::new();
     for ready in &ready {

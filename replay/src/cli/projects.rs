@@ -13,7 +13,7 @@ use crate::mine::leak::Audit;
 use crate::mine::{self, Mined, SourceFile, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
 use crate::task::sha256_hex;
-use crate::verdict::Judge;
+use crate::verdict::{Engine, Judge};
 
 /// A project whose own tests have been run.
 pub(super) struct Ready {
@@ -71,6 +71,7 @@ pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, V
 pub(super) fn judge(
     prepared: Vec<Prepared>,
     cache: &Path,
+    engine: Engine,
     jobs: usize,
 ) -> Result<(Vec<Ready>, Vec<Absent>), CliError> {
     let mut ready = Vec::new();
@@ -78,7 +79,10 @@ pub(super) fn judge(
     for prepared in prepared {
         let name = prepared.project.name.clone();
         let progress = Progress::of(format!("{name}: own tests"));
-        match Judge::new(&prepared, cache, jobs, |done, all| progress.at(done, all)) {
+        let judge = Judge::new(&prepared, cache, engine, jobs, |done, all| {
+            progress.at(done, all);
+        });
+        match judge {
             Ok(judge) => {
                 let files = source_files(&prepared)?;
                 ready.push(Ready {

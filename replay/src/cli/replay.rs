@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::projects::{self, Absent, Ready};
-use super::{CliError, HoleChoice, Parallelism, Success};
+use super::{CliError, Execution, HoleChoice, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::report::Report;
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     #[command(flatten)]
-    parallelism: Parallelism,
+    execution: Execution,
     /// The run's folder [default: one in `runs/`, named after what is run]
     #[arg(long, value_name = "RUN")]
     out: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     }
     let contestant = Contestant::of(arguments)?;
     let corpus = Corpus::from_environment()?;
-    let jobs = arguments.parallelism.jobs();
+    let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
 
     let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         })
         .collect();
     let identity = identity(arguments, &projects, tasks.as_deref(), &contestant)?;
-    let (ready, failed) = projects::judge(prepared, &cache, jobs)?;
+    let (ready, failed) = projects::judge(prepared, &cache, arguments.execution.engine, jobs)?;
     absent.extend(failed);
     if ready.is_empty() {
         let reasons: Vec<&str> = absent

@@ -96,6 +96,15 @@ pub fn materialise(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> 
     copy(&prepared.source, &visible(prepared)?, into)
 }
 
+/// Copies all that the tests see of a project into a folder that does not exist yet.
+///
+/// # Errors
+/// If `into` cannot be written.
+pub fn copy_source(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> {
+    fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
+    copy(&prepared.source, &entries(&prepared.source)?, into)
+}
+
 /// The digest of a tree: SHA-256 over its files and links, sorted by path, each as its kind
 /// (`f`, `x` for an executable file, `l` for a link), the length of its path and the path, the
 /// length of its contents (of a link: its target) and these; lengths are 64-bit little-endian.

@@ -25,6 +25,8 @@ use super::{SandboxError, init};
 pub(super) const FIRST_STAGE: &str = "sandbox-init";
 /// The argument that makes the binary pid 1 inside.
 pub(super) const SECOND_STAGE: &str = "sandbox-pid1";
+/// The argument that makes the binary the program of a sandbox that is kept.
+pub(super) const PROGRAM_STAGE: &str = "sandbox-program";
 /// User and group of everything inside. A fixed number, so that runs by different people do not
 /// differ, and not 0, so that tests see the ordinary user they expect.
 pub(super) const INSIDE_ID: u32 = 1000;
@@ -35,6 +37,13 @@ pub(super) const INSIDE_ID: u32 = 1000;
 #[must_use]
 pub fn enter_if_asked() -> Option<ExitCode> {
     let stage = std::env::args_os().nth(1)?;
+    if stage == OsStr::new(PROGRAM_STAGE) {
+        // It returns only where it fails; its standard input is not a stage's.
+        if let Err(error) = init::program_stage() {
+            eprintln!("{error}");
+        }
+        return Some(ExitCode::FAILURE);
+    }
     let become_stage: fn(&UnixStream) -> Result<(), SandboxError> =
         if stage == OsStr::new(FIRST_STAGE) {
             first_stage

@@ -25,7 +25,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, setsid};
 
 use super::wire::{Go, Order, Report, Status, receive, send};
-use super::{Job, Limits, MemoryControl, SandboxError, filter, mounts};
+use super::{Job, Limits, MemoryControl, SandboxError, filter, mounts, rounds};
 
 pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     prctl::set_pdeathsig(Signal::SIGKILL)
@@ -48,10 +48,15 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
     loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
     let kernel = Kernel::running();
-    let root = mounts::build(job, kernel)?;
+    let root = mounts::build(job, kernel, order.rounds)?;
     order.level(root.kind).satisfies(&job.required)?;
     set_limits(&job.limits, kernel)?;
-    give_up_rights(order.memory)?;
+    if order.rounds {
+        // Mounts are still to be made, so that rights are given up on the program's way only.
+        close_to_tracing()?;
+    } else {
+        give_up_rights(order.memory)?;
+    }
 
     let lost = |error: io::Error| SandboxError::Lost {
         reason: error.to_string(),
@@ -60,6 +65,9 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     // The caller moves this process into its control group while the root is being built, which
     // takes the kernel about as long.
     let Go = receive(socket).map_err(lost)?;
+    if order.rounds {
+        return rounds::serve(&order, root.renewal, socket);
+    }
     let (child, mut dialogue) = start(job)?;
     let mut status = attend(child, socket, dialogue.as_mut())?;
     end_survivors();
@@ -97,21 +105,21 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
 
 /// The talk with a program over its standard input.
 #[derive(Debug)]
-struct Dialogue {
-    socket: UnixStream,
+pub(super) struct Dialogue {
+    pub(super) socket: UnixStream,
     /// What it has not been told yet.
-    left: Vec<u8>,
-    said: Vec<u8>,
+    pub(super) left: Vec<u8>,
+    pub(super) said: Vec<u8>,
     /// Most bytes it may say.
     most: u64,
     /// Whether there may be more to hear.
-    open: bool,
-    too_much: bool,
+    pub(super) open: bool,
+    pub(super) too_much: bool,
 }
 
 impl Dialogue {
     /// The dialogue and the program's end of it.
-    fn begin(question: &str, most: u64) -> io::Result<(Self, UnixStream)> {
+    pub(super) fn begin(question: &str, most: u64) -> io::Result<(Self, UnixStream)> {
         let (socket, theirs) = UnixStream::pair()?;
         let mut dialogue = Self {
             socket,
@@ -127,7 +135,7 @@ impl Dialogue {
     }
 
     /// Tells and hears as much as is possible without waiting.
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         self.tell();
         let mut bytes = [0; 64 << 10];
         while self.open && !self.too_much {
@@ -144,7 +152,7 @@ impl Dialogue {
         }
     }
 
-    fn tell(&mut self) {
+    pub(super) fn tell(&mut self) {
         while !self.left.is_empty() {
             match self.socket.write(&self.left) {
                 Ok(length) => drop(self.left.drain(..length)),
@@ -156,7 +164,7 @@ impl Dialogue {
         }
     }
 
-    fn wishes(&self) -> PollFlags {
+    pub(super) fn wishes(&self) -> PollFlags {
         if self.left.is_empty() {
             PollFlags::POLLIN
         } else {
@@ -186,19 +194,26 @@ fn start(job: &Job) -> Result<(Child, Option<Dialogue>), SandboxError> {
         Some((dialogue, theirs)) => (Some(dialogue), Stdio::from(OwnedFd::from(theirs))),
         None => (None, Stdio::null()),
     };
-    let mut command = Command::new(&job.program);
+    let mut program = Command::new(&job.program);
+    program.args(&job.arguments);
+    let child = command(program, job)
+        .current_dir(&job.directory)
+        .stdin(stdin)
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    Ok((child, dialogue))
+}
+
+/// What every program inside is started with.
+pub(super) fn command(mut command: Command, job: &Job) -> Command {
     command
-        .args(&job.arguments)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", "/tmp")
         .env("LANG", "C.UTF-8")
         .envs(&job.environment)
-        .current_dir(&job.directory)
-        .stdin(stdin)
         .process_group(0);
-    let child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    Ok((child, dialogue))
+    command
 }
 
 /// Waits for the program, reaping orphans meanwhile. If the caller goes away, so does pid 1.
@@ -351,6 +366,27 @@ impl Kernel {
     }
 }
 
+/// Becomes the program of a sandbox that is kept, without the rights of pid 1.
+pub(super) fn program_stage() -> Result<(), SandboxError> {
+    let mut arguments = std::env::args_os().skip(2);
+    let memory = match arguments.next() {
+        Some(word) if word == "group" => MemoryControl::CgroupV1,
+        _ => MemoryControl::Watch,
+    };
+    let Some(program) = arguments.next() else {
+        return Err(SandboxError::setup(
+            "start its program",
+            "it is started by fillrate alone",
+        ));
+    };
+    give_up_rights(memory)?;
+    let error = Command::new(&program).args(arguments).exec();
+    Err(SandboxError::Program {
+        program: program.to_string_lossy().into_owned(),
+        reason: error.to_string(),
+    })
+}
+
 fn give_up_rights(memory: MemoryControl) -> Result<(), SandboxError> {
     for (name, set) in [
         ("ambient", CapSet::Ambient),
@@ -364,10 +400,14 @@ fn give_up_rights(memory: MemoryControl) -> Result<(), SandboxError> {
     }
     prctl::set_no_new_privs()
         .map_err(|errno| SandboxError::setup("rule out new privileges", errno))?;
-    // Keeps the program, which has the same user, from this process's memory and descriptors.
-    prctl::set_dumpable(false)
-        .map_err(|errno| SandboxError::setup("close itself to tracing", errno))?;
+    close_to_tracing()?;
     filter::apply(memory)
+}
+
+/// Keeps the program, which has the same user, from this process's memory and descriptors.
+fn close_to_tracing() -> Result<(), SandboxError> {
+    prctl::set_dumpable(false)
+        .map_err(|errno| SandboxError::setup("close itself to tracing", errno))
 }
 
 /// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields stand in

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
@@ -64,7 +65,9 @@ struct Place {
 }
 
 /// Builds the root of `job`, enters it and leaves the host's behind.
-pub(super) fn build(job: &Job, kernel: Kernel) -> Result<Root, SandboxError> {
+///
+/// With `rounds`, the overlays are only tried out: [`Renewal::renew`] mounts them.
+pub(super) fn build(job: &Job, kernel: Kernel, rounds: bool) -> Result<Root, SandboxError> {
     umask(Mode::from_bits_truncate(0o022));
     mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
         .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
@@ -89,9 +92,12 @@ pub(super) fn build(job: &Job, kernel: Kernel) -> Result<Root, SandboxError> {
             in_memory: true,
         });
     }
-    let root = job_mounts(job, &sources, kernel, &mut places)?;
+    let root = job_mounts(job, &sources, kernel, rounds, &mut places)?;
     protect(&places)?;
     enter_new_root()?;
+    if rounds {
+        tmpfs(HIDDEN, 4096, 8)?;
+    }
     Ok(root)
 }
 
@@ -102,6 +108,72 @@ pub(super) struct Root {
     pub(super) kind: OverlayKind,
     /// The overlays before anything ran in them.
     pub(super) before: Vec<Before>,
+    /// What can be made anew.
+    pub(super) renewal: Renewal,
+}
+
+/// All of a root that can be written to, made anew for every round.
+#[derive(Debug)]
+pub(super) struct Renewal {
+    /// Size of the one writable file system, in bytes.
+    disk: u64,
+    overlays: Vec<(Overlay, File)>,
+    /// Mount points that hold something of the round before.
+    mounted: Vec<PathBuf>,
+}
+
+/// Where the writable file system appears while it is being filled.
+const STAGING: &str = "/staging";
+/// Where the overlays' lower directories are mounted, as they must be somewhere; another mount
+/// covers it, and they are reached through descriptors that pid 1 has from before.
+const HIDDEN: &str = "/hidden";
+
+impl Renewal {
+    /// Throws away what was written and shows everything as it was at first, with `replaced` laid
+    /// over the first overlay.
+    pub(super) fn renew(&mut self, replaced: &[Replaced]) -> Result<Vec<Before>, SandboxError> {
+        for at in self.mounted.drain(..) {
+            umount2(&at, MntFlags::MNT_DETACH)
+                .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
+        }
+        tmpfs(STAGING, self.disk, inodes(self.disk))?;
+        let staging = Path::new(STAGING);
+        for (name, at) in [("tmp", "/tmp"), ("shm", "/dev/shm")] {
+            directory(&staging.join(name), 0o1777)?;
+            bind(&staging.join(name), Path::new(at))?;
+            self.mounted.push(at.into());
+        }
+        let mut all = Vec::new();
+        for (index, (overlay, lower)) in self.overlays.iter().enumerate() {
+            let failed = |error: io::Error| SandboxError::at("look at", &overlay.at, error);
+            let own = staging.join(format!("overlay-{index}"));
+            let mode = lower.metadata().map_err(failed)?.permissions().mode() & 0o777;
+            directory(&own, 0o755)?;
+            directory(&own.join("upper"), mode)?;
+            let lower_path = PathBuf::from(format!("/proc/self/fd/{}", lower.as_raw_fd()));
+            mount_overlay(&lower_path, &own, &overlay.at)?;
+            self.mounted.push(overlay.at.clone());
+            let mut overlay = overlay.clone();
+            if index == 0 {
+                overlay.replaced.extend(replaced.iter().cloned());
+            }
+            for replaced in &overlay.replaced {
+                replace(&overlay.at, replaced)?;
+            }
+            let before =
+                Before::layers(&overlay, &own.join("upper"), &lower_path).map_err(failed)?;
+            all.push(before);
+        }
+        // The mounts above keep it; nothing inside may reach it by another name.
+        umount2(staging, MntFlags::MNT_DETACH)
+            .map_err(|errno| SandboxError::at("unmount", staging, errno))?;
+        Ok(all)
+    }
+}
+
+/// An inode costs the kernel about one KiB that the size does not count.
+fn inodes(disk: u64) -> u64 {
+    (disk / 8192).clamp(4096, 1 << 20)
 }
 
 /// Absolute, and of plain names only.
@@ -164,9 +236,7 @@ fn enter_base(job: &Job) -> Result<(), SandboxError> {
         directory(Path::new(name), 0o755)?;
     }
     tmpfs(NEW, 4 << 20, 16_384)?;
-    // An inode costs the kernel about one KiB that the size does not count.
-    let inodes = (job.limits.disk / 8192).clamp(4096, 1 << 20);
-    tmpfs("/disk", job.limits.disk, inodes)
+    tmpfs("/disk", job.limits.disk, inodes(job.limits.disk))
 }
 
 fn system(places: &mut Vec<Place>) -> Result<(), SandboxError> {
@@ -276,6 +346,7 @@ fn job_mounts(
     job: &Job,
     sources: &Sources,
     kernel: Kernel,
+    rounds: bool,
     places: &mut Vec<Place>,
 ) -> Result<Root, SandboxError> {
     enum Wanted<'a> {
@@ -295,7 +366,17 @@ fn job_mounts(
     let mut root = Root {
         kind: OverlayKind::Overlayfs,
         before: Vec::new(),
+        renewal: Renewal {
+            disk: job.limits.disk,
+            overlays: Vec::new(),
+            mounted: Vec::new(),
+        },
     };
+    if rounds {
+        for name in [STAGING, HIDDEN] {
+            directory(&below(NEW, Path::new(name)), 0o700)?;
+        }
+    }
     for (at, wanted) in wanted {
         let at = below(NEW, at);
         match wanted {
@@ -312,6 +393,17 @@ fn job_mounts(
                 mount_point(&at, true, places)?;
                 let kind = overlay_at(index, lower, &at, kernel)?;
                 root.kind = root.kind.min(kind);
+                if rounds {
+                    umount2(&at, MntFlags::MNT_DETACH)
+                        .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
+                    let hidden = below(NEW, Path::new(HIDDEN)).join(index.to_string());
+                    directory(&hidden, 0o755)?;
+                    bind(lower, &hidden)?;
+                    let opened = File::open(&hidden)
+                        .map_err(|error| SandboxError::at("look at", lower, error))?;
+                    root.renewal.overlays.push((overlay.clone(), opened));
+                    continue;
+                }
                 for replaced in &overlay.replaced {
                     replace(&at, replaced)?;
                 }

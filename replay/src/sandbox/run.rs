@@ -19,8 +19,8 @@ use nix::unistd::Pid;
 use super::cgroup::Group;
 use super::output::Capture;
 use super::watch::{INTERVAL, Watch};
-use super::wire::{Go, Order, Report, Status, send, take};
-use super::{End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
+use super::wire::{Go, Next, Order, Report, Status, send, take};
+use super::{Captured, End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
 
 /// Longest time from the start of the first stage to the start of the program, copies of
 /// overlays included.
@@ -39,9 +39,10 @@ pub(super) fn run(executable: &Path, job: &Job) -> Result<Finished, SandboxError
     let order = Order {
         job: job.clone(),
         memory,
+        rounds: false,
     };
     let tree = Tree::start(executable)?;
-    Conversation::new(&order, group.as_ref(), tree)?.hold()
+    Conversation::new(order, group, tree)?.hold()
 }
 
 /// The first stage and what hangs on it. Dropping it ends and reaps whatever is left.
@@ -98,12 +99,13 @@ impl Drop for Tree {
     }
 }
 
-/// One run from the order to the last word.
-struct Conversation<'a> {
-    order: &'a Order,
-    limits: &'a Limits,
-    group: Option<&'a Group>,
+/// One run, or a sandbox that is kept, from the order to the last word.
+pub(super) struct Conversation {
+    order: Order,
+    limits: Limits,
     tree: Tree,
+    // Behind the tree, which must be dead before its group can be removed.
+    group: Option<Group>,
     stdout: Stream<ChildStdout>,
     stderr: Stream<ChildStderr>,
     incoming: Vec<u8>,
@@ -123,28 +125,28 @@ struct Conversation<'a> {
     peak: u64,
     /// Processor time at the last look: the kernel does not count processes that die with pid 1.
     cpu: Duration,
+    /// Processor time when the round began, in a sandbox that is kept.
+    cpu_before: Duration,
+    /// What a sandbox that is kept is at.
+    stage: Stage,
     /// Processor time and largest process, the first stage's last word.
     used: Option<(Duration, u64)>,
 }
 
-impl<'a> Conversation<'a> {
-    fn new(
-        order: &'a Order,
-        group: Option<&'a Group>,
-        mut tree: Tree,
-    ) -> Result<Self, SandboxError> {
-        let limits = &order.job.limits;
+impl Conversation {
+    fn new(order: Order, group: Option<Group>, mut tree: Tree) -> Result<Self, SandboxError> {
+        let limits = order.job.limits.clone();
         let lost = || SandboxError::setup("drain its output", "there is no pipe");
         let stdout = tree.first.stdout.take().ok_or_else(lost)?;
         let stderr = tree.first.stderr.take().ok_or_else(lost)?;
         let now = Instant::now();
         Ok(Self {
+            stdout: Stream::new(stdout, limits.output_kept),
+            stderr: Stream::new(stderr, limits.output_kept),
             order,
             limits,
             group,
             tree,
-            stdout: Stream::new(stdout, limits.output_kept),
-            stderr: Stream::new(stderr, limits.output_kept),
             incoming: Vec::new(),
             watch: None,
             deadline: now + SETUP,
@@ -159,12 +161,27 @@ impl<'a> Conversation<'a> {
             collected: Vec::new(),
             peak: 0,
             cpu: Duration::ZERO,
+            cpu_before: Duration::ZERO,
+            stage: Stage::Loading,
             used: None,
         })
     }
 
     fn hold(mut self) -> Result<Finished, SandboxError> {
-        while self.used.is_none() {
+        self.listen_until(|_| false)?;
+        // Everything that could write is dead or about to exit.
+        while !self.stdout.ended {
+            self.stdout.drain()?;
+        }
+        while !self.stderr.ended {
+            self.stderr.drain()?;
+        }
+        self.finish()
+    }
+
+    /// Keeps the limits until what is waited for has come, or the first stage's last word.
+    fn listen_until(&mut self, came: impl Fn(&Self) -> bool) -> Result<(), SandboxError> {
+        while self.used.is_none() && !came(self) {
             let (news, out, err) = self.wait()?;
             if out {
                 self.stdout.drain()?;
@@ -189,14 +206,7 @@ impl<'a> Conversation<'a> {
                 self.overdue()?;
             }
         }
-        // Everything that could write is dead or about to exit.
-        while !self.stdout.ended {
-            self.stdout.drain()?;
-        }
-        while !self.stderr.ended {
-            self.stderr.drain()?;
-        }
-        self.finish()
+        Ok(())
     }
 
     /// Waits for something to happen; whether there is news from the stages, output, errors.
@@ -253,10 +263,10 @@ impl<'a> Conversation<'a> {
         match report {
             Report::Started(pid) => {
                 self.tree.init = Some(Pid::from_raw(pid));
-                send(&self.tree.socket, self.order).map_err(lost)?;
+                send(&self.tree.socket, &self.order).map_err(lost)?;
                 // After the order, because the kernel takes some 7 ms for the first of a series of
                 // moves; pid 1 builds its root meanwhile and starts nothing before it is told to.
-                if let Some(group) = self.group {
+                if let Some(group) = &self.group {
                     group.admit(pid).map_err(|error| {
                         SandboxError::setup("move it into its control group", error)
                     })?;
@@ -302,6 +312,38 @@ impl<'a> Conversation<'a> {
                 cpu_us,
                 peak_process,
             } => self.used = Some((Duration::from_micros(cpu_us), peak_process)),
+            Report::Idle => {
+                self.stage = Stage::Idle;
+                // Nothing is due before the next round.
+                self.deadline = Instant::now() + FOR_EVER;
+            }
+            Report::Begun => {
+                let now = Instant::now();
+                self.started = Some(now);
+                self.deadline = now + self.limits.wall;
+                self.next_look = now + INTERVAL;
+                self.stage = Stage::Begun;
+            }
+            Report::Round {
+                status,
+                statement,
+                changed,
+                stdout,
+                stderr,
+                last,
+            } => {
+                let wall = self.started.map(|started| started.elapsed());
+                self.deadline = Instant::now() + FOR_EVER;
+                self.stage = Stage::Over(Box::new(Over {
+                    status,
+                    statement,
+                    changed,
+                    stdout,
+                    stderr,
+                    last,
+                    wall: wall.unwrap_or_default(),
+                }));
+            }
             Report::Failed(failure) => return Err(failure.into()),
         }
         Ok(())
@@ -337,10 +379,10 @@ impl<'a> Conversation<'a> {
         if sample.tasks > u64::from(self.limits.processes) {
             self.stop(End::TooManyProcesses);
         }
-        if sample.cpu > self.limits.cpu {
+        if sample.cpu.saturating_sub(self.cpu_before) > self.limits.cpu {
             self.stop(End::OutOfProcessor);
         }
-        if let Some(group) = self.group {
+        if let Some(group) = &self.group {
             if group.ran_out_of_memory() {
                 self.stop(End::OutOfMemory);
             } else if group.ran_out_of_processes() {
@@ -380,7 +422,7 @@ impl<'a> Conversation<'a> {
         // The kernel may have killed only one process of the tree, or the program may have gone
         // on after a refusal: what it said then is the limit's doing.
         let limit = self.stopped.or_else(|| {
-            let group = self.group?;
+            let group = self.group.as_ref()?;
             if group.ran_out_of_memory() {
                 Some(End::OutOfMemory)
             } else if group.ran_out_of_processes() {
@@ -391,9 +433,7 @@ impl<'a> Conversation<'a> {
         });
         let end = match (limit, self.status) {
             (Some(end), _) => end,
-            (None, Some(Status::Exited(code))) => End::Exited(code),
-            (None, Some(Status::Signalled(signal))) => End::Signalled(signal),
-            (None, Some(Status::SaidTooMuch)) => End::TooMuchOutput,
+            (None, Some(status)) => status.end(),
             (None, None) => {
                 return Err(SandboxError::Lost {
                     reason: "pid 1 of the sandbox was killed from outside".into(),
@@ -420,6 +460,7 @@ impl<'a> Conversation<'a> {
         }
         let peak_memory = self
             .group
+            .as_ref()
             .and_then(Group::peak_memory)
             .unwrap_or_else(|| self.peak.max(peak_process));
         Ok(Finished {
@@ -434,6 +475,134 @@ impl<'a> Conversation<'a> {
             peak_memory,
             level,
         })
+    }
+}
+
+/// Where a sandbox that is kept has come to.
+enum Stage {
+    Loading,
+    Idle,
+    Begun,
+    Over(Box<Over>),
+}
+
+/// A round's end.
+struct Over {
+    status: Status,
+    statement: String,
+    changed: Vec<PathBuf>,
+    stdout: Captured,
+    stderr: Captured,
+    last: bool,
+    wall: Duration,
+}
+
+/// Longer than anything waits.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A sandbox that is kept, from the caller's side.
+pub(super) struct Kept {
+    /// Nothing once it is dead.
+    conversation: Option<Conversation>,
+}
+
+impl Kept {
+    /// Starts it and waits until its program does.
+    pub(super) fn start(executable: &Path, job: &Job) -> Result<Self, SandboxError> {
+        let group = Group::create(&job.limits);
+        let memory = group.as_ref().map_or(MemoryControl::Watch, Group::control);
+        let required = Level {
+            overlay: super::OverlayKind::Overlayfs,
+            memory,
+        };
+        required.satisfies(&job.required)?;
+        let mut order = Order {
+            job: job.clone(),
+            memory,
+            rounds: true,
+        };
+        // A copy can't be made anew in an instant.
+        order.job.required.overlay = super::OverlayKind::Overlayfs;
+        let mut conversation = Conversation::new(order, group, Tree::start(executable)?)?;
+        conversation.listen_until(|now| matches!(now.stage, Stage::Idle))?;
+        if conversation.used.is_some() {
+            let end = conversation.stopped;
+            return Err(SandboxError::Program {
+                program: job.program.clone(),
+                reason: format!("it was ended before it was ready ({end:?})"),
+            });
+        }
+        Ok(Self {
+            conversation: Some(conversation),
+        })
+    }
+
+    /// Whether it can run another round.
+    pub(super) fn alive(&self) -> bool {
+        self.conversation.is_some()
+    }
+
+    /// Runs a round to its end. A limit that is reached ends the sandbox with it.
+    pub(super) fn round(&mut self, round: &super::Round) -> Result<Finished, SandboxError> {
+        let mut conversation = self.conversation.take().ok_or_else(|| SandboxError::Lost {
+            reason: "it has ended".into(),
+        })?;
+        let next = Next {
+            replaced: round.replaced.clone(),
+            question: round.question.clone(),
+        };
+        let sample = conversation.watch.as_ref().map(Watch::sample);
+        if let Some(Ok(sample)) = sample {
+            conversation.cpu_before = sample.cpu;
+        }
+        conversation.cpu = Duration::ZERO;
+        conversation.peak = 0;
+        conversation.limits.wall = round.wall;
+        conversation.limits.cpu = round.cpu;
+        conversation.stage = Stage::Idle;
+        conversation.started = None;
+        conversation.deadline = Instant::now() + SETUP;
+        send(&conversation.tree.socket, &next).map_err(|error| SandboxError::Lost {
+            reason: error.to_string(),
+        })?;
+        conversation.listen_until(|now| matches!(now.stage, Stage::Over(_)))?;
+        let over = match std::mem::replace(&mut conversation.stage, Stage::Idle) {
+            Stage::Over(over) if conversation.stopped.is_none() => over,
+            _ => return conversation.hold(),
+        };
+        if let Some(Ok(sample)) = conversation.watch.as_ref().map(Watch::sample) {
+            conversation.cpu = sample.cpu;
+        }
+        conversation.look();
+        if conversation.stopped.is_some() {
+            return conversation.hold();
+        }
+        let Some(level) = conversation.level else {
+            return Err(SandboxError::Lost {
+                reason: "it never became ready".into(),
+            });
+        };
+        let statement = STANDARD
+            .decode(&over.statement)
+            .map_err(|error| SandboxError::Lost {
+                reason: error.to_string(),
+            })?;
+        let finished = Finished {
+            end: over.status.end(),
+            stdout: over.stdout,
+            stderr: over.stderr,
+            statement,
+            changed: over.changed,
+            collected: BTreeMap::new(),
+            wall: over.wall,
+            cpu: conversation.cpu.saturating_sub(conversation.cpu_before),
+            peak_memory: conversation.peak,
+            level,
+        };
+        if !over.last {
+            self.conversation = Some(conversation);
+        }
+        Ok(finished)
     }
 }
 

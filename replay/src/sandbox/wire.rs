@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Level, MemoryControl, OverlayKind, SandboxError};
+use super::{Captured, End, Job, Level, MemoryControl, OverlayKind, Replaced, SandboxError};
 
 /// From the stages to the caller.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,17 +37,44 @@ pub(super) enum Report {
         /// The largest resident size of any one process, in bytes.
         peak_process: u64,
     },
+    /// Second stage of a sandbox that is kept: the program waits.
+    Idle,
+    /// Second stage of a sandbox that is kept: everything is new and a round begins.
+    Begun,
+    /// Second stage of a sandbox that is kept: a round is over and nothing of it is left.
+    Round {
+        /// How it ended.
+        status: Status,
+        /// As in [`Report::Ended`].
+        statement: String,
+        /// As in [`Report::Ended`].
+        changed: Vec<PathBuf>,
+        stdout: Captured,
+        stderr: Captured,
+        /// Whether the waiting program is dead, so that there will be no other.
+        last: bool,
+    },
     /// Either stage: it gives up.
     Failed(Failure),
 }
 
 /// The program's own end.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Status {
     Exited(i32),
     Signalled(i32),
     /// It said more than it may; it was killed for it.
     SaidTooMuch,
+}
+
+impl Status {
+    pub(super) fn end(self) -> End {
+        match self {
+            Self::Exited(code) => End::Exited(code),
+            Self::Signalled(signal) => End::Signalled(signal),
+            Self::SaidTooMuch => End::TooMuchOutput,
+        }
+    }
 }
 
 /// A [`SandboxError`] on its way out of a stage.
@@ -92,6 +119,18 @@ pub(super) struct Order {
     pub(super) job: Job,
     /// What holds the memory, decided outside; part of the level.
     pub(super) memory: MemoryControl,
+    /// Whether the sandbox is kept and the job's program runs in rounds.
+    pub(super) rounds: bool,
+}
+
+/// From the caller to the second stage of a sandbox that is kept, in answer to [`Report::Idle`]
+/// or [`Report::Round`]: run a round.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Next {
+    /// Laid over the first overlay.
+    pub(super) replaced: Vec<Replaced>,
+    /// [`Job::question`] of the round.
+    pub(super) question: String,
 }
 
 impl Order {

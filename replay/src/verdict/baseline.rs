@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::VerdictError;
 use super::report::TestOutcome;
-use super::runner::{Bench, Finding, TestRun};
+use super::runner::{Bench, Finding, STATUS, TestRun};
 use crate::corpus::tree;
-use crate::sandbox::{End, Limits};
+use crate::sandbox::{End, Limits, SandboxError};
 
 /// How often the tests are run.
 pub const RUNS: usize = 5;
@@ -39,6 +39,11 @@ pub struct Baseline {
     marks: BTreeSet<String>,
     /// The project's files that they make or write to.
     changed: BTreeSet<String>,
+    /// What they load from outside the project, by module.
+    modules: BTreeSet<String>,
+    /// Why they can't be run in forks of a process that has loaded all that; nothing where they
+    /// can.
+    unfit: Option<String>,
 }
 
 /// A test, `""` for import time, and the lines it runs as ranges with both ends included.
@@ -156,7 +161,48 @@ fn measure(
     let findings = findings
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    Baseline::of(&project, &findings)
+    let mut baseline = Baseline::of(&project, &findings)?;
+    baseline.unfit = try_warm(bench, &mut baseline, &plain)?;
+    Ok(baseline)
+}
+
+/// Runs the unchanged project's tests twice in forks, which must come to the same as all other
+/// runs; why they don't. Marks that the forks leave are noted with the others.
+fn try_warm(
+    bench: &Bench,
+    baseline: &mut Baseline,
+    plain: &TestRun<'_>,
+) -> Result<Option<String>, VerdictError> {
+    for _ in 0..2 {
+        let finding = match bench.run_warm(plain, &baseline.modules, plain.limits.memory) {
+            Ok(Some(finding)) => finding,
+            Ok(None) => return Ok(Some("its framework is not forked".to_owned())),
+            Err(VerdictError::Sandbox(
+                error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. }),
+            )) => return Ok(Some(error.to_string())),
+            Err(error) => return Err(error),
+        };
+        let report = &finding.report;
+        if finding.end != End::Exited(STATUS) || !report.ended || report.sentinel_fault.is_some() {
+            let output = finding.output.lines().last().unwrap_or_default();
+            return Ok(Some(format!(
+                "in a fork it ends with {:?}: {output}",
+                finding.end
+            )));
+        }
+        let differs = baseline
+            .tests
+            .iter()
+            .filter_map(|(id, info)| Some((id, info.outcome?)))
+            .find(|(id, outcome)| report.tests.get(*id).map(|test| test.outcome) != Some(*outcome));
+        if let Some((id, _)) = differs {
+            return Ok(Some(format!("in a fork {id} ends otherwise")));
+        }
+        let marks = report.marks.iter().chain(&report.broken).cloned();
+        baseline.marks.extend(marks);
+        baseline.changed.extend(finding.changed);
+    }
+    Ok(None)
 }
 
 /// A run that came to its end, with tests in it.
@@ -270,6 +316,12 @@ impl Baseline {
                 .iter()
                 .flat_map(|(_, finding)| finding.changed.iter().cloned())
                 .collect(),
+            modules: findings
+                .iter()
+                .find(|(records, _)| !records)
+                .map(|(_, finding)| finding.report.modules.clone())
+                .unwrap_or_default(),
+            unfit: Some("it was not tried".to_owned()),
         })
     }
 
@@ -289,6 +341,16 @@ impl Baseline {
             .filter(|(_, info)| info.outcome.is_none())
             .map(|(id, _)| id.as_str())
             .collect()
+    }
+
+    /// What the tests load from outside the project, by module.
+    pub(super) fn modules(&self) -> &BTreeSet<String> {
+        &self.modules
+    }
+
+    /// Whether the tests can be run in forks of a process that has loaded these.
+    pub fn is_warm(&self) -> bool {
+        self.unfit.is_none()
     }
 
     /// Whether the project's own tests leave this mark on their process.

@@ -1,6 +1,8 @@
 //! pytest.
 
-use super::runner::{HARNESS, REPOSITORY, Runner};
+use std::collections::BTreeSet;
+
+use super::runner::{HARNESS, REPOSITORY, Runner, Warm};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
@@ -9,6 +11,8 @@ use crate::sandbox::Bind;
 pub(super) struct Pytest;
 
 const ENVIRONMENT: &str = "/box/venv";
+const PYTHON: &str = "/box/venv/bin/python";
+const OPTIONS: [&str; 5] = ["-p", "fillrate_pytest", "-q", "-p", "no:cacheprovider"];
 
 impl Runner for Pytest {
     fn harness(&self) -> &'static [(&'static str, &'static str)] {
@@ -21,6 +25,7 @@ impl Runner for Pytest {
                 "fillrate_pytest.py",
                 include_str!("harness/fillrate_pytest.py"),
             ),
+            ("fillrate_warm.py", include_str!("harness/fillrate_warm.py")),
         ]
     }
 
@@ -35,11 +40,26 @@ impl Runner for Pytest {
     }
 
     fn command(&self, _prepared: &Prepared) -> (String, Vec<String>) {
-        let mut arguments: Vec<String> = ["-m", "pytest", "-p", "fillrate_pytest", "-q"]
-            .map(str::to_owned)
-            .into();
-        arguments.extend(["-p", "no:cacheprovider"].map(str::to_owned));
-        (format!("{ENVIRONMENT}/bin/python"), arguments)
+        let arguments = ["-m", "pytest"].iter().chain(&OPTIONS);
+        (
+            PYTHON.to_owned(),
+            arguments.map(ToString::to_string).collect(),
+        )
+    }
+
+    fn warm(&self, prepared: &Prepared, modules: &BTreeSet<String>) -> Option<Warm> {
+        let own = &prepared.project.test.args;
+        let options = OPTIONS.iter().map(ToString::to_string);
+        let task = serde_json::json!({
+            "modules": modules,
+            "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
+            "directory": REPOSITORY,
+        });
+        Some(Warm {
+            program: PYTHON.to_owned(),
+            arguments: vec![format!("{HARNESS}/fillrate_warm.py")],
+            task: task.to_string() + "\n",
+        })
     }
 
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {

@@ -19,6 +19,8 @@ pub(super) struct Report {
     /// What differs at the end from how the runner's process began, in words that two runs of the
     /// same code share: functions replaced, import hooks, threads left.
     pub(super) marks: BTreeSet<String>,
+    /// The modules that were loaded from outside the project, from a run of all tests.
+    pub(super) modules: BTreeSet<String>,
     /// Functions that decide over tests and were found replaced after one.
     pub(super) broken: BTreeSet<String>,
     /// Errors outside any test, where the framework sees them.
@@ -117,6 +119,8 @@ enum Line {
         #[serde(default)]
         marks: BTreeSet<String>,
         #[serde(default)]
+        modules: BTreeSet<String>,
+        #[serde(default)]
         message: Option<String>,
     },
 }
@@ -151,9 +155,14 @@ impl Report {
                 Ok(Line::CollectError(fault)) => report.collect_errors.push(fault),
                 Ok(Line::Coverage(coverage)) => report.coverage.push(coverage),
                 Ok(Line::HarnessError { message }) => report.harness_error = Some(message),
-                Ok(Line::End { marks, message }) => {
+                Ok(Line::End {
+                    marks,
+                    modules,
+                    message,
+                }) => {
                     report.ended = true;
                     report.marks.extend(marks);
+                    report.modules.extend(modules);
                     report.stray_errors = message;
                 }
                 Err(_) => report.forged += 1,

@@ -1,7 +1,8 @@
 //! One run of a project's tests in the sandbox, whatever the runner.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use super::report::Report;
 use super::{VerdictError, pytest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
-use crate::sandbox::{self, Bind, End, Job, Limits, Overlay};
+use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
 use crate::task::sha256_hex;
 
 /// A project set up for running its tests.
@@ -21,6 +22,8 @@ pub(super) struct Bench {
     harness: PathBuf,
     /// The project's files that tests have no business in changing, by their paths in it.
     guarded: Vec<PathBuf>,
+    /// Workers that wait for a run.
+    idle: Mutex<Vec<Worker>>,
 }
 
 /// What is run.
@@ -36,6 +39,15 @@ pub(super) struct TestRun<'a> {
     pub(super) first_failure_ends: bool,
     /// How far it may go.
     pub(super) limits: Limits,
+}
+
+impl TestRun<'_> {
+    fn laid_over(&self) -> impl Iterator<Item = Replaced> {
+        self.replaced.into_iter().map(|(path, contents)| Replaced {
+            path: path.into(),
+            content: contents.into(),
+        })
+    }
 }
 
 /// What a run left behind.
@@ -64,11 +76,25 @@ pub(super) trait Runner: Sync {
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
+    /// How the framework is started so that it loads these modules, which the project's own tests
+    /// load from outside the project, and then forks for each run; nothing where it can't.
+    fn warm(&self, _prepared: &Prepared, _modules: &BTreeSet<String>) -> Option<Warm> {
+        None
+    }
+
     /// What the framework needs in its environment.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
 
     /// What must be seen of the host beside the project and the harness.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
+}
+
+/// A program for a [`Worker`].
+pub(super) struct Warm {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    /// What it is told first.
+    pub(super) task: String,
 }
 
 /// Where things are inside the sandbox.
@@ -97,6 +123,7 @@ impl Bench {
             runner,
             harness: lay_out(runner, cache)?,
             guarded: tree::other_files(prepared).map_err(faulty)?,
+            idle: Mutex::default(),
         })
     }
 
@@ -147,26 +174,103 @@ impl Bench {
     /// The sandbox can't be had.
     pub(super) fn run(&self, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
         let order = Order::new(run);
-        let (program, mut arguments) = self.runner.command(&self.prepared);
-        arguments.extend(self.prepared.project.test.args.iter().cloned());
+        let (program, arguments) = self.runner.command(&self.prepared);
+        let mut job = self.job(program, arguments, run.limits.clone());
+        job.arguments
+            .extend(self.prepared.project.test.args.iter().cloned());
+        job.question = Some(order.line());
+        job.overlays[0].replaced.extend(run.laid_over());
+        let finished = sandbox::run(&job)?;
+        Ok(self.finding(finished, &order))
+    }
+
+    /// Runs tests on a copy of the project, made for this run.
+    ///
+    /// # Errors
+    /// The copy can't be made; the sandbox can't be had.
+    pub(super) fn run_in_copy(&self, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
+        let fault = |source| VerdictError::Cache {
+            path: std::env::temp_dir(),
+            source,
+        };
+        let folder = tempfile::tempdir().map_err(fault)?;
+        let copy = folder.path().join("project");
+        tree::copy_source(&self.prepared, &copy).map_err(|error| VerdictError::NotRunnable {
+            project: self.prepared.project.name.clone(),
+            reason: error.to_string(),
+        })?;
+        if let Some((path, contents)) = run.replaced {
+            std::fs::write(copy.join(path), contents).map_err(fault)?;
+        }
+        let order = Order::new(run);
+        let (program, arguments) = self.runner.command(&self.prepared);
+        let mut job = self.job(program, arguments, run.limits.clone());
+        job.arguments
+            .extend(self.prepared.project.test.args.iter().cloned());
+        job.question = Some(order.line());
+        job.overlays[0].lower = copy;
+        let finished = sandbox::run(&job)?;
+        Ok(self.finding(finished, &order))
+    }
+
+    /// Runs tests in a fork of a process that has loaded `modules` before; nothing where the
+    /// framework can't.
+    ///
+    /// # Errors
+    /// The sandbox can't be had, or not be kept; the framework is not fit for it.
+    pub(super) fn run_warm(
+        &self,
+        run: &TestRun<'_>,
+        modules: &BTreeSet<String>,
+        memory: u64,
+    ) -> Result<Option<Finding>, VerdictError> {
+        let Some(warm) = self.runner.warm(&self.prepared, modules) else {
+            return Ok(None);
+        };
+        let waiting = super::lock(&self.idle).pop();
+        let worker = match waiting {
+            Some(worker) => worker,
+            None => {
+                let limits = Limits {
+                    memory,
+                    ..Limits::default()
+                };
+                let mut job = self.job(warm.program, warm.arguments, limits);
+                job.question = Some(warm.task);
+                Worker::start(sandbox::Sandbox::default().executable, job)?
+            }
+        };
+        let order = Order::new(run);
+        let round = Round {
+            replaced: run.laid_over().collect(),
+            question: order.line(),
+            wall: run.limits.wall,
+            cpu: run.limits.cpu,
+        };
+        let (finished, worker) = worker.round(round)?;
+        super::lock(&self.idle).extend(worker);
+        Ok(Some(self.finding(finished, &order)))
+    }
+
+    /// The program on a copy-on-write view of the project.
+    fn job(&self, program: String, arguments: Vec<String>, limits: Limits) -> Job {
         let mut job = Job::new(program, REPOSITORY);
         job.arguments = arguments;
         job.environment = self.environment();
-        job.question = Some(order.line());
         job.binds = vec![Bind::read_only(&self.harness, HARNESS)];
         job.binds.extend(self.runner.binds(&self.prepared));
         let mut overlay = Overlay::new(&self.prepared.source, REPOSITORY);
         overlay.guarded.clone_from(&self.guarded);
-        if let Some((path, contents)) = run.replaced {
-            overlay = overlay.replacing(path, contents);
-        }
         job.overlays = vec![overlay];
-        job.limits = run.limits.clone();
-        let finished = sandbox::run(&job)?;
+        job.limits = limits;
+        job
+    }
+
+    fn finding(&self, finished: Finished, order: &Order<'_>) -> Finding {
         let mut report = Report::parse(&finished.statement, &order.nonce);
         report.hold_sentinels(self.runner.sentinels(), &order.token);
         let output = [finished.stdout.text(), finished.stderr.text()].concat();
-        Ok(Finding {
+        Finding {
             end: finished.end,
             report,
             changed: finished
@@ -179,7 +283,7 @@ impl Bench {
             wall: finished.wall,
             peak_memory: finished.peak_memory,
             level: finished.level.to_string(),
-        })
+        }
     }
 
     fn environment(&self) -> BTreeMap<String, String> {

@@ -31,6 +31,7 @@ functions that decide over tests are still those of the beginning.
 """
 
 import functools
+import importlib.metadata
 import json
 import os
 import socket
@@ -158,6 +159,10 @@ def is_syntax_error(error):
     return False
 
 
+#: The seal of a process that was made to be forked, see fillrate_warm.
+SEALED = None
+
+
 class Seal:
     """The functions of modules as they were, and what became of them."""
 
@@ -184,7 +189,7 @@ class Seal:
     def __init__(self):
         """Seal everything that is loaded."""
         self.modules = {}
-        self.finders = [list(sys.meta_path), list(sys.path_hooks)]
+        self.finders = [[], []]
         self.extend(lambda name, module: True)
 
     def extend(self, wanted):
@@ -499,7 +504,25 @@ class Plugin:
                 self.report.write("coverage", test=test, file=name, lines=lines)
         marks = sorted(set(self.seal.marks()) | set(self.left_threads()))
         status = int(session.exitstatus)
-        self.report.write("end", status=status, tests=self.tests, marks=marks)
+        fields = {"modules": list(self.modules())} if self.selected is None else {}
+        self.report.write("end", status=status, tests=self.tests, marks=marks, **fields)
+
+    def modules(self):
+        """Yield the names of loaded modules that are not the project's own.
+
+        pytest wants to load its plugins itself, so that it can rewrite their
+        assertions.
+        """
+        plugins = {
+            entry.value.split(":")[0].split(".")[0]
+            for entry in entry_points("pytest11")
+        }
+        for name, module in list(sys.modules.items()):
+            file = str(getattr(module, "__file__", None) or "")
+            folders = (sys.prefix, sys.base_prefix)
+            if file.startswith(folders) and name.split(".")[0] not in plugins:
+                if name != "__main__" and not name.startswith(("fillrate_", "coverage")):
+                    yield name
 
     def left_threads(self):
         """Yield the kinds of threads that the tests left running."""
@@ -514,6 +537,12 @@ def skip_reason(phase):
     if isinstance(phase.longrepr, tuple):
         return str(phase.longrepr[2])
     return phase.longreprtext
+
+
+def entry_points(group):
+    """Give the entry points of a group; before Python 3.10 they are a dict."""
+    every = importlib.metadata.entry_points()
+    return every.select(group=group) if hasattr(every, "select") else every.get(group, [])
 
 
 def code_of(item):
@@ -535,7 +564,7 @@ def take_order():
     return order, descriptor
 
 
-def create(order, descriptor, seal=None):
+def create(order, descriptor):
     """Build the plugin and start coverage at once.
 
     This runs before any conftest.py and so before the project is imported.
@@ -546,6 +575,8 @@ def create(order, descriptor, seal=None):
         report = Report(descriptor, order["nonce"], root)
         files = order["coverage"]
         coverage = None if files is None else LineCoverage(root, files)
-        return Plugin(report, root, order, seal or Seal(), coverage)
+        seal = SEALED or Seal()
+        seal.finders = [list(sys.meta_path), list(sys.path_hooks)]
+        return Plugin(report, root, order, seal, coverage)
     except Exception as error:
         return break_off(report, error)

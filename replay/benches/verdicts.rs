@@ -1,0 +1,157 @@
+//! How fast verdicts are, by engine: the same holes and the same completions, judged in turn.
+//!
+//! `cargo bench -p fillrate --bench verdicts -- [CORPUS [HOLES [JOBS]]]` mines holes of a corpus
+//! (default: the demo's) and judges, for each, the reference, nothing, and two near misses, with
+//! the naive engine (a copy, every test, from the start), cold and warm. It prints verdicts a
+//! second and the median time of passing and of failing ones, and any verdict on which two engines
+//! disagree.
+#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use comfy_table::Table;
+use fillrate::corpus::manifest::Manifest;
+use fillrate::corpus::{Corpus, Step};
+use fillrate::task::{self, Hole};
+use fillrate::verdict::{Engine, Judge, Outcome};
+
+fn main() {
+    // The sandbox starts this binary again as its inner stages.
+    if fillrate::sandbox::enter_if_asked().is_some() {
+        return;
+    }
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| argument != "--bench")
+        .collect();
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let corpus = given
+        .first()
+        .map_or_else(|| root.join("corpora/demo.toml"), PathBuf::from);
+    let number = |index: usize, default: usize| {
+        given
+            .get(index)
+            .map_or(default, |text| text.parse().unwrap())
+    };
+    let (wanted, jobs) = (number(1, 10), number(2, 1));
+    let manifest = Manifest::read(&corpus).unwrap();
+    let cache = Corpus::from_environment().unwrap();
+    let tasks = tempfile::NamedTempFile::new().unwrap();
+    let mined = std::process::Command::new(env!("CARGO_BIN_EXE_fillrate"))
+        .args(["mine", corpus.to_str().unwrap(), "--holes"])
+        .arg((wanted * manifest.projects.len()).to_string())
+        .arg("-o")
+        .arg(tasks.path())
+        .status()
+        .unwrap();
+    assert!(mined.success());
+    let holes = task::read(tasks.path()).unwrap();
+    let mut table = Table::new();
+    table.set_header([
+        "project",
+        "engine",
+        "verdicts",
+        "a second",
+        "times naive",
+        "failing ms (median)",
+        "passing ms (median)",
+        "disagreeing",
+    ]);
+    for project in &manifest.projects {
+        let prepared = cache
+            .prepare_project(project, &|_: &str, _: Step| {})
+            .unwrap();
+        let holes: Vec<&Hole> = holes
+            .iter()
+            .filter(|hole| hole.project == project.name)
+            .collect();
+        let changes: Vec<(String, String)> = holes
+            .iter()
+            .flat_map(|hole| {
+                let contents = std::fs::read_to_string(prepared.source.join(&hole.path)).unwrap();
+                completions(&hole.reference).map(|completion| {
+                    (
+                        hole.path.clone(),
+                        hole.filled(&contents, &completion).unwrap(),
+                    )
+                })
+            })
+            .collect();
+        let judge = Judge::new(&prepared, cache.cache.root(), Engine::Warm, 2, |_, _| {}).unwrap();
+        let mut naive: Option<(Vec<Outcome>, f64)> = None;
+        for engine in [Engine::Naive, Engine::Cold, Engine::Warm] {
+            let begin = Instant::now();
+            let verdicts = judge_all(&judge, engine, &changes, jobs);
+            let rate = verdicts.len() as f64 / begin.elapsed().as_secs_f64();
+            let outcomes: Vec<Outcome> = verdicts.iter().map(|(outcome, _)| *outcome).collect();
+            let median = |passed: bool| {
+                let mut times: Vec<Duration> = verdicts
+                    .iter()
+                    .filter(|(outcome, _)| (*outcome == Outcome::Passed) == passed)
+                    .map(|(_, time)| *time)
+                    .collect();
+                times.sort();
+                times.get(times.len() / 2).map_or_else(String::new, |time| {
+                    format!("{:.0} (n {})", time.as_secs_f64() * 1e3, times.len())
+                })
+            };
+            let (expected, slowest) = naive.get_or_insert_with(|| (outcomes.clone(), rate));
+            let disagreeing = outcomes.iter().zip(&*expected).filter(|(a, b)| a != b);
+            table.add_row([
+                project.name.clone(),
+                engine.name().to_owned(),
+                verdicts.len().to_string(),
+                format!("{rate:.2}"),
+                format!("{:.1}", rate / *slowest),
+                median(false),
+                median(true),
+                disagreeing.count().to_string(),
+            ]);
+        }
+    }
+    println!("{table}\n{jobs} at a time");
+}
+
+/// What is judged at a hole: right, nothing, and two near misses.
+fn completions(reference: &str) -> [String; 4] {
+    [
+        reference.to_owned(),
+        String::new(),
+        format!("{reference} + 1"),
+        reference.replacen(['0', '1', '='], "", 1) + " ",
+    ]
+}
+
+fn judge_all(
+    judge: &Judge,
+    engine: Engine,
+    changes: &[(String, String)],
+    jobs: usize,
+) -> Vec<(Outcome, Duration)> {
+    let next = AtomicUsize::new(0);
+    let verdicts = Mutex::new(vec![None; changes.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((path, contents)) = changes.get(index) else {
+                        break;
+                    };
+                    let begin = Instant::now();
+                    let verdict = judge.judge_with(engine, path, contents).unwrap();
+                    verdicts.lock().unwrap()[index] = Some((verdict.outcome, begin.elapsed()));
+                }
+            });
+        }
+    });
+    verdicts
+        .into_inner()
+        .unwrap()
+        .into_iter()
+        .flatten()
+        .collect()
+}

@@ -1,0 +1,350 @@
+//! Pid 1 of a sandbox that is kept: one program loads what is slow to load and then waits, and each
+//! round is run by a fork of it.
+//!
+//! Between two rounds everything but pid 1 and the waiting program is killed, and everything that
+//! can be written to is replaced: the overlays, `/tmp` and `/dev/shm` are mounted anew, and the
+//! fork has standard streams of its own. What is left in common is read-only or is the waiting
+//! program's memory, which nothing that runs in a round may touch: it is closed to tracing, and
+//! the filter refuses to change other processes' limits. A signal can reach it; then the round
+//! fails and the sandbox ends.
+//!
+//! The waiting program speaks over its standard input, a socket: it says a line, `ready` or
+//! `unfit REASON`; it is then sent single bytes, each with the three descriptors that are to be a
+//! fork's standard streams; and it says a line with the fork's wait status when the fork is dead.
+
+use std::fs;
+use std::io::{self, IoSlice, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, pipe};
+
+use super::enter::PROGRAM_STAGE;
+use super::init::{Dialogue, command};
+use super::mounts::Renewal;
+use super::output::Capture;
+use super::wire::{Next, Order, Report, Status, receive, send};
+use super::{Job, SandboxError};
+
+/// Longest time the dead may take to go.
+const BURIAL: Duration = Duration::from_secs(10);
+
+/// Serves rounds until the caller goes away.
+pub(super) fn serve(
+    order: &Order,
+    mut renewal: Renewal,
+    caller: &UnixStream,
+) -> Result<(), SandboxError> {
+    let lost = |error: io::Error| SandboxError::Lost {
+        reason: error.to_string(),
+    };
+    renewal.renew(&[])?;
+    let mut waiting = Waiting::start(order)?;
+    send(caller, &Report::Idle).map_err(lost)?;
+    loop {
+        let next: Next = match receive(caller) {
+            Ok(next) => next,
+            // The caller needs no more.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(lost(error)),
+        };
+        let before = renewal.renew(&next.replaced)?;
+        send(caller, &Report::Begun).map_err(lost)?;
+        let mut round = Round::begin(&order.job, &next, &waiting)?;
+        let mut end = round.attend(&mut waiting, caller)?;
+        waiting.bury_others()?;
+        if end == RoundEnd::TooMuch && waiting.line().is_none() {
+            end = RoundEnd::Dead;
+        }
+        round.drain();
+        let mut changed = Vec::new();
+        for before in &before {
+            let more = before
+                .changed()
+                .map_err(|error| SandboxError::setup("see what was changed", error))?;
+            changed.extend(more);
+        }
+        let over = Report::Round {
+            status: match end {
+                _ if round.too_much() => Status::SaidTooMuch,
+                RoundEnd::Status(status) => status,
+                RoundEnd::TooMuch | RoundEnd::Dead => Status::Signalled(Signal::SIGKILL as i32),
+            },
+            statement: STANDARD.encode(&round.dialogue.said),
+            changed,
+            stdout: round.stdout.capture.finish(),
+            stderr: round.stderr.capture.finish(),
+            last: end == RoundEnd::Dead,
+        };
+        send(caller, &over).map_err(lost)?;
+        if end == RoundEnd::Dead {
+            return Ok(());
+        }
+    }
+}
+
+/// The program that waits and forks.
+struct Waiting {
+    child: Child,
+    socket: UnixStream,
+    heard: Vec<u8>,
+}
+
+impl Waiting {
+    fn start(order: &Order) -> Result<Self, SandboxError> {
+        let job = &order.job;
+        let failed = |reason: String| SandboxError::Program {
+            program: job.program.clone(),
+            reason,
+        };
+        let (mut dialogue, theirs) =
+            Dialogue::begin(job.question.as_deref().unwrap_or_default(), 1 << 20)
+                .map_err(|error| failed(error.to_string()))?;
+        // A stage between gives up the rights that pid 1 keeps.
+        let mut starter = Command::new("/proc/self/exe");
+        starter
+            .arg(PROGRAM_STAGE)
+            .arg(if order.memory == super::MemoryControl::Watch {
+                "watch"
+            } else {
+                "group"
+            })
+            .arg(&job.program)
+            .args(&job.arguments);
+        let child = command(starter, job)
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        // Its instructions may be longer than what a socket holds.
+        while !dialogue.left.is_empty() {
+            let mut fds = [PollFd::new(dialogue.socket.as_fd(), PollFlags::POLLOUT)];
+            let _ = poll(&mut fds, PollTimeout::NONE);
+            dialogue.tell();
+        }
+        let socket = dialogue.socket;
+        socket
+            .set_nonblocking(false)
+            .map_err(|error| failed(error.to_string()))?;
+        let mut waiting = Self {
+            child,
+            socket,
+            heard: Vec::new(),
+        };
+        match waiting.line().as_deref() {
+            Some("ready") => Ok(waiting),
+            Some(said) => Err(failed(said.to_owned())),
+            None => Err(failed("it ended before it was ready".to_owned())),
+        }
+    }
+
+    /// The next line it says, waiting for it; nothing when it is dead.
+    fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(line) = self.whole_line() {
+                return Some(line);
+            }
+            let mut bytes = [0; 256];
+            match self.socket.read(&mut bytes) {
+                Ok(0) | Err(_) => return None,
+                Ok(length) => self.heard.extend_from_slice(&bytes[..length]),
+            }
+        }
+    }
+
+    fn whole_line(&mut self) -> Option<String> {
+        let end = self.heard.iter().position(|byte| *byte == b'\n')?;
+        let line = self.heard.drain(..=end).collect::<Vec<_>>();
+        Some(String::from_utf8_lossy(&line[..end]).into_owned())
+    }
+
+    /// Kills and reaps everything but pid 1 and this program.
+    fn bury_others(&self) -> Result<(), SandboxError> {
+        let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a round", reason);
+        let own = i32::try_from(self.child.id()).unwrap_or(-1);
+        let deadline = Instant::now() + BURIAL;
+        loop {
+            while matches!(
+                waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)),
+                Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINVAL)
+            ) {}
+            let others: Vec<i32> = fs::read_dir("/proc")
+                .map_err(|error| failed(&error))?
+                .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+                .filter(|pid| *pid != 1 && *pid != own)
+                .collect();
+            if others.is_empty() {
+                break;
+            }
+            for pid in others {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            if Instant::now() > deadline {
+                return Err(failed(&"processes are left"));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        // It may have been stopped.
+        let _ = kill(Pid::from_raw(own), Signal::SIGCONT);
+        Ok(())
+    }
+}
+
+/// How the part of a round that is listened to ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RoundEnd {
+    /// The fork is dead.
+    Status(Status),
+    /// It says too much; its end will still be told once it is killed.
+    TooMuch,
+    /// The waiting program is dead.
+    Dead,
+}
+
+/// One fork at work.
+struct Round {
+    dialogue: Dialogue,
+    stdout: Stream,
+    stderr: Stream,
+    /// Most bytes of output.
+    output: u64,
+}
+
+impl Round {
+    fn begin(job: &Job, next: &Next, waiting: &Waiting) -> Result<Self, SandboxError> {
+        let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("begin a round", reason);
+        let (dialogue, theirs) =
+            Dialogue::begin(&next.question, job.limits.collect).map_err(|error| failed(&error))?;
+        let kept = job.limits.output_kept;
+        let (stdout, out) = Stream::open(kept).map_err(|errno| failed(&errno))?;
+        let (stderr, err) = Stream::open(kept).map_err(|errno| failed(&errno))?;
+        let descriptors = [theirs.as_raw_fd(), out.as_raw_fd(), err.as_raw_fd()];
+        sendmsg::<()>(
+            waiting.socket.as_raw_fd(),
+            &[IoSlice::new(b"f")],
+            &[ControlMessage::ScmRights(&descriptors)],
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        )
+        .map_err(|errno| failed(&errno))?;
+        Ok(Self {
+            dialogue,
+            stdout,
+            stderr,
+            output: job.limits.output,
+        })
+    }
+
+    /// Listens until the fork is dead or says too much.
+    fn attend(
+        &mut self,
+        waiting: &mut Waiting,
+        caller: &UnixStream,
+    ) -> Result<RoundEnd, SandboxError> {
+        loop {
+            // In this order below.
+            let mut fds = vec![
+                PollFd::new(caller.as_fd(), PollFlags::POLLIN),
+                PollFd::new(waiting.socket.as_fd(), PollFlags::POLLIN),
+            ];
+            if self.dialogue.open {
+                fds.push(PollFd::new(
+                    self.dialogue.socket.as_fd(),
+                    self.dialogue.wishes(),
+                ));
+            }
+            for stream in [&self.stdout, &self.stderr] {
+                if stream.open {
+                    fds.push(PollFd::new(stream.pipe.as_fd(), PollFlags::POLLIN));
+                }
+            }
+            match poll(&mut fds, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(SandboxError::setup("attend a round", errno)),
+            }
+            let ready: Vec<bool> = fds.iter().map(|fd| fd.any() == Some(true)).collect();
+            if ready[0] {
+                return Err(SandboxError::Lost {
+                    reason: "the caller is gone".into(),
+                });
+            }
+            self.drain();
+            if self.too_much() {
+                return Ok(RoundEnd::TooMuch);
+            }
+            if ready[1] {
+                let raw = waiting.line().and_then(|line| line.parse().ok());
+                return Ok(raw.map_or(RoundEnd::Dead, |raw| RoundEnd::Status(status(raw))));
+            }
+        }
+    }
+
+    /// Hears all that was said so far.
+    fn drain(&mut self) {
+        self.dialogue.turn();
+        self.stdout.drain(self.output);
+        self.stderr.drain(self.output);
+    }
+
+    fn too_much(&self) -> bool {
+        self.dialogue.too_much || self.stdout.total + self.stderr.total > self.output
+    }
+}
+
+/// A wait status, wait(2), as Python's `os.waitpid` gives it.
+fn status(raw: i32) -> Status {
+    match WaitStatus::from_raw(Pid::from_raw(1), raw) {
+        Ok(WaitStatus::Exited(_, code)) => Status::Exited(code),
+        Ok(WaitStatus::Signaled(_, signal, _)) => Status::Signalled(signal as i32),
+        _ => Status::Signalled(raw & 0x7f),
+    }
+}
+
+/// An output pipe of a fork.
+struct Stream {
+    pipe: fs::File,
+    capture: Capture,
+    total: u64,
+    open: bool,
+}
+
+impl Stream {
+    fn open(kept: usize) -> nix::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = pipe()?;
+        fcntl(&ours, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        let stream = Self {
+            pipe: ours.into(),
+            capture: Capture::new(kept),
+            total: 0,
+            open: true,
+        };
+        Ok((stream, theirs))
+    }
+
+    /// Reads what is there, up to one read beyond `most` bytes in all.
+    fn drain(&mut self, most: u64) {
+        let mut bytes = [0; 64 << 10];
+        while self.open && self.total <= most {
+            match self.pipe.read(&mut bytes) {
+                Ok(0) => self.open = false,
+                Ok(length) => {
+                    self.total += length as u64;
+                    self.capture.push(&bytes[..length]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.open = false,
+            }
+        }
+    }
+}

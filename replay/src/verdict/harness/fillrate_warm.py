@@ -1,0 +1,106 @@
+"""A Python that has loaded what tests need and forks a pytest for each run.
+
+Standard input is a socket.  The first line that comes is a JSON object:
+
+``modules``
+    The names of modules to load: third-party ones and the standard library's.
+``arguments``
+    pytest's arguments, the same for every run.
+``directory``
+    The repository's root, which exists only while a run is under way.
+
+It says ``ready`` or ``unfit REASON``.  Every byte that comes then brings three
+descriptors along, the standard streams of a fork; when the fork is dead, its
+wait status goes back as a line.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import socket
+import sys
+
+import fillrate_harness
+
+#: prctl(2): whether this process can be traced and its memory opened.
+PR_SET_DUMPABLE = 4
+#: What is below these belongs to a run: nothing of it may be remembered.
+FLEETING = ("/box/repo", "/tmp")
+
+
+def load(names):
+    """Import what can be imported; a run would find out about the rest."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException:
+            continue
+
+
+def unfit():
+    """Say why this process must not be forked, if so."""
+    tasks = len(os.listdir("/proc/self/task"))
+    if tasks > 1:
+        return f"{tasks - 1} threads run as soon as its packages are loaded"
+    return None
+
+
+def run(arguments, directory):
+    """Be what ``python -m pytest`` is, in the repository."""
+    os.setpgid(0, 0)
+    os.chdir(directory)
+    for path in list(sys.path_importer_cache):
+        if path.startswith(FLEETING):
+            del sys.path_importer_cache[path]
+    importlib.invalidate_caches()
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+    sys.path[0] = directory
+    sys.argv = ["pytest", *arguments]
+    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+
+
+def main():
+    """Load, then fork a run for each byte that comes."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    orders = socket.socket(fileno=os.dup(0))
+    line = b""
+    while not line.endswith(b"\n"):
+        line += orders.recv(1 << 16)
+    task = json.loads(line)
+    load(task["modules"])
+    reason = unfit()
+    if reason:
+        orders.sendall(f"unfit {reason}\n".encode())
+        return
+    fillrate_harness.SEALED = fillrate_harness.Seal()
+    # What exists now is never looked at again, so that forks go on sharing it.
+    gc.collect()
+    gc.freeze()
+    orders.sendall(b"ready\n")
+    while True:
+        byte, streams, _, _ = socket.recv_fds(orders, 1, 3)
+        if not byte:
+            return
+        child = os.fork()
+        if child == 0:
+            orders.close()
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+                os.close(stream)
+            libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+            run(task["arguments"], task["directory"])
+            return
+        for stream in streams:
+            os.close(stream)
+        _, status = os.waitpid(child, 0)
+        orders.sendall(b"%d\n" % status)
+
+
+if __name__ == "__main__":
+    main()
