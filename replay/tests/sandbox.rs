@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fillrate::sandbox::{
-    Bind, End, Finished, Job, Level, MemoryControl, Overlay, OverlayKind, Sandbox, SandboxError,
+    Bind, End, Finished, Job, Level, MemoryControl, Overlay, OverlayKind, Replaced, Round, Sandbox,
+    SandboxError, Worker,
 };
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::geteuid;
@@ -1260,4 +1261,234 @@ fn everything_holds_for_an_ordinary_user_too() {
         report.contains("level: full/watch") || report.contains("level: copy/watch"),
         "{report}"
     );
+}
+
+// A sandbox that is kept.
+
+/// A program that waits, and runs the Python that each round asks for.
+const WAITING: &str = r#"
+import ctypes, json, os, socket, sys
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+orders = socket.socket(fileno=os.dup(0))
+first = b""
+while not first.endswith(b"\n"):
+    first += orders.recv(4096)
+orders.sendall(b"ready\n" if first == b"go\n" else b"unfit it was told to be\n")
+while True:
+    byte, streams, _, _ = socket.recv_fds(orders, 1, 3)
+    if not byte:
+        break
+    child = os.fork()
+    if child == 0:
+        orders.close()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        question = b""
+        while not question.endswith(b"\n"):
+            question += os.read(0, 1)
+        exec(json.loads(question), {})
+        sys.exit(0)
+    for stream in streams:
+        os.close(stream)
+    orders.sendall(b"%d\n" % os.waitpid(child, 0)[1])
+"#;
+
+fn worker(repository: &Path) -> Worker {
+    let mut job = in_repository(repository, python(WAITING));
+    job.question = Some("go\n".into());
+    job.overlays[0].guarded = vec!["tests/b.py".into()];
+    Worker::start(sandbox().executable, job).unwrap()
+}
+
+fn round(code: &str) -> Round {
+    Round {
+        replaced: Vec::new(),
+        question: serde_json::to_string(code).unwrap() + "\n",
+        wall: Duration::from_secs(20),
+        cpu: Duration::from_secs(20),
+    }
+}
+
+/// Runs a round that must succeed and leave the worker fit; what it printed.
+#[track_caller]
+fn next(worker: Worker, code: &str) -> (Worker, String) {
+    let (finished, worker) = worker.round(round(code)).unwrap();
+    let err = finished.stderr.text().into_owned();
+    assert_eq!(finished.end, End::Exited(0), "{err}");
+    (worker.unwrap(), finished.stdout.text().into_owned())
+}
+
+#[test]
+fn a_round_sees_nothing_of_the_round_before() {
+    let repository = repository();
+    let worker = worker(repository.path());
+    let (worker, _) = next(
+        worker,
+        "import os, shutil, subprocess, sys
+for path in ['/tmp/x', '/dev/shm/x', '/repo/x', '/repo/tests/b.py', '/repo/a.py']:
+    open(path, 'w').write('left')
+shutil.rmtree('/repo/tests')
+subprocess.Popen([sys.executable, '-c', 'import os, time; os.setsid(); time.sleep(600)'])
+os.set_blocking(1, False)
+os.set_blocking(2, False)",
+    );
+    let (_, said) = next(
+        worker,
+        "import os
+print(os.listdir('/tmp'), os.listdir('/dev/shm'), sorted(os.listdir('/repo')))
+print(open('/repo/a.py').read(), open('/repo/tests/b.py').read())
+names = [open(f'/proc/{pid}/cmdline').read() for pid in os.listdir('/proc') if pid.isdigit()]
+print(sum('600' in name for name in names), os.get_blocking(1), os.get_blocking(2))",
+    );
+    insta::assert_snapshot!(said, @"
+    [] [] ['a.py', 'tests']
+    A = 1
+     B = 1
+
+    0 True True
+    ");
+    assert!(fs::read_to_string(repository.path().join("a.py")).unwrap() == "A = 1\n");
+}
+
+#[test]
+fn a_round_has_its_own_replaced_files_question_and_statement() {
+    let repository = repository();
+    let mut worker = worker(repository.path());
+    for number in 0..3 {
+        let mut round = round("import os\nos.write(0, open('/repo/a.py', 'rb').read())");
+        let content = format!("A = {number}");
+        round.replaced = vec![Replaced {
+            path: "a.py".into(),
+            content: content.clone().into(),
+        }];
+        let (finished, same) = worker.round(round).unwrap();
+        assert_eq!(finished.statement, content.as_bytes());
+        assert_eq!(finished.changed, Vec::<PathBuf>::new());
+        worker = same.unwrap();
+    }
+}
+
+#[test]
+fn what_a_round_changes_of_guarded_and_new_files_is_told() {
+    let repository = repository();
+    let changes = |code: &str| {
+        let (finished, _) = worker(repository.path()).round(round(code)).unwrap();
+        assert_eq!(finished.end, End::Exited(0));
+        finished.changed
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(
+        changes("open('/repo/a.py', 'a').write('x')"),
+        none.map(PathBuf::from)
+    );
+    assert_eq!(
+        changes("open('/repo/tests/b.py', 'a').write('x')"),
+        [PathBuf::from("/repo/tests/b.py")]
+    );
+    assert_eq!(
+        changes("import shutil\nshutil.rmtree('/repo/tests')"),
+        [PathBuf::from("/repo/tests/b.py")]
+    );
+    assert_eq!(
+        changes("import os\nos.mkdir('/repo/n')\nopen('/repo/n/c.py', 'w')"),
+        [PathBuf::from("/repo/n/c.py")]
+    );
+}
+
+#[test]
+fn a_round_that_hits_the_waiting_program_ends_the_worker_and_says_so() {
+    let repository = repository();
+    let (finished, worker) = worker(repository.path())
+        .round(round(
+            "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)",
+        ))
+        .unwrap();
+    assert_eq!(finished.end, End::Signalled(9));
+    assert!(worker.is_none());
+}
+
+#[test]
+fn the_waiting_program_is_closed_to_its_forks() {
+    let repository = repository();
+    let (_, said) = next(
+        worker(repository.path()),
+        "import os
+def refused(action):
+    try:
+        action()
+    except OSError as error:
+        return type(error).__name__
+    return 'open'
+parent = os.getppid()
+print(refused(lambda: open(f'/proc/{parent}/mem', 'rb')))
+print(refused(lambda: os.readlink(f'/proc/{parent}/fd/0')))
+import resource
+print(refused(lambda: resource.prlimit(parent, resource.RLIMIT_CPU, (1, 1))))
+print(refused(lambda: open('/proc/1/mem', 'rb')))
+print([line.split()[1] for line in open('/proc/self/status') if line.startswith(('CapEff', 'Seccomp:'))])
+print(os.listdir('/hidden'), os.listdir('/staging'))
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.umount2(b'/hidden', 2), libc.umount2(b'/repo', 2), libc.unshare(0x10000000))",
+    );
+    insta::assert_snapshot!(said, @"
+    PermissionError
+    PermissionError
+    PermissionError
+    PermissionError
+    ['0000000000000000', '2']
+    [] []
+    -1 -1 -1
+    ");
+}
+
+#[test]
+fn a_round_has_limits_of_its_own() {
+    let repository = repository();
+    let ends = |code: &str, wall| {
+        let mut round = round(code);
+        round.wall = Duration::from_millis(wall);
+        let (finished, worker) = worker(repository.path()).round(round).unwrap();
+        (finished.end, worker.is_some())
+    };
+    assert_eq!(
+        ends("import time\ntime.sleep(600)", 300),
+        (End::TimedOut, false)
+    );
+    assert_eq!(
+        ends("while True: print('x' * 100000)", 30_000),
+        (End::TooMuchOutput, true)
+    );
+}
+
+#[test]
+fn output_without_end_in_one_round_does_not_disturb_the_next() {
+    let repository = repository();
+    let (finished, worker) = worker(repository.path())
+        .round(round("while True: print('x' * 100000)"))
+        .unwrap();
+    assert_eq!(finished.end, End::TooMuchOutput);
+    let (_, said) = next(worker.unwrap(), "print('here')");
+    assert_eq!(said, "here\n");
+}
+
+#[test]
+fn a_program_that_is_not_fit_to_wait_says_why() {
+    let mut job = python(WAITING);
+    job.question = Some("stay\n".into());
+    let error = Worker::start(sandbox().executable, job).unwrap_err();
+    assert!(
+        error.to_string().contains("unfit it was told to be"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_worker_that_is_let_go_leaves_nothing() {
+    let marker = marker("worker");
+    let mut job = python(&format!("# {marker}\n{WAITING}"));
+    job.question = Some("go\n".into());
+    drop(Worker::start(sandbox().executable, job).unwrap());
+    assert_eq!(survivors(&marker), Vec::<String>::new());
 }
