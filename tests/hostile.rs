@@ -92,6 +92,8 @@ fn withstand(place: &Place, corpus: &str, hole: &Value, attacks: &[Attack]) {
                 &text(&run),
                 "--jobs",
                 "1",
+                // An attack that was judged before must be judged again.
+                "--anew",
                 "--json",
             ])
             .env("FILLRATE_TEST_SECRET", SECRET),

@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand.
 
+mod audit;
 mod complete;
 mod doctor;
 mod mine;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Audit(arguments) => audit::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match outcome {
@@ -65,6 +67,8 @@ enum Command {
     Mine(mine::Arguments),
     /// Show a run's figures, or one hole of it with all that was seen
     Show(show::Arguments),
+    /// Judge a sample of a run again in the slow way, and list the verdicts that differ
+    Audit(audit::Arguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::Arguments),
 }
@@ -104,6 +108,9 @@ struct Execution {
     /// project, all tests, each run from the start.
     #[arg(long, default_value_t = Engine::Warm, value_name = "ENGINE", verbatim_doc_comment)]
     engine: Engine,
+    /// Judge anew what was judged in an earlier run
+    #[arg(long)]
+    anew: bool,
 }
 
 impl Execution {

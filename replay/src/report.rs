@@ -21,6 +21,10 @@ pub struct Report {
     pub run: String,
     /// What became of each project.
     pub projects: BTreeMap<String, ProjectState>,
+    /// Verdicts that were reached again in the slow way.
+    pub audited: usize,
+    /// Those of them that differ.
+    pub differing: usize,
 }
 
 /// The figures of one project under one model.
@@ -94,11 +98,14 @@ impl Report {
             1 => languages.iter().next().copied().unwrap_or("*"),
             _ => "*",
         };
+        let audits = run.audits()?;
         rows.push(row("*", language, &scored.iter().collect::<Vec<_>>()));
         Ok(Self {
             rows,
             run: run.folder().display().to_string(),
             projects,
+            audited: audits.len(),
+            differing: audits.values().filter(|audit| audit.differs()).count(),
         })
     }
 
@@ -151,6 +158,12 @@ impl Report {
              holes, text metrics over attempts,\nacceptance over completions offered: simulated, \
              not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
         );
+        if self.audited > 0 {
+            text.push_str(&format!(
+                "{} verdicts judged again in the slow way, {} differ\n",
+                self.audited, self.differing
+            ));
+        }
         text.push_str(&self.mining());
         text
     }

@@ -4,11 +4,12 @@
 //!
 //! | table | holds |
 //! | --- | --- |
-//! | `meta` | `schema`; `identity`: what the run is of, as JSON; `finished`, once it is |
+//! | `meta` | `schema`; `identity`: what the run is of, as JSON; `corpus`, where its manifest was; `finished`, once it is |
 //! | `projects` | by name, what became of each project, as JSON ([`ProjectState`]) |
 //! | `sources` | by SHA-256, the contents of the files that holes were cut into |
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
 //! | `attempts` | by key, what was offered and what became of it ([`Attempt`]) |
+//! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`Audit`]) |
 //!
 //! Attempts are only added, but for those that the machinery spoiled, which are made again. Each is committed with its whole contents, so that a run killed at any
 //! moment has every attempt either whole or not at all.
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mine::Rejection;
 use crate::task::Hole;
-use crate::verdict::Verdict;
+use crate::verdict::{Outcome, Verdict};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -66,6 +67,28 @@ impl Attempt {
     /// What was spliced in: the first candidate, or nothing.
     pub fn completion(&self) -> &str {
         self.offered.first().map(String::as_str).unwrap_or_default()
+    }
+}
+
+/// A verdict that was reached again, by [`Engine::Naive`](crate::verdict::Engine::Naive).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    /// The attempt's key.
+    pub attempt: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The outcome in the run.
+    pub outcome: Outcome,
+    /// The outcome of judging it again.
+    pub again: Outcome,
+    /// What decided it that time, in a sentence.
+    pub reason: String,
+}
+
+impl Audit {
+    /// Whether the two outcomes differ.
+    pub fn differs(&self) -> bool {
+        self.outcome != self.again
     }
 }
 
@@ -187,7 +210,8 @@ impl Run {
                      sample INTEGER NOT NULL,
                      outcome TEXT NOT NULL,
                      record TEXT NOT NULL
-                 );",
+                 );
+                 CREATE TABLE IF NOT EXISTS audits (key TEXT PRIMARY KEY, record TEXT NOT NULL);",
             )
             .map_err(fault)?;
         let identity_text = identity.to_string();
@@ -296,6 +320,66 @@ impl Run {
             .optional()
             .map_err(|source| self.fault(source))?
             .ok_or_else(|| self.strange(format!("`{key}` is missing")))
+    }
+
+    /// Notes where the corpus's manifest is.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_corpus(&self, manifest: &Path) -> Result<(), StoreError> {
+        let path = std::path::absolute(manifest).unwrap_or_else(|_| manifest.to_owned());
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('corpus', ?1)",
+                [path.to_string_lossy()],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Where the corpus's manifest was when the run was made.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn corpus(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.database
+            .query_row("SELECT value FROM meta WHERE key = 'corpus'", [], |row| {
+                row.get::<_, String>(0)
+            })
+            .optional()
+            .map(|path| path.map(PathBuf::from))
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Notes what judging an attempt again came to, in place of what was noted before.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_audit(&self, audit: &Audit) -> Result<(), StoreError> {
+        self.put(
+            "INSERT OR REPLACE INTO audits VALUES (?1, ?2)",
+            &audit.attempt,
+            audit,
+        )
+    }
+
+    /// What judging again came to, by attempt. A run of an older program has none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn audits(&self) -> Result<BTreeMap<String, Audit>, StoreError> {
+        let there: u32 = self
+            .database
+            .query_row(
+                "SELECT count(*) FROM sqlite_master WHERE name = 'audits'",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(|source| self.fault(source))?;
+        if there == 0 {
+            return Ok(BTreeMap::new());
+        }
+        self.pairs("SELECT key, record FROM audits ORDER BY key")
     }
 
     /// Notes what became of a project, in place of what was noted before.

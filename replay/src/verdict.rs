@@ -13,6 +13,7 @@
 //! the sandbox or reach another verdict.
 
 pub mod baseline;
+mod memory;
 mod pytest;
 mod report;
 mod runner;
@@ -30,6 +31,7 @@ use crate::corpus::Prepared;
 use crate::sandbox::{End, Limits, SandboxError};
 use crate::task::sha256_hex;
 use baseline::Baseline;
+use memory::Memory;
 use report::{TestOutcome, TestResult};
 use runner::{Bench, Finding, STATUS, TestRun};
 
@@ -43,6 +45,8 @@ pub struct Judge {
     /// Verdicts by changed text, so that identical text is run once. The inner lock is held while
     /// a run is under way, so that a second asker waits for it instead of running it again.
     settled: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
+    /// Where verdicts outlive the run.
+    memory: Option<Memory>,
 }
 
 /// How verdicts come about. All engines give the same ones; the slow ones are there to show it.
@@ -257,7 +261,18 @@ impl Judge {
             engine,
             company: RwLock::default(),
             settled: Mutex::default(),
+            memory: None,
         })
+    }
+
+    /// The same judge, which reads in the cache what was judged before, and leaves its verdicts
+    /// there.
+    #[must_use]
+    pub fn remembering(mut self, cache: &Path) -> Self {
+        if self.engine != Engine::Naive {
+            self.memory = Some(Memory::new(cache, &self.key()));
+        }
+        self
     }
 
     /// The hash of all that a verdict depends on beside the change: source, environment, how the
@@ -285,13 +300,23 @@ impl Judge {
         };
         let cell = {
             let mut settled = lock(&self.settled);
-            Arc::clone(settled.entry(key).or_default())
+            Arc::clone(settled.entry(key.clone()).or_default())
         };
         let mut cell = lock(&cell);
         if let Some(verdict) = &*cell {
             return Ok(verdict.clone());
         }
-        let verdict = self.run(self.engine, path, &original, contents)?;
+        let remembered = self.memory.as_ref().and_then(|memory| memory.recall(&key));
+        let verdict = match remembered {
+            Some(verdict) => verdict,
+            None => {
+                let verdict = self.run(self.engine, path, &original, contents)?;
+                if let Some(memory) = &self.memory {
+                    memory.keep(&key, &verdict);
+                }
+                verdict
+            }
+        };
         *cell = Some(verdict.clone());
         Ok(verdict)
     }
@@ -369,7 +394,7 @@ impl Judge {
 
     fn execute_in(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
         if self.is_warm(engine) {
-            let memory = self.memory();
+            let memory = self.most_memory();
             if let Some(finding) = self.bench.run_warm(run, self.baseline.modules(), memory)? {
                 return Ok(finding);
             }
@@ -537,13 +562,13 @@ impl Judge {
         Limits {
             wall,
             cpu: wall * 2,
-            memory: self.memory(),
+            memory: self.most_memory(),
             ..Limits::default()
         }
     }
 
     /// Most memory of a run, in bytes.
-    fn memory(&self) -> u64 {
+    fn most_memory(&self) -> u64 {
         (self.baseline.peak_memory * 3).max(1 << 30)
     }
 

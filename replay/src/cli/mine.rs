@@ -29,7 +29,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
     let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
-    let (ready, failed) = projects::judge(prepared, &cache, arguments.execution.engine, jobs)?;
+    let (ready, failed) = projects::judge(
+        prepared,
+        &cache,
+        arguments.execution.engine,
+        arguments.execution.anew,
+        jobs,
+    )?;
     absent.extend(failed);
     let mut holes = Vec::new();
     for ready in &ready {

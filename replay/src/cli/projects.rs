@@ -72,6 +72,7 @@ pub(super) fn judge(
     prepared: Vec<Prepared>,
     cache: &Path,
     engine: Engine,
+    anew: bool,
     jobs: usize,
 ) -> Result<(Vec<Ready>, Vec<Absent>), CliError> {
     let mut ready = Vec::new();
@@ -84,6 +85,11 @@ pub(super) fn judge(
         });
         match judge {
             Ok(judge) => {
+                let judge = if anew {
+                    judge
+                } else {
+                    judge.remembering(cache)
+                };
                 let files = source_files(&prepared)?;
                 ready.push(Ready {
                     prepared,

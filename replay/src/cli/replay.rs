@@ -78,7 +78,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         })
         .collect();
     let identity = identity(arguments, &projects, tasks.as_deref(), &contestant)?;
-    let (ready, failed) = projects::judge(prepared, &cache, arguments.execution.engine, jobs)?;
+    let (ready, failed) = projects::judge(
+        prepared,
+        &cache,
+        arguments.execution.engine,
+        arguments.execution.anew,
+        jobs,
+    )?;
     absent.extend(failed);
     if ready.is_empty() {
         let reasons: Vec<&str> = absent
@@ -115,6 +121,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 
     // Nothing is written before all that was given is known to fit together.
     let run = begin(arguments, &identity)?;
+    run.set_corpus(&arguments.corpus)?;
     for (name, state) in &states {
         run.set_project(name, state)?;
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use fillrate_server::syntax::Language;
 use serde_json::json;
 
-use super::super::CliError;
 use super::super::progress::Progress;
 use super::super::projects::Ready;
+use super::super::{CliError, audit};
 use super::contestant::{Contestant, SETTINGS};
 use crate::corpus::tree;
 use crate::developer::{Developer, DeveloperError, Offer, Server};
@@ -182,6 +182,7 @@ impl<'a> Replay<'a> {
                 verdict,
             };
             lock(&self.run).add_attempt(&attempt)?;
+            self.audit(ready, hole, contents, &attempt)?;
             progress();
         }
         Ok(())
@@ -242,6 +243,23 @@ impl<'a> Replay<'a> {
         }
         developer.leave().await?;
         Ok(offers)
+    }
+
+    /// Judges a small share of all attempts again in the slow way.
+    fn audit(
+        &self,
+        ready: &Ready,
+        hole: &Hole,
+        contents: &str,
+        attempt: &Attempt,
+    ) -> Result<(), CliError> {
+        let evidence = attempt.verdict.outcome != Outcome::Infrastructure;
+        if evidence && audit::chosen(&attempt.key, audit::CONTINUOUS, 0) {
+            let filled = hole.filled(contents, attempt.completion())?;
+            let audit = audit::judge_again(ready, attempt, &hole.path, &filled)?;
+            lock(&self.run).add_audit(&audit)?;
+        }
+        Ok(())
     }
 
     fn verdict(
