@@ -9,6 +9,7 @@ mod projects;
 mod replay;
 mod serve;
 mod show;
+mod stats;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match outcome {
@@ -69,6 +71,8 @@ enum Command {
     Show(show::Arguments),
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ
     Audit(audit::Arguments),
+    /// Show what holes a tasks file has: how many, of what, and how large
+    Stats(stats::Arguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::Arguments),
 }

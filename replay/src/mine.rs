@@ -5,6 +5,7 @@
 
 pub mod candidates;
 pub mod leak;
+pub mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;

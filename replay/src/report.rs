@@ -1,5 +1,7 @@
 //! What people look at after a run: figures by project, as a table or as JSON.
 
+pub mod dataset;
+
 use std::collections::BTreeMap;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};

@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let manifest = Manifest::read(&arguments.corpus)?;
     let tasks = arguments.tasks.as_deref().map(task::read).transpose()?;
     if let Some(tasks) = &tasks {
-        check_projects(tasks, &manifest, arguments)?;
+        check_projects(tasks, &manifest, &arguments.corpus)?;
     }
     let contestant = Contestant::of(arguments)?;
     let corpus = Corpus::from_environment()?;
@@ -305,10 +305,10 @@ fn with_contents<'a>(
 }
 
 /// Tasks of projects that the manifest does not have are a mistake.
-fn check_projects(
+pub(super) fn check_projects(
     tasks: &[Hole],
     manifest: &Manifest,
-    arguments: &Arguments,
+    corpus: &Path,
 ) -> Result<(), CliError> {
     match tasks
         .iter()
@@ -318,7 +318,7 @@ fn check_projects(
             "{} is of the project `{}`, which {} does not have",
             hole.id,
             hole.project,
-            arguments.corpus.display()
+            corpus.display()
         ))),
         None => Ok(()),
     }

@@ -7,6 +7,7 @@ use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
 use super::SourceFile;
+use super::tokens::leaves;
 use crate::task::{Hole, Kind, sha256_hex};
 
 /// The most lines of a hole.
@@ -334,22 +335,6 @@ fn is_compound(language: &Language, statement: Node<'_>) -> bool {
         pending.extend(current.named_children(&mut cursor));
     }
     false
-}
-
-/// The tokens of a node in order; a string counts as one.
-fn leaves(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut found = Vec::new();
-    let mut pending = vec![node];
-    while let Some(current) = pending.pop() {
-        if current.child_count() == 0 || matches!(current.kind(), "string" | "template_string") {
-            found.push(current);
-            continue;
-        }
-        let mut cursor = current.walk();
-        let children: Vec<Node<'_>> = current.children(&mut cursor).collect();
-        pending.extend(children.into_iter().rev());
-    }
-    found
 }
 
 #[cfg(test)]

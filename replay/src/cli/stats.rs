@@ -1,0 +1,79 @@
+//! `fillrate stats`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{CliError, Success, projects};
+use crate::corpus::Corpus;
+use crate::corpus::manifest::Manifest;
+use crate::report::dataset::{Dataset, Entry};
+use crate::task;
+
+/// Show what holes a tasks file has: how many, of what, and how large.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The holes: a file that `mine` wrote
+    tasks: PathBuf,
+    /// The corpus they were mined from, to measure what stands around them too
+    #[arg(long, value_name = "MANIFEST")]
+    corpus: Option<PathBuf>,
+    /// Print one JSON object in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let holes = task::read(&arguments.tasks)?;
+    let (prepared, absent) = match &arguments.corpus {
+        Some(path) => {
+            let mut manifest = Manifest::read(path)?;
+            super::replay::check_projects(&holes, &manifest, path)?;
+            // Others need not be brought.
+            manifest
+                .projects
+                .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+            projects::prepare(&Corpus::from_environment()?, &manifest)
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let mut files: BTreeMap<(&str, &str), String> = BTreeMap::new();
+    for hole in &holes {
+        let of_project = prepared
+            .iter()
+            .find(|prepared| prepared.project.name == hole.project);
+        let key = (hole.project.as_str(), hole.path.as_str());
+        if let Some(prepared) = of_project
+            && !files.contains_key(&key)
+        {
+            let path = prepared.source.join(&hole.path);
+            let contents = std::fs::read_to_string(&path).map_err(CliError::file(&path))?;
+            files.insert(key, contents);
+        }
+    }
+    let entries = holes
+        .iter()
+        .map(|hole| {
+            let contents = files.get(&(hole.project.as_str(), hole.path.as_str()));
+            let around = contents.map(|text| hole.cut(text)).transpose()?;
+            Ok(Entry { hole, around })
+        })
+        .collect::<Result<Vec<_>, CliError>>()?;
+    let dataset = Dataset::of(&entries);
+    if arguments.json {
+        let absent: BTreeMap<_, _> = absent
+            .iter()
+            .map(|(name, state)| (name, &state.reason))
+            .collect();
+        let whole = json!({"tasks": arguments.tasks, "rows": dataset.rows, "absent": absent});
+        println!("{whole}");
+    } else {
+        print!("{}", dataset.table());
+        for (name, state) in &absent {
+            println!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
+        }
+    }
+    Ok(super::replay::success(&absent))
+}
