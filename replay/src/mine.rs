@@ -4,6 +4,7 @@
 //! empty splice fails, and so does a statement that raises when it is reached.
 
 pub mod candidates;
+pub mod category;
 pub mod leak;
 pub mod tokens;
 

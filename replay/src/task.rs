@@ -7,6 +7,9 @@
 //! `start` and `end` are byte offsets into the file as the project's source has it; `file_sha256`
 //! is of that file. A record is refused where the file at hand has another hash: the offsets
 //! would point elsewhere.
+//!
+//! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
+//! one of [`Subject::ALL`], and why it was put there. Records of older programs don't.
 
 use std::fmt;
 use std::io::{BufRead, Write};
@@ -44,6 +47,105 @@ pub struct Hole {
     pub file_sha256: String,
     /// What stood in the hole.
     pub reference: String,
+    /// What its code is about, where that was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+}
+
+/// What a hole's code is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Category {
+    /// The category.
+    pub name: Subject,
+    /// Why it is this one: a sentence.
+    pub reason: String,
+}
+
+/// The thirteen categories of RepoMasterEval, §3.6 of
+/// [its paper](https://arxiv.org/abs/2408.03519).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// Arithmetic, conditions, plain loops: what belongs nowhere else.
+    ProgrammingBasics,
+    /// Files, dates, formats, logs, the command line.
+    CommonTools,
+    /// Training and using models.
+    MachineLearning,
+    /// Text in human languages.
+    NaturalLanguageProcessing,
+    /// What people see and click on.
+    FrontEndDevelopment,
+    /// Requests and answers.
+    ServerSideDevelopment,
+    /// Secrets and permissions.
+    SecurityAndPrivacy,
+    /// Tables of data and statistics.
+    DataManagementAndAnalysis,
+    /// Queries and what runs them.
+    Databases,
+    /// Trees, graphs, sorting, searching.
+    DataStructuresAndAlgorithms,
+    /// Caches and doing things at once.
+    PerformanceOptimization,
+    /// Images, sound, video.
+    MultimediaProcessing,
+    /// What only this language or few others have.
+    LanguageFeatures,
+}
+
+impl Subject {
+    /// Every category, in the order in which the paper names them.
+    pub const ALL: [Self; 13] = [
+        Self::ProgrammingBasics,
+        Self::CommonTools,
+        Self::MachineLearning,
+        Self::NaturalLanguageProcessing,
+        Self::FrontEndDevelopment,
+        Self::ServerSideDevelopment,
+        Self::SecurityAndPrivacy,
+        Self::DataManagementAndAnalysis,
+        Self::Databases,
+        Self::DataStructuresAndAlgorithms,
+        Self::PerformanceOptimization,
+        Self::MultimediaProcessing,
+        Self::LanguageFeatures,
+    ];
+
+    /// The category's name in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ProgrammingBasics => "programming-basics",
+            Self::CommonTools => "common-tools",
+            Self::MachineLearning => "machine-learning",
+            Self::NaturalLanguageProcessing => "natural-language-processing",
+            Self::FrontEndDevelopment => "front-end-development",
+            Self::ServerSideDevelopment => "server-side-development",
+            Self::SecurityAndPrivacy => "security-and-privacy",
+            Self::DataManagementAndAnalysis => "data-management-and-analysis",
+            Self::Databases => "databases",
+            Self::DataStructuresAndAlgorithms => "data-structures-and-algorithms",
+            Self::PerformanceOptimization => "performance-optimization",
+            Self::MultimediaProcessing => "multimedia-processing",
+            Self::LanguageFeatures => "language-features",
+        }
+    }
+
+    /// The category's name within a sentence.
+    pub fn title(self) -> String {
+        match self {
+            Self::FrontEndDevelopment => "front-end development".to_owned(),
+            Self::ServerSideDevelopment => "server-side development".to_owned(),
+            _ => self.name().replace('-', " "),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
 }
 
 /// How a hole was chosen.
@@ -132,6 +234,7 @@ impl Hole {
             end: ByteOffset(range.end),
             file_sha256: sha256_hex(contents.as_bytes()),
             reference,
+            category: None,
         }
     }
 
@@ -300,6 +403,34 @@ mod tests {
             read(&path).expect("it was just written"),
             vec![hole(), hole()]
         );
+    }
+
+    #[test]
+    fn records_of_older_programs_are_read_and_others_keep_their_category() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
+        let old = serde_json::to_string(&hole()).expect("a hole is plain data");
+        assert!(!old.contains("category"), "{old}");
+        let new = old.replace(
+            "\"kind\"",
+            "\"category\":{\"name\":\"common-tools\",\"reason\":\"Why.\"},\"kind\"",
+        );
+        std::fs::write(&path, format!("{old}\n{new}\n")).expect("the folder is writable");
+        let holes = read(&path).expect("both are holes");
+        assert_eq!(holes[0], hole());
+        let category = Category {
+            name: Subject::CommonTools,
+            reason: "Why.".to_owned(),
+        };
+        assert_eq!(holes[1].category, Some(category));
+    }
+
+    #[test]
+    fn names_are_those_of_records() {
+        for subject in Subject::ALL {
+            let name = serde_json::to_value(subject).expect("a name is plain data");
+            assert_eq!(name, subject.name());
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
 use super::SourceFile;
+use super::category;
 use super::tokens::leaves;
 use crate::task::{Hole, Kind, sha256_hex};
 
@@ -79,15 +80,23 @@ pub fn find(project: &str, file: &SourceFile, covered: &dyn Fn(usize) -> bool) -
             continue;
         };
         if (1..=MOST_LINES).contains(&lines) && all_covered && covered(begins_in.line) {
+            let category = category::of(
+                tree.root_node(),
+                &file.contents,
+                range.clone(),
+                file.language,
+            );
+            let mut hole = Hole::new(
+                project,
+                file.language.name,
+                &file.path,
+                kind,
+                range,
+                &file.contents,
+            );
+            hole.category = Some(category);
             candidates.push(Candidate {
-                hole: Hole::new(
-                    project,
-                    file.language.name,
-                    &file.path,
-                    kind,
-                    range,
-                    &file.contents,
-                ),
+                hole,
                 statement: begins_in.bytes.start,
                 language: file.language,
             });

@@ -14,16 +14,17 @@ use crate::task::Hole;
 /// The figures of a tasks file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dataset {
-    /// One row for each project, for each language and for each kind, and a last one for all.
+    /// One row for each project, each language, each kind and each category, and a last one for
+    /// all. Holes without a category are in no row of one.
     pub rows: Vec<Row>,
 }
 
 /// The figures of some holes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What the holes have in common: `project`, `language` or `kind`, or `all`.
+    /// What the holes have in common: `project`, `language`, `kind` or `category`, or `all`.
     pub by: &'static str,
-    /// Which project, language or kind, or `*` for all.
+    /// Which project, language, kind or category, or `*` for all.
     pub name: String,
     /// How many projects they are of.
     pub repositories: usize,
@@ -119,11 +120,15 @@ pub static MEASURES: [Measure; 7] = [
 /// What holes are grouped by: its name, and a hole's group, in the order of the first part.
 type Grouping = (&'static str, fn(&Hole) -> Option<(usize, String)>);
 
-const GROUPINGS: [Grouping; 3] = [
+const GROUPINGS: [Grouping; 4] = [
     ("project", |hole| Some((0, hole.project.clone()))),
     ("language", |hole| Some((0, hole.language.clone()))),
     ("kind", |hole| {
         Some((hole.kind as usize, hole.kind.to_string()))
+    }),
+    ("category", |hole| {
+        let subject = hole.category.as_ref()?.name;
+        Some((subject as usize, subject.to_string()))
     }),
 ];
 
@@ -249,7 +254,7 @@ fn lines(text: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Kind;
+    use crate::task::{Category, Kind, Subject};
 
     const PYTHON: &str = "def f(a):\n    b = a + 1\n    log(b)\n    return b\n";
     const TYPESCRIPT: &str = "export function g(a: number) {\n  return a;\n}\n";
@@ -259,7 +264,13 @@ mod tests {
         vec![
             python("a.py", Kind::Body, 14..PYTHON.len() - 1),
             python("a.py", Kind::Line, 14..23),
-            python("b.py", Kind::Line, 28..34),
+            Hole {
+                category: Some(Category {
+                    name: Subject::CommonTools,
+                    reason: "It logs.".to_owned(),
+                }),
+                ..python("b.py", Kind::Line, 28..34)
+            },
             Hole::new("t", "typescript", "c.ts", Kind::Line, 34..43, TYPESCRIPT),
         ]
     }
@@ -272,23 +283,25 @@ mod tests {
             .map(|hole| Entry { hole, around: None })
             .collect();
         insta::assert_snapshot!(Dataset::of(&entries).table(), @r#"
-──────────────────────────────────────────────────────────────────────────────────────────────────
- by         name         repositories   files   holes   reference lines   reference tokens/syntax 
-══════════════════════════════════════════════════════════════════════════════════════════════════
- project    p                       1       2       3         1.7 (1–3)                6.7 (4–11) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
- project    t                       1       1       1         1.0 (1–1)                 3.0 (3–3) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
- language   python                  1       2       3         1.7 (1–3)                6.7 (4–11) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
- language   typescript              1       1       1         1.0 (1–1)                 3.0 (3–3) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
- kind       line                    2       3       3         1.0 (1–1)                 4.0 (3–5) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
- kind       body                    1       1       1         3.0 (3–3)              11.0 (11–11) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
- all        *                       2       3       4         1.5 (1–3)                5.8 (3–11) 
-──────────────────────────────────────────────────────────────────────────────────────────────────
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ by         name           repositories   files   holes   reference lines   reference tokens/syntax 
+════════════════════════════════════════════════════════════════════════════════════════════════════
+ project    p                         1       2       3         1.7 (1–3)                6.7 (4–11) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ project    t                         1       1       1         1.0 (1–1)                 3.0 (3–3) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ language   python                    1       2       3         1.7 (1–3)                6.7 (4–11) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ language   typescript                1       1       1         1.0 (1–1)                 3.0 (3–3) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ kind       line                      2       3       3         1.0 (1–1)                 4.0 (3–5) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ kind       body                      1       1       1         3.0 (3–3)              11.0 (11–11) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ category   common-tools              1       1       1         1.0 (1–1)                 4.0 (4–4) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
+ all        *                         2       3       4         1.5 (1–3)                5.8 (3–11) 
+────────────────────────────────────────────────────────────────────────────────────────────────────
 Sizes as mean (least–most), over the row's holes or the n that have one. tokens/syntax are the leaves of the
 reference's own syntax tree, a string or comment being one; no model's tokenizer is used.
 "#);

@@ -1,0 +1,402 @@
+//! What a hole's code is about, by rule: one of the thirteen categories of RepoMasterEval, §3.6.
+//!
+//! There, developers labelled each hole by hand. A rule does it here, from the names and the
+//! syntax of the reference and of the definition around it, and says why; how far people would
+//! agree with it is not known.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use fillrate_server::syntax::Language;
+use tree_sitter::Node;
+
+use crate::task::{Category, Subject};
+
+/// The category of what stands in `range` of a file, given the file's syntax tree.
+///
+/// A word of the reference's names counts twice, one of the names in the definition around it
+/// once, each word once; the category with most wins, if it has two or more, and of equals the
+/// first in the order of the words' table. Failing that, syntax decides: JSX, what few programs
+/// use of a language, recursion and loops within loops. Everything else is
+/// [`Subject::ProgrammingBasics`].
+pub fn of(root: Node<'_>, contents: &str, range: Range<usize>, language: &Language) -> Category {
+    let definition = enclosing(root, &range, language);
+    let scope = definition.unwrap_or(root);
+    let mut inside = Names::default();
+    let mut around = Names::default();
+    let mut reference_nodes = Vec::new();
+    let mut pending = vec![scope];
+    while let Some(node) = pending.pop() {
+        let in_reference = range.start <= node.start_byte() && node.end_byte() <= range.end;
+        if in_reference {
+            reference_nodes.push(node);
+        }
+        if node.child_count() == 0 && node.kind().contains("identifier") {
+            let names = if in_reference {
+                &mut inside
+            } else {
+                &mut around
+            };
+            names.add(&contents[node.byte_range()]);
+        }
+        // Without a definition, the rest of the file says little about one of its statements.
+        if definition.is_some() || overlap(&node, &range) {
+            let mut cursor = node.walk();
+            pending.extend(node.children(&mut cursor));
+        }
+    }
+    let name = definition.and_then(|definition| {
+        let name = definition.child_by_field_name("name")?;
+        contents.get(name.byte_range())
+    });
+    by_words(&inside, &around)
+        .or_else(|| by_syntax(&reference_nodes, contents, name))
+        .unwrap_or_else(|| Category {
+            name: Subject::ProgrammingBasics,
+            reason: match name {
+                Some(name) => format!(
+                    "Neither the reference nor the rest of `{name}` points to another category."
+                ),
+                None => "The reference points to no other category.".to_owned(),
+            },
+        })
+}
+
+/// The words of each category, specialised ones before general ones. A word belongs to one.
+/// Each stands for its plural too; a name of several words is looked up whole and by its words.
+/// What is common in every kind of program (`table`, `token`, `state`, `model`) is no sign.
+const WORDS: [(Subject, &str); 12] = [
+    (
+        Subject::MachineLearning,
+        "backpropagation classifier cuda embedding epoch gradient hyperparameter keras logits \
+         neural optimizer perceptron pytorch regression sklearn softmax tensor tensorflow torch",
+    ),
+    (
+        Subject::NaturalLanguageProcessing,
+        "bleu corpus lemma lemmatize llm ngram nlp nltk sentence spacy stem stemmer stopword \
+         tokenizer vocab vocabulary",
+    ),
+    (
+        Subject::FrontEndDevelopment,
+        "addeventlistener button classname click component css dom hover html innerhtml jsx \
+         layout onclick props queryselector react scroll stylesheet svelte tooltip useeffect \
+         usestate viewport vue widget",
+    ),
+    (
+        Subject::ServerSideDevelopment,
+        "cookie cors django endpoint express fastapi flask graphql grpc http middleware request \
+         response route router rpc server session socket webhook websocket",
+    ),
+    (
+        Subject::SecurityAndPrivacy,
+        "anonymize auth authenticate authentication authorization authorize bcrypt certificate \
+         cipher credential crypto cryptography csrf decrypt encrypt encryption hmac jwt oauth \
+         password permission privacy redact salt sanitize secret ssl tls xss",
+    ),
+    (
+        Subject::Databases,
+        "cursor database db migration mongo mysql orm postgres prisma query redis sql sqlalchemy \
+         sqlite tablename",
+    ),
+    (
+        Subject::DataManagementAndAnalysis,
+        "aggregate analytics average chart column correlation csv dataframe dataset df groupby \
+         histogram median np numpy pandas pd percentile pivot plot statistic variance",
+    ),
+    (
+        Subject::MultimediaProcessing,
+        "audio bitmap canvas codec color colour cv2 ffmpeg gif image img jpeg opencv pixel png \
+         rgb subtitle svg thumbnail video waveform",
+    ),
+    (
+        Subject::PerformanceOptimization,
+        "benchmark cache cached concurrency debounce latency lazy lru memoize optimization \
+         parallel prefetch profiler throttle throughput vectorize",
+    ),
+    (
+        Subject::DataStructuresAndAlgorithms,
+        "algorithm ancestor bfs bisect deque descendant dfs edge graph heap heapq matrix node \
+         permutation priority queue search shortest sort sorted stack subtree topological \
+         traverse tree trie vertex",
+    ),
+    (
+        Subject::LanguageFeatures,
+        "closure coroutine decorator descriptor functools generator getattr hasattr inspect \
+         iterator metaclass mixin overload partial prototype proxy reflect setattr typevar wraps",
+    ),
+    (
+        Subject::CommonTools,
+        "argparse argv calendar cli config configuration convert date datetime decode directory \
+         duration encode env environ escape file filename folder format formatter json locale \
+         log logger logging month parse parser path pathlib regex serialize shell subprocess \
+         template time timedelta timestamp timezone toml url uuid weekday xml yaml",
+    ),
+];
+
+/// What has to come together for words to decide: one word of the reference, or two around it.
+const ENOUGH: usize = 2;
+
+static BY_WORD: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    WORDS
+        .iter()
+        .enumerate()
+        .flat_map(|(index, (_, words))| words.split_whitespace().map(move |word| (word, index)))
+        .collect()
+});
+
+/// Words of names, by the row of [`WORDS`] they belong to.
+#[derive(Default)]
+struct Names {
+    found: [BTreeSet<&'static str>; WORDS.len()],
+}
+
+impl Names {
+    fn add(&mut self, name: &str) {
+        let whole: String = name
+            .chars()
+            .filter(|character| *character != '_')
+            .collect::<String>()
+            .to_lowercase();
+        for word in words(name).into_iter().chain([whole]) {
+            let known = BY_WORD.get_key_value(word.as_str()).or_else(|| {
+                // Plurals.
+                BY_WORD.get_key_value(word.strip_suffix('s')?)
+            });
+            if let Some((word, index)) = known {
+                self.found[*index].insert(word);
+            }
+        }
+    }
+}
+
+/// The words of a name in lower case: `parseHTTPDate`, `parse_http_date` → parse, http, date.
+fn words(name: &str) -> Vec<String> {
+    let characters: Vec<char> = name.chars().collect();
+    let mut words = vec![String::new()];
+    for (index, character) in characters.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| characters[before]);
+        let next_is_lower = characters.get(index + 1).is_some_and(|c| c.is_lowercase());
+        let begins = character.is_uppercase()
+            && before.is_some_and(|before| !before.is_uppercase() || next_is_lower);
+        if begins || !character.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if character.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(character.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn by_words(inside: &Names, around: &Names) -> Option<Category> {
+    let mut best: Option<(usize, usize)> = None;
+    for index in 0..WORDS.len() {
+        let outside_only = around.found[index].difference(&inside.found[index]).count();
+        let score = 2 * inside.found[index].len() + outside_only;
+        if score >= ENOUGH && best.is_none_or(|(most, _)| score > most) {
+            best = Some((score, index));
+        }
+    }
+    let (_, index) = best?;
+    let subject = WORDS[index].0;
+    let mut places = Vec::new();
+    if let Some(listed) = listed(&inside.found[index]) {
+        places.push(format!("{listed} in the reference"));
+    }
+    if let Some(listed) = listed(&around.found[index]) {
+        places.push(format!("{listed} around it"));
+    }
+    Some(Category {
+        name: subject,
+        reason: format!(
+            "Names speak of {} ({}).",
+            subject.title(),
+            places.join(", ")
+        ),
+    })
+}
+
+/// The first words, in quotes.
+fn listed(words: &BTreeSet<&str>) -> Option<String> {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [] => None,
+        [first, second, third, _, ..] => Some(format!("{first}, {second}, {third} and others")),
+        all => Some(all.join(", ")),
+    }
+}
+
+/// Syntax that few programs use, and what it is called.
+const FEATURES: [(&str, &str); 9] = [
+    ("conditional_type", "a conditional type"),
+    ("decorator", "a decorator"),
+    ("index_type_query", "a type query"),
+    ("mapped_type_clause", "a mapped type"),
+    ("match_statement", "structural pattern matching"),
+    ("satisfies_expression", "a `satisfies` expression"),
+    ("type_predicate", "a type predicate"),
+    ("yield", "a generator"),
+    ("yield_expression", "a generator"),
+];
+
+const LOOPS: [&str; 5] = [
+    "do_statement",
+    "for_in_statement",
+    "for_statement",
+    "while_statement",
+    "for_in_clause",
+];
+
+fn by_syntax(nodes: &[Node<'_>], contents: &str, definition: Option<&str>) -> Option<Category> {
+    let category = |name, what: String| {
+        Some(Category {
+            name,
+            reason: format!("The reference {what}."),
+        })
+    };
+    let named = || nodes.iter().filter(|node| node.is_named());
+    if named().any(|node| node.kind().starts_with("jsx_")) {
+        return category(Subject::FrontEndDevelopment, "holds JSX".to_owned());
+    }
+    let feature = FEATURES
+        .iter()
+        .find(|(kind, _)| named().any(|node| node.kind() == *kind));
+    if let Some((_, what)) = feature {
+        return category(Subject::LanguageFeatures, format!("holds {what}"));
+    }
+    let called = named().find_map(|node| {
+        let function = matches!(node.kind(), "call" | "call_expression")
+            .then(|| node.child_by_field_name("function"))??;
+        let name = function
+            .child_by_field_name("attribute")
+            .or_else(|| function.child_by_field_name("property"))
+            .unwrap_or(function);
+        let receiver = function.child_by_field_name("object");
+        let own = receiver.is_none_or(|receiver| {
+            matches!(&contents[receiver.byte_range()], "self" | "cls" | "this")
+        });
+        let text = &contents[name.byte_range()];
+        (own && Some(text) == definition).then_some(text)
+    });
+    if let Some(name) = called {
+        return category(
+            Subject::DataStructuresAndAlgorithms,
+            format!("calls `{name}`, which it stands in: recursion"),
+        );
+    }
+    let nested = named().any(|node| {
+        let mut above = node.parent();
+        let mut inside_loop = false;
+        while let Some(current) = above {
+            inside_loop |= LOOPS.contains(&current.kind())
+                && nodes.iter().any(|node| node.id() == current.id());
+            above = current.parent();
+        }
+        LOOPS.contains(&node.kind()) && inside_loop
+    });
+    if nested {
+        return category(
+            Subject::DataStructuresAndAlgorithms,
+            "has a loop within a loop".to_owned(),
+        );
+    }
+    None
+}
+
+/// The innermost definition that holds a range and is more than it.
+fn enclosing<'t>(root: Node<'t>, range: &Range<usize>, language: &Language) -> Option<Node<'t>> {
+    let mut node = root.descendant_for_byte_range(range.start, range.end)?;
+    loop {
+        let is_more = node.start_byte() < range.start || range.end < node.end_byte();
+        let named = node.child_by_field_name("name").is_some();
+        if is_more && named && (language.is_definition(node) || language.is_function(node)) {
+            return Some(node);
+        }
+        node = node.parent()?;
+    }
+}
+
+fn overlap(node: &Node<'_>, range: &Range<usize>) -> bool {
+    node.start_byte() < range.end && range.start < node.end_byte()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The category of what stands between two `$0`.
+    fn of_marked(id: &str, marked: &str) -> String {
+        let language = Language::by_id(id).expect("the language is in the table");
+        let parts: Vec<&str> = marked.split("$0").collect();
+        let [before, reference, after] = parts.as_slice() else {
+            panic!("the fixture has two markers");
+        };
+        let contents = [*before, reference, after].concat();
+        let tree = language.parse(&contents);
+        let range = before.len()..before.len() + reference.len();
+        let category = of(tree.root_node(), &contents, range, language);
+        format!("{}: {}", category.name, category.reason)
+    }
+
+    #[test]
+    fn categories_in_python() {
+        let of_marked = |marked| of_marked("python", marked);
+        insta::assert_snapshot!(of_marked("def load(connection, name):\n    cursor = connection.cursor()\n    $0cursor.execute(SQL_BY_NAME, name)$0\n    return cursor\n"), @r#"databases: Names speak of databases (`cursor`, `sql` in the reference, `cursor` around it)."#);
+        insta::assert_snapshot!(of_marked("def train(net, data):\n    for epoch in range(9):\n        gradient = net.slope(data)\n        $0net.step(data)$0\n"), @r#"machine-learning: Names speak of machine learning (`epoch`, `gradient` around it)."#);
+        insta::assert_snapshot!(of_marked("def double(a):\n    $0b = a + a$0\n    return b\n"), @r#"programming-basics: Neither the reference nor the rest of `double` points to another category."#);
+        insta::assert_snapshot!(of_marked("def each(items):\n    for item in items:\n        $0yield item.name$0\n"), @r#"language-features: The reference holds a generator."#);
+        insta::assert_snapshot!(of_marked("class A:\n    def depth(self, of):\n        $0return 1 + self.depth(of.above)$0\n"), @r#"data-structures-and-algorithms: The reference calls `depth`, which it stands in: recursion."#);
+        insta::assert_snapshot!(of_marked("def pairs(many):\n    found = []\n    $0for a in many:\n        for b in many:\n            found.append((a, b))$0\n    return found\n"), @r#"data-structures-and-algorithms: The reference has a loop within a loop."#);
+        insta::assert_snapshot!(of_marked("$0total = 1 + 2$0\npassword = 3\n"), @r#"programming-basics: The reference points to no other category."#);
+    }
+
+    #[test]
+    fn categories_in_typescript() {
+        let of_marked = |marked| of_marked("typescriptreact", marked);
+        insta::assert_snapshot!(of_marked("export function Save(): View {\n  $0return <b>save</b>;$0\n}\n"), @r#"front-end-development: The reference holds JSX."#);
+        insta::assert_snapshot!(of_marked("export function reply(request: Request): Response {\n  const body = read(request);\n  $0return new Response(body);$0\n}\n"), @r#"server-side-development: Names speak of server-side development (`response` in the reference, `request`, `response` around it)."#);
+        insta::assert_snapshot!(of_marked("class Login {\n  check(given: string): boolean {\n    $0return encrypt(given, this.salt) === this.passwordHash;$0\n  }\n}\n"), @r#"security-and-privacy: Names speak of security and privacy (`encrypt`, `password`, `salt` in the reference)."#);
+        insta::assert_snapshot!(of_marked("function parseDate(text: string): Date {\n  $0const match = PATTERN.exec(text);$0\n  return new Date(match);\n}\n"), @r#"common-tools: Names speak of common tools (`date`, `parse` around it)."#);
+        insta::assert_snapshot!(of_marked("function pick(a: number[], n: number): number {\n  $0return a[n];$0\n}\n"), @r#"programming-basics: Neither the reference nor the rest of `pick` points to another category."#);
+    }
+
+    #[test]
+    fn names_come_apart_into_words() {
+        assert_eq!(words("parseHTTPDate"), ["parse", "http", "date"]);
+        assert_eq!(words("_parse_http_date2"), ["parse", "http", "date2"]);
+        assert_eq!(words("__"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_word_belongs_to_one_category() {
+        let mut seen = BTreeSet::new();
+        for (_, words) in WORDS {
+            for word in words.split_whitespace() {
+                assert!(seen.insert(word), "`{word}` stands twice");
+            }
+        }
+        let subjects: BTreeSet<Subject> = WORDS.iter().map(|(subject, _)| *subject).collect();
+        assert_eq!(subjects.len(), Subject::ALL.len() - 1);
+    }
+
+    #[test]
+    fn the_kinds_of_syntax_exist() {
+        let grammars: Vec<_> = ["python", "typescript"]
+            .map(|id| Language::by_id(id).expect("the language is in the table"))
+            .map(Language::grammar)
+            .into_iter()
+            .collect();
+        for kind in FEATURES.iter().map(|(kind, _)| kind).chain(&LOOPS) {
+            assert!(
+                grammars
+                    .iter()
+                    .any(|grammar| grammar.id_for_node_kind(kind, true) != 0),
+                "no grammar has {kind}"
+            );
+        }
+    }
+}
