@@ -6,9 +6,10 @@
 pub mod candidates;
 pub mod category;
 pub mod leak;
+mod spread;
 pub mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,10 +17,11 @@ use fillrate_server::cleanup;
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
 
-use crate::task::{Hole, Kind, sha256_hex};
+use crate::task::{Hole, Kind};
 use crate::verdict::{Outcome, Verdict};
 use candidates::Candidate;
 use leak::Audit;
+use spread::Queue;
 
 /// Chooses holes among candidates and admits those that tests can judge. `judge` gives the
 /// verdict on a project's tests with one file in place of the original; it is called from
@@ -37,15 +39,14 @@ pub fn admit<E: Send>(
         .iter()
         .map(|file| (file.path.as_str(), file.contents.as_str()))
         .collect();
-    let mut queues = queues(candidates, wanted);
+    let mut queue = Queue::new(candidates, wanted);
     let mut mined = Mined {
-        candidates: queues.iter().map(Vec::len).sum(),
+        candidates: queue.len(),
         ..Mined::default()
     };
-    let mut taken_lines: BTreeSet<(String, usize)> = BTreeSet::new();
     loop {
         let missing = wanted.holes.saturating_sub(mined.holes.len());
-        let wave = next_wave(&mut queues, missing, &mut taken_lines, &contents);
+        let wave: Vec<Candidate> = (0..missing).map_while(|_| queue.take(&contents)).collect();
         if wave.is_empty() {
             break;
         }
@@ -55,7 +56,10 @@ pub fn admit<E: Send>(
         for (candidate, rejection) in wave.into_iter().zip(settled) {
             match rejection {
                 None => mined.holes.push(candidate.hole),
-                Some(reason) => *mined.rejected.entry(reason).or_default() += 1,
+                Some(reason) => {
+                    *mined.rejected.entry(reason).or_default() += 1;
+                    queue.give_back(candidate.hole.kind);
+                }
             }
         }
     }
@@ -81,7 +85,7 @@ pub struct SourceFile {
 pub struct Wanted {
     /// The most holes.
     pub holes: usize,
-    /// The kinds, from which holes are taken in turn.
+    /// The kinds, of which there will be as many of each as the candidates allow.
     pub kinds: Vec<Kind>,
     /// Another seed chooses other holes.
     pub seed: u64,
@@ -128,72 +132,6 @@ impl Rejection {
             Self::Unsettled => "unsettled",
         }
     }
-}
-
-/// Candidates of each kind in the order in which they are tried.
-fn queues(candidates: Vec<Candidate>, wanted: &Wanted) -> Vec<Vec<Candidate>> {
-    let mut queues: Vec<Vec<Candidate>> = wanted.kinds.iter().map(|_| Vec::new()).collect();
-    for candidate in candidates {
-        if let Some(index) = wanted
-            .kinds
-            .iter()
-            .position(|kind| *kind == candidate.hole.kind)
-        {
-            queues[index].push(candidate);
-        }
-    }
-    for queue in &mut queues {
-        let mut keyed: Vec<(String, Candidate)> = queue
-            .drain(..)
-            .map(|candidate| {
-                let key = sha256_hex(format!("{}\0{}", wanted.seed, candidate.hole.id).as_bytes());
-                (key, candidate)
-            })
-            .collect();
-        keyed.sort_by(|a, b| a.0.cmp(&b.0));
-        // The first of every file before the second of any, so that holes spread over files.
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        let mut ranked: Vec<(usize, String, Candidate)> = keyed
-            .into_iter()
-            .map(|(key, candidate)| {
-                let rank = seen.entry(candidate.hole.path.clone()).or_default();
-                *rank += 1;
-                (*rank, key, candidate)
-            })
-            .collect();
-        // Reversed, since the best is popped off the end.
-        ranked.sort_by(|a, b| (b.0, &b.1).cmp(&(a.0, &a.1)));
-        queue.extend(ranked.into_iter().map(|(_, _, candidate)| candidate));
-    }
-    queues
-}
-
-/// Takes candidates from the kinds in turn, no two that begin on one line.
-fn next_wave(
-    queues: &mut [Vec<Candidate>],
-    size: usize,
-    taken_lines: &mut BTreeSet<(String, usize)>,
-    contents: &HashMap<&str, &str>,
-) -> Vec<Candidate> {
-    let mut wave = Vec::new();
-    while wave.len() < size && queues.iter().any(|queue| !queue.is_empty()) {
-        for queue in &mut *queues {
-            if wave.len() == size {
-                break;
-            }
-            while let Some(candidate) = queue.pop() {
-                let text = contents.get(candidate.hole.path.as_str()).copied();
-                let line = text.map_or(0, |text| {
-                    text[..candidate.hole.start.0].matches('\n').count()
-                });
-                if taken_lines.insert((candidate.hole.path.clone(), line)) {
-                    wave.push(candidate);
-                    break;
-                }
-            }
-        }
-    }
-    wave
 }
 
 /// Tries candidates on several threads; for each, why it is rejected, if it is.
@@ -295,9 +233,13 @@ fn rejection<E>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::convert::Infallible;
 
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::task::sha256_hex;
 
     const PROGRAM: &str = "def double(a):\n    b = a + a\n    log(b)\n    return b\n\n\ndef same(a):\n    copy = a\n    return copy\n";
 
@@ -368,5 +310,148 @@ mod tests {
             })
             .collect();
         assert!(choices.len() > 1, "every seed chose the same holes");
+    }
+
+    fn python(path: String, contents: String) -> SourceFile {
+        SourceFile {
+            path,
+            contents,
+            language: Language::by_id("python").expect("Python is in the table"),
+        }
+    }
+
+    /// Mines with tests that find fault with everything but the reference, and let some faults
+    /// pass: about one of `lax`.
+    fn mined_of(sources: &[SourceFile], wanted: &Wanted, lax: u8, jobs: usize) -> Mined {
+        let candidates = sources
+            .iter()
+            .flat_map(|file| candidates::find("demo", file, &|_| true))
+            .collect();
+        let judge = |path: &str, text: &str| {
+            let right = sources
+                .iter()
+                .any(|file| file.path == path && file.contents == text);
+            let chance = u8::from_str_radix(&sha256_hex(text.as_bytes())[..2], 16);
+            let lets_pass = chance.is_ok_and(|chance| chance % lax == 0);
+            Ok::<_, Infallible>(Verdict::bare(if right || lets_pass {
+                Outcome::Passed
+            } else {
+                Outcome::Failed
+            }))
+        };
+        let audit = Audit::default();
+        match admit(sources, candidates, &audit, wanted, judge, jobs, |_, _| {}) {
+            Ok(mined) => mined,
+            Err(never) => match never {},
+        }
+    }
+
+    /// A function of some statements.
+    fn function(name: &str, statements: &[&str]) -> String {
+        format!("def {name}(a):\n    {}\n\n\n", statements.join("\n    "))
+    }
+
+    const STATEMENTS: [&str; 6] = [
+        "a += 1",
+        "log(a)",
+        "path = folder.joinpath(a.filename)",
+        "rows = cursor.execute(QUERY_OF_EVERY_ROW_THERE_IS, a, limit=100, offset=0).fetchall()",
+        "total = sum(item.price * item.amount for item in a.items if item.amount > 0) + a.extra",
+        "return a",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn the_same_input_gives_the_same_holes(
+            files in prop::collection::vec(
+                prop::collection::vec(prop::sample::subsequence(&STATEMENTS[..], 1..=6), 1..5),
+                1..4,
+            ),
+            seed: u64,
+            holes in 0_usize..12,
+            lax in 2_u8..20,
+            jobs in 2_usize..5,
+        ) {
+            let mut sources: Vec<SourceFile> = files
+                .iter()
+                .enumerate()
+                .map(|(index, functions)| {
+                    let contents = functions
+                        .iter()
+                        .enumerate()
+                        .map(|(index, statements)| function(&format!("f{index}"), statements))
+                        .collect();
+                    python(format!("{index}.py"), contents)
+                })
+                .collect();
+            let wanted = Wanted { holes, kinds: vec![Kind::Line, Kind::Body, Kind::Span], seed };
+            let mined = mined_of(&sources, &wanted, lax, 1);
+            prop_assert_eq!(&mined_of(&sources, &wanted, lax, jobs), &mined);
+            sources.reverse();
+            prop_assert_eq!(&mined_of(&sources, &wanted, lax, 1), &mined);
+            let tried = mined.holes.len() + mined.rejected.values().sum::<usize>();
+            prop_assert!(mined.holes.len() <= holes && tried <= mined.candidates);
+        }
+    }
+
+    #[test]
+    fn holes_spread_over_kinds_files_sizes_and_categories() {
+        // One file has nearly all candidates, and one function of each other file the same
+        // statements.
+        let long = (0..40)
+            .map(|index| function(&format!("f{index}"), &STATEMENTS))
+            .collect();
+        let mut sources = vec![python("long.py".to_owned(), long)];
+        for name in ["b", "c", "d"] {
+            sources.push(python(format!("{name}.py"), function(name, &STATEMENTS)));
+        }
+        let wanted = Wanted {
+            holes: 12,
+            kinds: vec![Kind::Line, Kind::Statement, Kind::Span],
+            seed: 3,
+        };
+        let listed: Vec<String> = mined_of(&sources, &wanted, 255, 1)
+            .holes
+            .iter()
+            .map(|hole| {
+                let category = hole.category.as_ref().expect("every candidate has one");
+                format!(
+                    "{} {} {} {}",
+                    hole.path, hole.kind, category.name, hole.reference
+                )
+            })
+            .collect();
+        insta::assert_snapshot!(listed.join("\n"), @r#"
+b.py line common-tools path = folder.joinpath(a.filename)
+b.py line databases rows = cursor.execute(QUERY_OF_EVERY_ROW_THERE_IS, a, limit=100, offset=0).fetchall()
+b.py span common-tools items if item.amount > 0) + a.extra
+c.py statement common-tools log(a)
+c.py statement common-tools path = folder.joinpath(a.filename)
+c.py statement databases rows = cursor.execute(QUERY_OF_EVERY_ROW_THERE_IS, a, limit=100, offset=0).fetchall()
+d.py span common-tools filename)
+d.py line databases rows = cursor.execute(QUERY_OF_EVERY_ROW_THERE_IS, a, limit=100, offset=0).fetchall()
+d.py span common-tools items if item.amount > 0) + a.extra
+long.py span databases = cursor.execute(QUERY_OF_EVERY_ROW_THERE_IS, a, limit=100, offset=0).fetchall()
+long.py line common-tools return a
+long.py statement common-tools log(a)
+"#);
+    }
+
+    #[test]
+    fn a_rejected_candidate_does_not_use_up_its_kinds_turn() {
+        let contents: String = (0..30)
+            .map(|index| function(&format!("f{index}"), &STATEMENTS))
+            .collect();
+        let sources = [python("a.py".to_owned(), contents)];
+        let wanted = Wanted {
+            holes: 20,
+            kinds: vec![Kind::Line, Kind::Span],
+            seed: 0,
+        };
+        let mined = mined_of(&sources, &wanted, 3, 2);
+        assert!(!mined.rejected.is_empty(), "the tests were not lax enough");
+        let of_kind = |kind| mined.holes.iter().filter(|hole| hole.kind == kind).count();
+        assert_eq!([of_kind(Kind::Line), of_kind(Kind::Span)], [10, 10]);
     }
 }

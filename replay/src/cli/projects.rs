@@ -27,7 +27,7 @@ pub(super) struct Ready {
 pub(super) type Absent = (String, ProjectState);
 
 /// The version of the mining rules: what older rules chose is not read from the cache.
-const RULES: u32 = 2;
+const RULES: u32 = 3;
 
 /// Brings the sources and environments of all projects.
 pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, Vec<Absent>) {

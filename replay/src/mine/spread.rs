@@ -1,0 +1,135 @@
+//! In which order candidates are tried, so that holes spread over kinds, files, sizes and
+//! categories.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+
+use super::Wanted;
+use super::candidates::Candidate;
+use crate::task::{Kind, Subject, sha256_hex};
+
+/// Candidates that are yet to be tried.
+///
+/// The next one is of the kind with the fewest holes so far. Among that kind's, the file that was
+/// used least comes first; then the size least used for the kind; then the category used least;
+/// then chance, by the seed. A use is a try: a file whose tests notice nothing is not tried over
+/// and over before others get their second turn. Of kinds only what was not rejected counts, so
+/// that there are as many of each as the candidates allow.
+pub(super) struct Queue {
+    /// By class, the next one last, each with the number that chance gave it.
+    waiting: BTreeMap<Class, Vec<(String, Candidate)>>,
+    /// Holes of each kind, those under way included.
+    kinds: HashMap<Kind, usize>,
+    files: HashMap<String, usize>,
+    sizes: HashMap<(Kind, u32), usize>,
+    subjects: HashMap<Option<Subject>, usize>,
+    taken_lines: BTreeSet<(String, usize)>,
+}
+
+/// What candidates have in common that are told apart by chance alone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    /// The kind, after its place among the wanted ones.
+    kind: (usize, Kind),
+    path: String,
+    size: u32,
+    subject: Option<Subject>,
+}
+
+impl Queue {
+    /// The candidates of the wanted kinds.
+    pub(super) fn new(candidates: Vec<Candidate>, wanted: &Wanted) -> Self {
+        let mut waiting: BTreeMap<Class, Vec<(String, Candidate)>> = BTreeMap::new();
+        for candidate in candidates {
+            let hole = &candidate.hole;
+            let Some(kind) = wanted.kinds.iter().position(|kind| *kind == hole.kind) else {
+                continue;
+            };
+            let class = Class {
+                kind: (kind, hole.kind),
+                path: hole.path.clone(),
+                size: size_class(&hole.reference),
+                subject: hole.category.as_ref().map(|category| category.name),
+            };
+            let chance = sha256_hex(format!("{}\0{}", wanted.seed, hole.id).as_bytes());
+            waiting.entry(class).or_default().push((chance, candidate));
+        }
+        for candidates in waiting.values_mut() {
+            candidates.sort_by(|a, b| b.0.cmp(&a.0));
+        }
+        Self {
+            waiting,
+            kinds: HashMap::new(),
+            files: HashMap::new(),
+            sizes: HashMap::new(),
+            subjects: HashMap::new(),
+            taken_lines: BTreeSet::new(),
+        }
+    }
+
+    /// How many are waiting.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.values().map(Vec::len).sum()
+    }
+
+    /// Takes the next one; no two that begin on one line. `contents` are the files by path.
+    pub(super) fn take(&mut self, contents: &HashMap<&str, &str>) -> Option<Candidate> {
+        loop {
+            let kind = self
+                .waiting
+                .keys()
+                .map(|class| class.kind)
+                .min_by_key(|(place, kind)| (uses(&self.kinds, kind), *place))?;
+            let class = self
+                .waiting
+                .iter()
+                .filter(|(class, _)| class.kind == kind)
+                .min_by_key(|(class, candidates)| {
+                    (
+                        uses(&self.files, &class.path),
+                        uses(&self.sizes, &(kind.1, class.size)),
+                        uses(&self.subjects, &class.subject),
+                        candidates.last().map(|(chance, _)| chance),
+                    )
+                })
+                .map(|(class, _)| class.clone())?;
+            let candidates = self.waiting.get_mut(&class)?;
+            let next = candidates.pop();
+            if candidates.is_empty() {
+                self.waiting.remove(&class);
+            }
+            let Some((_, candidate)) = next else {
+                continue;
+            };
+            let text = contents.get(class.path.as_str()).copied();
+            let line = text.map_or(0, |text| {
+                text[..candidate.hole.start.0].matches('\n').count()
+            });
+            if self.taken_lines.insert((class.path.clone(), line)) {
+                *self.kinds.entry(kind.1).or_default() += 1;
+                *self.files.entry(class.path).or_default() += 1;
+                *self.sizes.entry((kind.1, class.size)).or_default() += 1;
+                *self.subjects.entry(class.subject).or_default() += 1;
+                return Some(candidate);
+            }
+        }
+    }
+
+    /// Gives back a kind's turn: one of its candidates was rejected.
+    pub(super) fn give_back(&mut self, kind: Kind) {
+        if let Some(count) = self.kinds.get_mut(&kind) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
+fn uses<K: Eq + Hash>(counts: &HashMap<K, usize>, of: &K) -> usize {
+    counts.get(of).copied().unwrap_or_default()
+}
+
+/// References of one class have numbers of characters that differ by a factor below four; white
+/// space does not count.
+fn size_class(reference: &str) -> u32 {
+    let ink = reference.chars().filter(|c| !c.is_whitespace()).count();
+    ink.max(1).ilog(4)
+}
