@@ -238,6 +238,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::candidates::Coverage;
     use super::*;
     use crate::task::sha256_hex;
 
@@ -253,9 +254,11 @@ mod tests {
 
     fn mined(seed: u64, jobs: usize) -> Mined {
         let sources = sources();
-        let candidates = candidates::find("demo", &sources[0], &|line| {
-            (2..=4).contains(&line) || line > 7
-        });
+        let coverage = Coverage {
+            tested: &|line| (2..=4).contains(&line) || line > 7,
+            at_import: &|_| false,
+        };
+        let candidates = candidates::find("demo", &sources[0], coverage);
         let wanted = Wanted {
             holes: 3,
             kinds: vec![Kind::Line],
@@ -323,9 +326,13 @@ mod tests {
     /// Mines with tests that find fault with everything but the reference, and let some faults
     /// pass: about one of `lax`.
     fn mined_of(sources: &[SourceFile], wanted: &Wanted, lax: u8, jobs: usize) -> Mined {
+        let coverage = Coverage {
+            tested: &|_| true,
+            at_import: &|_| false,
+        };
         let candidates = sources
             .iter()
-            .flat_map(|file| candidates::find("demo", file, &|_| true))
+            .flat_map(|file| candidates::find("demo", file, coverage))
             .collect();
         let judge = |path: &str, text: &str| {
             let right = sources

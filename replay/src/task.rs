@@ -9,7 +9,9 @@
 //! would point elsewhere.
 //!
 //! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
-//! one of [`Subject::ALL`], and why it was put there. Records of older programs don't.
+//! one of [`Subject::ALL`], and why it was put there. Records of older programs don't. It has
+//! `"at_import":true` if any of its lines runs when the file is imported, and not only from
+//! tests; such a hole is judged by all tests.
 
 use std::fmt;
 use std::io::{BufRead, Write};
@@ -50,6 +52,9 @@ pub struct Hole {
     /// What its code is about, where that was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
+    /// Whether any of its lines runs when the file is imported, so that every test meets it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_import: bool,
 }
 
 /// What a hole's code is about.
@@ -235,6 +240,7 @@ impl Hole {
             file_sha256: sha256_hex(contents.as_bytes()),
             reference,
             category: None,
+            at_import: false,
         }
     }
 
@@ -410,10 +416,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let path = folder.path().join("tasks.jsonl");
         let old = serde_json::to_string(&hole()).expect("a hole is plain data");
-        assert!(!old.contains("category"), "{old}");
+        assert!(
+            !old.contains("category") && !old.contains("at_import"),
+            "{old}"
+        );
         let new = old.replace(
             "\"kind\"",
-            "\"category\":{\"name\":\"common-tools\",\"reason\":\"Why.\"},\"kind\"",
+            "\"category\":{\"name\":\"common-tools\",\"reason\":\"Why.\"},\"at_import\":true,\"kind\"",
         );
         std::fs::write(&path, format!("{old}\n{new}\n")).expect("the folder is writable");
         let holes = read(&path).expect("both are holes");
@@ -423,6 +432,7 @@ mod tests {
             reason: "Why.".to_owned(),
         };
         assert_eq!(holes[1].category, Some(category));
+        assert!(holes[1].at_import);
     }
 
     #[test]

@@ -1,19 +1,23 @@
 //! What `mine` and `replay` begin with: the projects of a corpus, made ready, and their holes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fillrate_server::syntax::Language;
+use serde::Deserialize;
 
 use super::progress::Progress;
 use super::{CliError, HoleChoice};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
-use crate::mine::candidates;
+use crate::mine::candidates::{self, Coverage};
 use crate::mine::leak::Audit;
 use crate::mine::{self, Mined, SourceFile, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
 use crate::task::sha256_hex;
 use crate::verdict::{Engine, Judge};
+use crate::verdict::Judge;
+use crate::verdict::baseline::Baseline;
 
 /// A project whose own tests have been run.
 pub(super) struct Ready {
@@ -27,7 +31,7 @@ pub(super) struct Ready {
 pub(super) type Absent = (String, ProjectState);
 
 /// The version of the mining rules: what older rules chose is not read from the cache.
-const RULES: u32 = 3;
+const RULES: u32 = 4;
 
 /// Brings the sources and environments of all projects.
 pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, Vec<Absent>) {
@@ -142,12 +146,16 @@ pub(super) fn holes(
         // Bytecode and archives hold strings too.
         Some((path, String::from_utf8_lossy(&bytes).into_owned()))
     }));
+    let at_import = ImportLines::of(ready.judge.baseline());
     let candidates = ready
         .files
         .iter()
         .flat_map(|file| {
-            let covered = |line| ready.judge.baseline().covers(&file.path, line);
-            candidates::find(name, file, &covered)
+            let coverage = Coverage {
+                tested: &|line| ready.judge.baseline().covers(&file.path, line),
+                at_import: &|line| at_import.contains(&file.path, line),
+            };
+            candidates::find(name, file, coverage)
         })
         .collect();
     let progress = Progress::of(format!("{name}: mining holes"));
@@ -169,6 +177,39 @@ pub(super) fn holes(
     file.persist(&path)
         .map_err(|error| CliError::file(&path)(error.error))?;
     Ok(mined)
+}
+
+/// One-based lines as ranges with both ends included.
+type LineRanges = Vec<(usize, usize)>;
+
+/// The lines that run at import, by file.
+struct ImportLines(BTreeMap<String, LineRanges>);
+
+impl ImportLines {
+    /// Reads them from the record that a baseline is kept as: there, the test `""` stands for
+    /// import. A baseline without such a record has none.
+    fn of(baseline: &Baseline) -> Self {
+        #[derive(Default, Deserialize)]
+        struct Record {
+            coverage: BTreeMap<String, Vec<(String, LineRanges)>>,
+        }
+        let record: Record = serde_json::to_value(baseline)
+            .and_then(serde_json::from_value)
+            .unwrap_or_default();
+        let lines = record.coverage.into_iter().map(|(file, runs)| {
+            let at_import = runs.into_iter().filter(|(test, _)| test.is_empty());
+            (file, at_import.flat_map(|(_, lines)| lines).collect())
+        });
+        Self(lines.collect())
+    }
+
+    fn contains(&self, file: &str, line: usize) -> bool {
+        self.0.get(file).is_some_and(|ranges| {
+            ranges
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&line))
+        })
+    }
 }
 
 /// How many holes each project of a corpus gets. It depends on the manifest alone, so that a

@@ -47,13 +47,22 @@ impl Candidate {
     }
 }
 
-/// Every candidate in a file. `covered` says of a one-based line whether a test runs it. Holes
-/// lie within functions: what runs at import is run by every test alike.
-pub fn find(project: &str, file: &SourceFile, covered: &dyn Fn(usize) -> bool) -> Vec<Candidate> {
+/// What the tests run of a file, by one-based line.
+#[derive(Clone, Copy)]
+pub struct Coverage<'a> {
+    /// Whether a test runs a line.
+    pub tested: &'a dyn Fn(usize) -> bool,
+    /// Whether a line runs when the file is imported.
+    pub at_import: &'a dyn Fn(usize) -> bool,
+}
+
+/// Every candidate in a file. Holes lie within functions: what stands outside of them runs at
+/// import, by every test alike. A function may be called at import too, which its holes tell.
+pub fn find(project: &str, file: &SourceFile, coverage: Coverage<'_>) -> Vec<Candidate> {
     let tree = file.language.parse(&file.contents);
     let mut finder = Finder {
         file,
-        covered,
+        covered: coverage.tested,
         statements: Vec::new(),
         ranges: Vec::new(),
     };
@@ -62,46 +71,17 @@ pub fn find(project: &str, file: &SourceFile, covered: &dyn Fn(usize) -> bool) -
     let Finder {
         statements, ranges, ..
     } = finder;
-
-    let mut candidates: Vec<Candidate> = Vec::new();
-    for (kind, range) in ranges {
-        let reference = &file.contents[range.clone()];
-        let lines = reference.lines().count();
-        let begins_in = statements
-            .iter()
-            .filter(|statement| statement.bytes.contains(&range.start))
-            .min_by_key(|statement| statement.bytes.len());
-        // Where a statement begins, tests can be seen to come by; each one must have been.
-        let all_covered = statements
-            .iter()
-            .filter(|statement| range.contains(&statement.bytes.start))
-            .all(|statement| covered(statement.line));
-        let Some(begins_in) = begins_in else {
-            continue;
-        };
-        if (1..=MOST_LINES).contains(&lines) && all_covered && covered(begins_in.line) {
-            let category = category::of(
-                tree.root_node(),
-                &file.contents,
-                range.clone(),
-                file.language,
-            );
-            let mut hole = Hole::new(
-                project,
-                file.language.name,
-                &file.path,
-                kind,
-                range,
-                &file.contents,
-            );
-            hole.category = Some(category);
-            candidates.push(Candidate {
-                hole,
-                statement: begins_in.bytes.start,
-                language: file.language,
-            });
-        }
-    }
+    let place = Place {
+        project,
+        file,
+        tree: &tree,
+        statements: &statements,
+        coverage,
+    };
+    let mut candidates: Vec<Candidate> = ranges
+        .into_iter()
+        .filter_map(|(kind, range)| place.candidate(kind, range))
+        .collect();
     candidates.sort_by(|a, b| {
         let key = |candidate: &Candidate| {
             (
@@ -114,6 +94,62 @@ pub fn find(project: &str, file: &SourceFile, covered: &dyn Fn(usize) -> bool) -
     });
     candidates.dedup_by(|a, b| a.hole.id == b.hole.id);
     candidates
+}
+
+/// A file, as far as it is needed to tell what may be cut out of it.
+struct Place<'a> {
+    project: &'a str,
+    file: &'a SourceFile,
+    tree: &'a tree_sitter::Tree,
+    statements: &'a [Statement],
+    coverage: Coverage<'a>,
+}
+
+impl Place<'_> {
+    /// The candidate in a range, if the range is short enough and tests run all of it.
+    fn candidate(&self, kind: Kind, range: Range<usize>) -> Option<Candidate> {
+        let file = self.file;
+        let lines = file.contents[range.clone()].lines().count();
+        let begins_in = self
+            .statements
+            .iter()
+            .filter(|statement| statement.bytes.contains(&range.start))
+            .min_by_key(|statement| statement.bytes.len())?;
+        // Where a statement begins, tests can be seen to come by; each one must have been.
+        let all_covered = self
+            .statements
+            .iter()
+            .filter(|statement| range.contains(&statement.bytes.start))
+            .all(|statement| (self.coverage.tested)(statement.line));
+        if !(1..=MOST_LINES).contains(&lines)
+            || !all_covered
+            || !(self.coverage.tested)(begins_in.line)
+        {
+            return None;
+        }
+        let first_line = 1 + file.contents[..range.start].matches('\n').count();
+        let category = category::of(
+            self.tree.root_node(),
+            &file.contents,
+            range.clone(),
+            file.language,
+        );
+        let mut hole = Hole::new(
+            self.project,
+            file.language.name,
+            &file.path,
+            kind,
+            range,
+            &file.contents,
+        );
+        hole.category = Some(category);
+        hole.at_import = (first_line..first_line + lines).any(self.coverage.at_import);
+        Some(Candidate {
+            hole,
+            statement: begins_in.bytes.start,
+            language: file.language,
+        })
+    }
 }
 
 /// A statement inside a function.
@@ -356,10 +392,17 @@ mod tests {
             contents: contents.into(),
             language: Language::by_id(id).expect("the language is in the table"),
         };
-        find("demo", &file, covered)
+        find("demo", &file, tested(covered))
             .iter()
             .map(|candidate| format!("{} {:?}\n", candidate.hole.kind, candidate.hole.reference))
             .collect()
+    }
+
+    fn tested(tested: &dyn Fn(usize) -> bool) -> Coverage<'_> {
+        Coverage {
+            tested,
+            at_import: &|_| false,
+        }
     }
 
     const PYTHON: &str = r#"import os
@@ -451,11 +494,44 @@ span "sorted[n];"
             contents: contents.into(),
             language: Language::by_id("python").expect("Python is in the table"),
         };
-        let candidates = find("demo", &file, &|_| true);
+        let candidates = find("demo", &file, tested(&|_| true));
         for candidate in candidates {
             let raising = candidate.raising(contents);
             assert!(file.language.parses(&raising), "{raising}");
             assert!(raising.contains("    raise RuntimeError(\"this place was reached\")\n    "));
         }
+    }
+
+    #[test]
+    fn holes_tell_that_their_lines_run_at_import() {
+        let contents = "def f(a):\n    b = g(\n        a,\n    )\n    return b\n\nC = f(1)\n";
+        let file = SourceFile {
+            path: "a.py".into(),
+            contents: contents.into(),
+            language: Language::by_id("python").expect("Python is in the table"),
+        };
+        let at_import = |line: usize| {
+            let coverage = Coverage {
+                tested: &|_| true,
+                at_import: &|run| run == line,
+            };
+            let mut marked: Vec<String> = find("demo", &file, coverage)
+                .into_iter()
+                .filter(|candidate| candidate.hole.at_import)
+                .map(|candidate| format!("{}:{}", candidate.hole.kind, candidate.hole.reference))
+                .collect();
+            marked.sort();
+            marked
+        };
+        // A line within a statement marks what holds the line.
+        assert_eq!(
+            at_import(3),
+            [
+                "body:b = g(\n        a,\n    )\n    return b",
+                "span:g(\n        a,\n    )",
+                "statement:b = g(\n        a,\n    )",
+            ]
+        );
+        assert_eq!(at_import(7), Vec::<String>::new());
     }
 }
