@@ -51,3 +51,38 @@ fn a_function_that_is_called_at_import_marks_its_holes() {
         ]
     );
 }
+
+#[test]
+fn what_needs_another_file_is_mined_when_asked_for() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let corpus = copied(&place);
+    let timer = place.path("kitchen/src/kitchen/timer.py");
+    let code = std::fs::read_to_string(&timer).unwrap();
+    let more = "\n\ndef label(weight):\n    return \"about \" + scale.display(weight + 1)\n";
+    std::fs::write(&timer, format!("from kitchen import scale\n\n{code}{more}")).unwrap();
+    place.write(
+        "kitchen/tests/test_label.py",
+        "from kitchen.timer import label\n\n\ndef test_label():\n    assert label(4) == \"about 5 g\"\n",
+    );
+    let mined = |more: &[&str]| {
+        let tasks = place.path("tasks.jsonl");
+        let tasks_text = text(&tasks);
+        let mut arguments = vec!["mine", &corpus, "--holes", "12", "-o", &tasks_text];
+        arguments.extend(more);
+        place.fillrate(&arguments).ended(0);
+        holes(&tasks)
+    };
+    let of_kind = mined(&["--kinds", "api"]);
+    assert_eq!(of_kind.len(), 1, "{of_kind:#?}");
+    assert_eq!(of_kind[0]["kind"], "api");
+    let reference = of_kind[0]["reference"].as_str().unwrap();
+    assert!(
+        "\"about \" + scale.display(weight + 1)".ends_with(reference)
+            && reference.contains("display(weight + 1)"),
+        "{reference}"
+    );
+    assert!(mined(&[]).iter().all(|hole| hole["kind"] != "api"));
+}

@@ -94,8 +94,9 @@ struct HoleChoice {
     /// Another seed chooses other holes
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The kinds of holes, taken in turn: line, statement, block, body, span
-    #[arg(long, value_delimiter = ',', default_values_t = Kind::ALL)]
+    /// The kinds of holes, taken in turn: line, statement, block, body, span; or api, what needs
+    /// another file of the repository
+    #[arg(long, value_delimiter = ',', default_values_t = Kind::DEFAULT)]
     kinds: Vec<Kind>,
 }
 

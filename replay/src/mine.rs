@@ -3,6 +3,7 @@
 //! A hole is admitted only if its tests can tell right from wrong: the reference passes, an
 //! empty splice fails, and so does a statement that raises when it is reached.
 
+pub mod api;
 pub mod candidates;
 pub mod category;
 pub mod leak;

@@ -167,11 +167,23 @@ pub enum Kind {
     Body,
     /// From inside a line to the end of its statement, as when a person pauses while typing.
     Span,
+    /// As [`Kind::Span`], where what comes next is defined in another file of the repository.
+    Api,
 }
 
 impl Kind {
     /// Every kind, in the order of tables.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Line,
+        Self::Statement,
+        Self::Block,
+        Self::Body,
+        Self::Span,
+        Self::Api,
+    ];
+
+    /// The kinds that are mined where none is asked for.
+    pub const DEFAULT: [Self; 5] = [
         Self::Line,
         Self::Statement,
         Self::Block,
@@ -187,6 +199,7 @@ impl Kind {
             Self::Block => "block",
             Self::Body => "body",
             Self::Span => "span",
+            Self::Api => "api",
         }
     }
 }

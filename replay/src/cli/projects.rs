@@ -1,6 +1,6 @@
 //! What `mine` and `replay` begin with: the projects of a corpus, made ready, and their holes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fillrate_server::syntax::Language;
@@ -10,12 +10,14 @@ use super::progress::Progress;
 use super::{CliError, HoleChoice};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
-use crate::mine::candidates::{self, Coverage};
+use crate::mine::api;
+use crate::mine::candidates::{self, Candidate, Coverage};
 use crate::mine::leak::Audit;
 use crate::mine::{self, Mined, SourceFile, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
 use crate::task::sha256_hex;
 use crate::verdict::{Engine, Judge};
+use crate::task::{Kind, sha256_hex};
 use crate::verdict::Judge;
 use crate::verdict::baseline::Baseline;
 
@@ -31,7 +33,7 @@ pub(super) struct Ready {
 pub(super) type Absent = (String, ProjectState);
 
 /// The version of the mining rules: what older rules chose is not read from the cache.
-const RULES: u32 = 4;
+const RULES: u32 = 5;
 
 /// Brings the sources and environments of all projects.
 pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, Vec<Absent>) {
@@ -141,13 +143,15 @@ pub(super) fn holes(
         return Ok(mined);
     }
     let visible = tree::visible_files(&ready.prepared)?;
-    let audit = Audit::new(visible.into_iter().filter_map(|path| {
-        let bytes = std::fs::read(ready.prepared.source.join(&path)).ok()?;
+    let audit = Audit::new(visible.iter().filter_map(|path| {
+        let bytes = std::fs::read(ready.prepared.source.join(path)).ok()?;
         // Bytecode and archives hold strings too.
-        Some((path, String::from_utf8_lossy(&bytes).into_owned()))
+        Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
     }));
     let at_import = ImportLines::of(ready.judge.baseline());
-    let candidates = ready
+    let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
+    let mut needing_others = Vec::new();
+    let mut candidates: Vec<Candidate> = ready
         .files
         .iter()
         .flat_map(|file| {
@@ -155,9 +159,13 @@ pub(super) fn holes(
                 tested: &|line| ready.judge.baseline().covers(&file.path, line),
                 at_import: &|line| at_import.contains(&file.path, line),
             };
+            if wanted.kinds.contains(&Kind::Api) {
+                needing_others.extend(api::find(name, file, &paths, coverage, wanted.seed));
+            }
             candidates::find(name, file, coverage)
         })
         .collect();
+    candidates.extend(api::distinct(needing_others));
     let progress = Progress::of(format!("{name}: mining holes"));
     let mined = mine::admit(
         &ready.files,
@@ -271,7 +279,6 @@ fn source_files(prepared: &Prepared) -> Result<Vec<SourceFile>, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Kind;
 
     #[test]
     fn holes_are_spread_over_the_projects_of_the_manifest() {
@@ -284,7 +291,7 @@ mod tests {
         let choice = HoleChoice {
             holes: 8,
             seed: 0,
-            kinds: Kind::ALL.to_vec(),
+            kinds: Kind::DEFAULT.to_vec(),
         };
         let quotas = ["a", "b", "c"].map(|name| quota(&choice, &manifest, name));
         assert_eq!(quotas, [3, 3, 2]);

@@ -97,17 +97,18 @@ pub fn find(project: &str, file: &SourceFile, coverage: Coverage<'_>) -> Vec<Can
 }
 
 /// A file, as far as it is needed to tell what may be cut out of it.
-struct Place<'a> {
-    project: &'a str,
-    file: &'a SourceFile,
-    tree: &'a tree_sitter::Tree,
-    statements: &'a [Statement],
-    coverage: Coverage<'a>,
+pub(super) struct Place<'a> {
+    pub(super) project: &'a str,
+    pub(super) file: &'a SourceFile,
+    pub(super) tree: &'a tree_sitter::Tree,
+    /// As [`statements`] gives them.
+    pub(super) statements: &'a [Statement],
+    pub(super) coverage: Coverage<'a>,
 }
 
 impl Place<'_> {
     /// The candidate in a range, if the range is short enough and tests run all of it.
-    fn candidate(&self, kind: Kind, range: Range<usize>) -> Option<Candidate> {
+    pub(super) fn candidate(&self, kind: Kind, range: Range<usize>) -> Option<Candidate> {
         let file = self.file;
         let lines = file.contents[range.clone()].lines().count();
         let begins_in = self
@@ -152,8 +153,20 @@ impl Place<'_> {
     }
 }
 
+/// The statements inside functions of a file.
+pub(super) fn statements(file: &SourceFile, tree: &tree_sitter::Tree) -> Vec<Statement> {
+    let mut finder = Finder {
+        file,
+        covered: &|_| true,
+        statements: Vec::new(),
+        ranges: Vec::new(),
+    };
+    finder.visit(tree.root_node(), false);
+    finder.statements
+}
+
 /// A statement inside a function.
-struct Statement {
+pub(super) struct Statement {
     bytes: Range<usize>,
     /// One-based.
     line: usize,

@@ -1,6 +1,6 @@
 //! Whether a reference can be read elsewhere in what a server sees.
 
-use crate::task::Hole;
+use crate::task::{Hole, Kind};
 
 /// The files a server sees, ready to be searched.
 #[derive(Debug, Default)]
@@ -26,14 +26,15 @@ impl Audit {
     }
 
     /// Whether a file other than the hole's own holds the reference, or, for a short reference,
-    /// the reference with the lines around it. `contents` is the hole's own file.
+    /// the reference with the lines around it. `contents` is the hole's own file. Of
+    /// [`Kind::Api`], every reference leaks by itself, as CrossCodeEval has it (§2.3).
     pub fn leaks(&self, hole: &Hole, contents: &str) -> bool {
         let ink = hole
             .reference
             .chars()
             .filter(|c| !c.is_whitespace())
             .count();
-        let needle = if ink >= TELLING_CHARACTERS {
+        let needle = if ink >= TELLING_CHARACTERS || hole.kind == Kind::Api {
             folded(&hole.reference)
         } else {
             folded(&contents[around(contents, hole.start.0, hole.end.0)])
@@ -66,7 +67,6 @@ fn folded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Kind;
 
     const OWN: &str = "def f(a):\n    b = a\n    return b\n";
 
@@ -103,6 +103,16 @@ mod tests {
             own,
             "return compute_the_total_of(a)"
         ));
+    }
+
+    #[test]
+    fn a_short_reference_of_kind_api_leaks_anywhere() {
+        let other = [("b.py".to_owned(), "x = 1\nb = a\ny = 2\n".to_owned())];
+        let leaks = |kind| {
+            let hole = Hole::new("demo", "python", "src/a.py", kind, 14..19, OWN);
+            Audit::new(other.clone()).leaks(&hole, OWN)
+        };
+        assert!(leaks(Kind::Api) && !leaks(Kind::Span));
     }
 
     #[test]

@@ -1,0 +1,408 @@
+//! Holes that need another file of the same repository: the construction of
+//! [CrossCodeEval](https://arxiv.org/abs/2310.11248), §2.2 and appendices A.1 and A.3.
+//!
+//! There, each name that a file imports from its own repository becomes an empty class, and
+//! Pylint (its E1101, no member) or `tsc` (TS2304, cannot find name; TS2339, no such property)
+//! tells what is undefined then. Neither program is run here: the syntax tree, the file's scopes
+//! and the repository's file names stand in for them. That finds less than they do: what is
+//! inherited from an imported class, members of what a function or a member returns, and imports
+//! by `*`, by a path alias of `tsconfig.json` or by a name looked up at run time are not found.
+//!
+//! The cursor is at a token before the undefined name on its line, chosen by the seed, and never
+//! before the line's first token; the reference goes to the end of the statement, which in
+//! TypeScript is the next `;`, `{` or `}`. Of several uses of one undefined name, the first in
+//! the file counts.
+//!
+//! Of the paper's filters, the number of lines before the cursor and of tokens in the reference
+//! are here, duplicates in [`distinct`], what stands in another file in
+//! [`Audit`](super::leak::Audit). What a small model completes without other files is not
+//! removed, as no model takes part in mining.
+
+mod imports;
+mod uses;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use fillrate_server::syntax::Language;
+use tree_sitter::Node;
+
+use super::SourceFile;
+use super::candidates::{Candidate, Coverage, Place, statements};
+use super::tokens::leaves;
+use crate::task::{Kind, sha256_hex};
+use uses::Use;
+
+/// Every candidate of [`Kind::Api`] in a file. `files` are all of the repository.
+pub fn find(
+    project: &str,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+    coverage: Coverage<'_>,
+    seed: u64,
+) -> Vec<Candidate> {
+    let tree = file.language.parse(&file.contents);
+    let imports = imports::local(tree.root_node(), file, files);
+    let statements = statements(file, &tree);
+    let place = Place {
+        project,
+        file,
+        tree: &tree,
+        statements: &statements,
+        coverage,
+    };
+    let tokens: Vec<Node<'_>> = leaves(tree.root_node())
+        .into_iter()
+        .filter(|leaf| !leaf.byte_range().is_empty() && !file.language.is_comment(*leaf))
+        .collect();
+    let mut seen = BTreeSet::new();
+    uses::undefined(tree.root_node(), file, &imports)
+        .into_iter()
+        .filter(|used| seen.insert(used.name.clone()))
+        .filter_map(|used| {
+            let range = hole(&used, file, &tokens, seed)?;
+            if passes_filters(&range, file.language, &tokens) {
+                place.candidate(Kind::Api, range)
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+/// Leaves out what has the reference of one before it.
+pub fn distinct(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut seen = BTreeSet::new();
+    candidates
+        .into_iter()
+        .filter(|candidate| {
+            let reference = &candidate.hole.reference;
+            let words: Vec<&str> = reference.split_whitespace().collect();
+            seen.insert(words.join(" "))
+        })
+        .collect()
+}
+
+/// The least lines of code before the cursor, without imports: the paper's numbers for the two
+/// languages.
+fn least_lines(language: &Language) -> usize {
+    match language.name {
+        "python" => 10,
+        _ => 30,
+    }
+}
+
+/// The paper's bounds on a reference. It does not say which tokens it counts; these are the
+/// syntax tree's.
+const REFERENCE_TOKENS: std::ops::RangeInclusive<usize> = 3..=30;
+
+/// From a token before the undefined name to the end of the statement.
+fn hole(used: &Use<'_>, file: &SourceFile, tokens: &[Node<'_>], seed: u64) -> Option<Range<usize>> {
+    let statement = {
+        let mut node = used.token;
+        while !file.language.is_statement(node) {
+            node = node.parent()?;
+        }
+        node
+    };
+    let row = used.token.start_position().row;
+    let text = |token: &Node<'_>| &file.contents[token.byte_range()];
+    let ends = |token: &Node<'_>| matches!(text(token), ";" | "{" | "}");
+    let end = if file.language.indented_blocks {
+        header_end(used.token, statement).unwrap_or(statement.end_byte())
+    } else {
+        tokens
+            .iter()
+            .filter(|token| token.start_byte() >= used.token.end_byte())
+            .take_while(|token| token.end_byte() <= statement.end_byte())
+            .find(|token| ends(token))
+            .map_or(statement.end_byte(), Node::end_byte)
+    };
+    let before: Vec<&Node<'_>> = tokens
+        .iter()
+        .filter(|token| token.start_position().row == row)
+        .take_while(|token| token.start_byte() <= used.token.start_byte())
+        .collect();
+    // What ends a statement of TypeScript would end the reference before the name.
+    let first = before
+        .iter()
+        .rposition(|token| !file.language.indented_blocks && ends(token))
+        .map_or(1, |index| (index + 1).max(1));
+    let starts: Vec<usize> = before
+        .iter()
+        .skip(first)
+        .map(|token| token.start_byte())
+        .filter(|start| *start >= statement.start_byte())
+        .collect();
+    if starts.is_empty() {
+        return None;
+    }
+    let place = format!("{seed}\0{}\0{}", file.path, used.token.start_byte());
+    let draw = usize::from_str_radix(&sha256_hex(place.as_bytes())[..8], 16).unwrap_or_default();
+    Some(starts[draw % starts.len()]..end)
+}
+
+/// Where the header ends that a token of a compound statement stands in; nothing for a token of
+/// a simple statement.
+fn header_end(token: Node<'_>, statement: Node<'_>) -> Option<usize> {
+    let mut node = token;
+    while node.id() != statement.id() {
+        if node.kind() == "decorator" {
+            return Some(node.end_byte());
+        }
+        node = node.parent()?;
+        let mut cursor = node.walk();
+        let block = node
+            .children(&mut cursor)
+            .find(|child| child.kind() == "block" && child.start_byte() >= token.end_byte());
+        if let Some(block) = block {
+            let mut before = block.prev_sibling();
+            while let Some(colon) = before.filter(|sibling| sibling.kind() != ":") {
+                before = colon.prev_sibling();
+            }
+            return Some(before?.end_byte());
+        }
+    }
+    None
+}
+
+fn passes_filters(range: &Range<usize>, language: &Language, tokens: &[Node<'_>]) -> bool {
+    let is_imported =
+        |token: Node<'_>| std::iter::successors(Some(token), Node::parent).any(imports::is_import);
+    let lines: BTreeSet<usize> = tokens
+        .iter()
+        .take_while(|token| token.start_byte() < range.start)
+        .filter(|token| !is_imported(**token))
+        .flat_map(|token| token.start_position().row..=token.end_position().row)
+        .collect();
+    let in_reference = tokens
+        .iter()
+        .filter(|token| range.contains(&token.start_byte()))
+        .count();
+    lines.len() >= least_lines(language) && REFERENCE_TOKENS.contains(&in_reference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PYTHON_FILES: [&str; 2] = ["shop/cart.py", "shop/rates.py"];
+
+    /// Enough lines of code for the cursor to stand behind.
+    const PYTHON_HEAD: &str = "import os\nfrom shop.cart import Cart, total as sum_up\nfrom . import rates\n\nA = 1\nB = 2\nC = 3\nD = 4\nE = 5\nF = 6\nG = 7\nH = 8\nI = 9\n\n\n";
+
+    const TYPESCRIPT_FILES: [&str; 2] = ["src/cart.ts", "src/rates.ts"];
+
+    fn found(id: &str, path: &str, contents: &str, files: &[&str], seed: u64) -> Vec<Candidate> {
+        let file = SourceFile {
+            path: path.into(),
+            contents: contents.into(),
+            language: Language::by_id(id).expect("the language is in the table"),
+        };
+        let coverage = Coverage {
+            tested: &|_| true,
+            at_import: &|_| false,
+        };
+        find(
+            "demo",
+            &file,
+            &files.iter().copied().collect(),
+            coverage,
+            seed,
+        )
+    }
+
+    /// Each hole, marked in the lines it stands in, over some seeds.
+    fn marked(id: &str, path: &str, contents: &str, files: &[&str]) -> String {
+        let mut shown: BTreeSet<(usize, String)> = BTreeSet::new();
+        for seed in 0..12 {
+            for candidate in found(id, path, contents, files, seed) {
+                let (start, end) = (candidate.hole.start.0, candidate.hole.end.0);
+                let from = contents[..start].rfind('\n').map_or(0, |index| index + 1);
+                let to = contents[end..]
+                    .find('\n')
+                    .map_or(contents.len(), |index| end + index);
+                let line = format!(
+                    "{}[{}]{}",
+                    contents[from..start].trim_start(),
+                    &contents[start..end],
+                    &contents[end..to]
+                );
+                shown.insert((start, line));
+            }
+        }
+        let lines: Vec<String> = shown.into_iter().map(|(_, line)| line).collect();
+        lines.join("\n")
+    }
+
+    fn python(function: &str) -> String {
+        let contents = format!("{PYTHON_HEAD}{function}");
+        marked("python", "shop/main.py", &contents, &PYTHON_FILES)
+    }
+
+    fn typescript(function: &str) -> String {
+        let head: String = (0..30)
+            .map(|index| format!("const a{index} = {index};\n"))
+            .collect();
+        let contents = format!(
+            "import fs from 'node:fs';\nimport {{ Cart, total }} from './cart';\nimport * as rates from './rates.js';\n\n{head}{function}"
+        );
+        marked("typescript", "src/main.ts", &contents, &TYPESCRIPT_FILES)
+    }
+
+    #[test]
+    fn members_of_imported_names_in_python() {
+        insta::assert_snapshot!(python(
+            "def f(item):\n    cart = Cart(item)\n    os.remove(item)\n    price = 2 * cart.price(item)\n    again = cart.price(item)\n    if item and rates.of(item) > 3:\n        return sum_up(item).in_euros(price, again)\n    return item.price(1)\n"
+        ), @r#"
+price [= 2 * cart.price(item)]
+price = [2 * cart.price(item)]
+price = 2 [* cart.price(item)]
+price = 2 * cart[.price(item)]
+price = 2 * cart.[price(item)]
+if [item and rates.of(item) > 3:]
+if item [and rates.of(item) > 3:]
+if item and [rates.of(item) > 3:]
+if item and rates[.of(item) > 3:]
+if item and rates.[of(item) > 3:]
+return [sum_up(item).in_euros(price, again)]
+return sum_up[(item).in_euros(price, again)]
+return sum_up([item).in_euros(price, again)]
+return sum_up(item[).in_euros(price, again)]
+return sum_up(item)[.in_euros(price, again)]
+return sum_up(item).[in_euros(price, again)]
+"#);
+    }
+
+    #[test]
+    fn names_and_members_in_typescript() {
+        insta::assert_snapshot!(typescript(
+            "export function f(item: Item, cart: Cart | undefined): number {\n  const sum = total(item, cart);\n  const fresh = new Cart(item);\n  if (sum > fresh.limit(item)) { return 1; }\n  const rate = item.rate + rates.of(item, fs)\n  item.put(total(item));\n  return cart?.price(item);\n}\n"
+        ), @r#"
+const [sum = total(item, cart);]
+const sum [= total(item, cart);]
+const sum = [total(item, cart);]
+if [(sum > fresh.limit(item)) {] return 1; }
+if ([sum > fresh.limit(item)) {] return 1; }
+if (sum [> fresh.limit(item)) {] return 1; }
+if (sum > [fresh.limit(item)) {] return 1; }
+if (sum > fresh[.limit(item)) {] return 1; }
+const [rate = item.rate + rates.of(item, fs)]
+const rate = [item.rate + rates.of(item, fs)]
+const rate = item[.rate + rates.of(item, fs)]
+const rate = item.[rate + rates.of(item, fs)]
+const rate = item.rate [+ rates.of(item, fs)]
+const rate = item.rate + [rates.of(item, fs)]
+const rate = item.rate + rates[.of(item, fs)]
+const rate = item.rate + rates.[of(item, fs)]
+return [cart?.price(item);]
+return cart[?.price(item);]
+return cart?.[price(item);]
+"#);
+    }
+
+    #[test]
+    fn members_of_what_attributes_hold() {
+        let uses = |shown: &str| -> BTreeSet<String> {
+            let lines = shown.lines();
+            lines.map(|line| line.replace(['[', ']'], "")).collect()
+        };
+        let held = python(
+            "class Basket:\n    def __init__(self, other):\n        self.cart = Cart(other)\n        self.other = other\n        self.both = Cart(other)\n        self.both = other\n\n    def fill(self, item):\n        return 1 + self.cart.price(item)\n\n    def drop(self, item):\n        return 1 + self.other.price(item) + self.both.price(item)\n\n    def safe(self, item):\n        try:\n            return 0\n        except rates as caught:\n            return 1 + caught.told(item)\n\n\n@dataclass(frozen=True)\nclass Line:\n    cart: Cart\n    item: Item\n\n    def total(self, item):\n        return 1 + self.cart.total(item) + self.item.total(item)\n\n\nclass Plain:\n    cart: Cart\n\n    def total(self, item):\n        return 1 + self.cart.last(item)\n",
+        );
+        assert_eq!(
+            uses(&held),
+            BTreeSet::from([
+                "return 1 + caught.told(item)".to_owned(),
+                "return 1 + self.cart.price(item)".to_owned(),
+                "return 1 + self.cart.total(item) + self.item.total(item)".to_owned(),
+            ])
+        );
+        let held = typescript(
+            "class Basket {\n  private fresh = new Cart();\n  item: Item;\n  constructor(private readonly cart: Cart, plain: Cart) {\n    this.item = plain;\n  }\n  fill(item: Item): number {\n    return 1 + this.cart.price(item);\n  }\n  more(item: Item): number {\n    return 1 + this.item.price(item) + this.plain.limit(item);\n  }\n  last(item: Item): number {\n    return 1 + this.fresh.last(item);\n  }\n}\n",
+        );
+        assert_eq!(
+            uses(&held),
+            BTreeSet::from([
+                "return 1 + this.cart.price(item);".to_owned(),
+                "return 1 + this.fresh.last(item);".to_owned(),
+            ])
+        );
+    }
+
+    #[test]
+    fn other_things_of_the_same_name_are_no_use() {
+        for function in [
+            "def f(rates):\n    return 1 + rates.of(1)\n",
+            "def f(many):\n    for rates in many:\n        log(rates.of(1))\n",
+            "def f(many):\n    return [rates.of(1) for rates in many]\n",
+            "def f(many):\n    cart = Cart(1)\n    cart = many\n    return cart.price(1)\n",
+            "def f(many):\n    return rates.__name__ + many\n",
+        ] {
+            assert_eq!(python(function), "");
+        }
+        for function in [
+            "function f(total: Adder) {\n  return 1 + total(1, 2);\n}\n",
+            "function f() {\n  const { total, other } = make();\n  return 1 + total(1, 2);\n}\n",
+            "function f(item: Item) {\n  return item.total(1, 2) + item.Cart(3);\n}\n",
+        ] {
+            assert_eq!(typescript(function), "");
+        }
+        assert_ne!(
+            typescript("function f() {\n  return 1 + total(1, 2);\n}\n"),
+            ""
+        );
+    }
+
+    #[test]
+    fn of_one_undefined_name_the_first_use_counts() {
+        let twice = "def f(a):\n    b = rates.of(a)\n    return b + rates.of(b)\n";
+        assert!(!python(twice).contains("rates.of(b)"), "{}", python(twice));
+        // The first use begins its line, so that no token is before it; the second is no first.
+        let begins = "function f(a: number) {\n  total(a, 1);\n  return 1 + total(a, 2);\n}\n";
+        assert_eq!(typescript(begins), "");
+    }
+
+    #[test]
+    fn filters_are_those_of_the_paper() {
+        let function = "def f(a):\n    return 1 + rates.of(a)\n";
+        let count = |head: &str| {
+            let contents = format!("{head}{function}");
+            found("python", "shop/main.py", &contents, &PYTHON_FILES, 0).len()
+        };
+        assert_eq!(count(PYTHON_HEAD), 1);
+        // Nine lines of code, the cursor's among them; imports, remarks and blank lines are none.
+        let short = PYTHON_HEAD.replace("G = 7\nH = 8\n", "import a\n# one\n\n# two\n");
+        assert_eq!(count(&short), 0);
+        let tokens = |arguments: &str| {
+            let contents = format!("{PYTHON_HEAD}def f(a):\n    return rates.of({arguments})\n");
+            found("python", "shop/main.py", &contents, &PYTHON_FILES, 1).len()
+        };
+        assert_eq!(tokens("a"), 1);
+        assert_eq!(tokens(&["a"; 20].join(", ")), 0);
+        let contents = format!("{PYTHON_HEAD}def f(a):\n    return 1 + rates.of\n");
+        let ends: BTreeSet<usize> = (0..12)
+            .flat_map(|seed| found("python", "shop/main.py", &contents, &PYTHON_FILES, seed))
+            .map(|candidate| contents.len() - 1 - candidate.hole.start.0)
+            .collect();
+        // `rates.of` has three tokens, `of` and `.of` have fewer.
+        assert_eq!(ends, BTreeSet::from([8, 10, 12]));
+    }
+
+    #[test]
+    fn duplicate_references_are_left_out() {
+        let contents = format!("{PYTHON_HEAD}def f(a):\n    return 1 + rates.of(a)\n");
+        let mut both = found("python", "shop/main.py", &contents, &PYTHON_FILES, 0);
+        both.extend(found(
+            "python",
+            "shop/other.py",
+            &contents,
+            &PYTHON_FILES,
+            0,
+        ));
+        both[1].hole.reference = both[0].hole.reference.replace(' ', "  ");
+        let left = distinct(both);
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].hole.path, "shop/main.py");
+    }
+}
