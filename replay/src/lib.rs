@@ -2,16 +2,17 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `score`, `stats` → `task` → `sandbox` → `corpus` → `verdict` → `mine` → `developer` →
-//! `store` → `report` → `cli`.
+//! `score`, `stats`, `mutate` → `task` → `sandbox` → `corpus` → `verdict` → `mine` →
+//! `developer` → `store` → `report` → `cli`.
 //!
-//! Architecture invariants: `score` and `stats` are pure and know nothing of the rest; model
-//! keys never reach a test process; code written by a model runs only in `sandbox`.
+//! Architecture invariants: `score`, `stats` and `mutate` are pure and know nothing of the rest;
+//! model keys never reach a test process; code written by a model runs only in `sandbox`.
 
 pub mod cli;
 pub mod corpus;
 pub mod developer;
 pub mod mine;
+pub mod mutate;
 pub mod report;
 pub mod sandbox;
 pub mod score;

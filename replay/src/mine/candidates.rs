@@ -9,6 +9,7 @@ use tree_sitter::Node;
 use super::SourceFile;
 use super::category;
 use super::tokens::leaves;
+use crate::mutate;
 use crate::task::{Hole, Kind, sha256_hex};
 
 /// The most lines of a hole.
@@ -31,19 +32,7 @@ impl Candidate {
     /// The file with a statement that raises before the one the hole begins in: tests that still
     /// pass never get there.
     pub fn raising(&self, contents: &str) -> String {
-        let (before, after) = contents.split_at(self.statement);
-        let line_start = before.rfind('\n').map_or(0, |index| index + 1);
-        let lead = &before[line_start..];
-        let indentation: String = lead.chars().take_while(|c| c.is_whitespace()).collect();
-        // After other code on the line (`case 1: return x`) a line break would leave the block.
-        let separator = if lead.trim().is_empty() {
-            format!("\n{indentation}")
-        } else if self.language.indented_blocks {
-            "; ".to_owned()
-        } else {
-            " ".to_owned()
-        };
-        [before, self.language.raising_statement, &separator, after].concat()
+        mutate::raising_before(self.language, contents, self.statement).apply(contents)
     }
 }
 

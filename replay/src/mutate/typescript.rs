@@ -1,0 +1,240 @@
+//! TypeScript's rules, with and without JSX.
+
+use tree_sitter::Node;
+
+use super::Edit;
+use super::operators::Site;
+use super::rules::{Rules, named};
+
+pub(super) static RULES: Rules = Rules {
+    binary: &["binary_expression"],
+    unary: "unary_expression",
+    negation: "unary_expression",
+    augmented_assignment: "augmented_assignment_expression",
+    // <https://developer.mozilla.org/en-US/docs/Web/JavaScript/Reference/Operators/Operator_precedence#table>
+    precedence: &[
+        &["??"],
+        &["||"],
+        &["&&"],
+        &["|"],
+        &["^"],
+        &["&"],
+        &["==", "!=", "===", "!=="],
+        &["<", "<=", ">", ">=", "in", "instanceof"],
+        &["<<", ">>", ">>>"],
+        &["+", "-"],
+        &["*", "/", "%"],
+        &["unary"],
+        &["**"],
+    ],
+    unmixable: &[("??", "||"), ("??", "&&")],
+    primary: &[
+        "array",
+        "call_expression",
+        "false",
+        "identifier",
+        "jsx_element",
+        "jsx_self_closing_element",
+        "member_expression",
+        "new_expression",
+        "non_null_expression",
+        "null",
+        "number",
+        "object",
+        "parenthesized_expression",
+        "regex",
+        "string",
+        "subscript_expression",
+        "template_string",
+        "this",
+        "true",
+        "undefined",
+    ],
+    prefixes: &[
+        "as_expression",
+        "await_expression",
+        "satisfies_expression",
+        "type_assertion",
+    ],
+    arithmetic: &[
+        ("+", &["-"]),
+        ("-", &["+"]),
+        ("*", &["/", "**"]),
+        ("/", &["*"]),
+        ("%", &["*"]),
+        ("**", &["*"]),
+    ],
+    arithmetic_assignment: &[
+        ("+=", &["-="]),
+        ("-=", &["+="]),
+        ("*=", &["/=", "**="]),
+        ("/=", &["*="]),
+        ("%=", &["*="]),
+        ("**=", &["*="]),
+    ],
+    update: &[("++", &["--"]), ("--", &["++"])],
+    logical: &[("&&", &["||"]), ("||", &["&&"]), ("??", &["&&", "||"])],
+    bitwise: &[
+        ("&", &["|"]),
+        ("|", &["&"]),
+        ("^", &["&"]),
+        ("<<", &[">>"]),
+        (">>", &["<<"]),
+        (">>>", &["<<"]),
+    ],
+    logical_assignment: &[
+        ("&=", &["|="]),
+        ("|=", &["&="]),
+        ("^=", &["&="]),
+        ("<<=", &[">>="]),
+        (">>=", &["<<="]),
+        (">>>=", &["<<="]),
+        ("&&=", &["||="]),
+        ("||=", &["&&="]),
+        ("??=", &["&&=", "||="]),
+    ],
+    relational: &[
+        ("<", &[">", "<="]),
+        (">", &["<", ">="]),
+        ("<=", &[">=", "<"]),
+        (">=", &["<=", ">"]),
+        ("==", &["!="]),
+        ("!=", &["=="]),
+        ("===", &["!=="]),
+        ("!==", &["==="]),
+    ],
+    not: "!",
+    not_in: None,
+    opposites: &["in", "==", "!=", "===", "!=="],
+    booleans: ["true", "false"],
+    numbers: &["number"],
+    strings: &["string", "template_string"],
+    loops: &[
+        "do_statement",
+        "for_in_statement",
+        "for_statement",
+        "while_statement",
+    ],
+    break_statement: "break;",
+    terminal: &[
+        "break_statement",
+        "continue_statement",
+        "return_statement",
+        "throw_statement",
+    ],
+    deletable: &[
+        "break_statement",
+        "continue_statement",
+        "do_statement",
+        "expression_statement",
+        "for_in_statement",
+        "for_statement",
+        "if_statement",
+        "labeled_statement",
+        "lexical_declaration",
+        "return_statement",
+        "switch_statement",
+        "throw_statement",
+        "try_statement",
+        "variable_declaration",
+        "while_statement",
+    ],
+    nothing: ";",
+    untouched: &[
+        "abstract_method_signature",
+        "ambient_declaration",
+        "asserts_annotation",
+        "function_signature",
+        "implements_clause",
+        "import_alias",
+        "import_statement",
+        "index_signature",
+        "interface_declaration",
+        "method_signature",
+        "type_alias_declaration",
+        "type_annotation",
+        "type_arguments",
+        "type_parameters",
+        "type_predicate_annotation",
+    ],
+    is_untouched,
+    condition,
+    raise_again,
+    begins_statement: |text| {
+        ["{", "function", "class", "async function"]
+            .iter()
+            .any(|start| text.starts_with(start))
+    },
+};
+
+/// The type of `x as T`; what a module is loaded from; a name that is written as a string.
+fn is_untouched(node: Node<'_>, contents: &str) -> bool {
+    let Some(parent) = node.parent() else {
+        return false;
+    };
+    let is = |field: &str| parent.child_by_field_name(field) == Some(node);
+    match parent.kind() {
+        "as_expression" | "satisfies_expression" => {
+            node.is_named() && named(parent).first() != Some(&node)
+        }
+        "call_expression" if is("arguments") => {
+            parent
+                .child_by_field_name("function")
+                .is_some_and(|called| {
+                    called.kind() == "import" || &contents[called.byte_range()] == "require"
+                })
+        }
+        _ => {
+            matches!(node.kind(), "string" | "number") && (is("source") || is("key") || is("name"))
+        }
+    }
+}
+
+/// Of `if`, `while`, `do`, `for` and `condition ? a : b`.
+fn condition(node: Node<'_>) -> Option<Node<'_>> {
+    let condition = match node.kind() {
+        "if_statement" | "while_statement" | "do_statement" | "for_statement"
+        | "ternary_expression" => node.child_by_field_name("condition")?,
+        _ => return None,
+    };
+    match (node.kind(), condition.kind()) {
+        (_, "empty_statement") => None,
+        // Here the parentheses belong to the statement.
+        ("if_statement" | "while_statement" | "do_statement", "parenthesized_expression") => {
+            named(condition).first().copied()
+        }
+        _ => Some(condition),
+    }
+}
+
+/// `throw` of what was caught, which gets a name if it has none. A handler that begins with a
+/// `throw` is left alone.
+fn raise_again(site: &Site<'_, '_>) -> Option<Edit> {
+    if site.node.kind() != "catch_clause" {
+        return None;
+    }
+    let body = site.node.child_by_field_name("body")?;
+    let statements = named(body);
+    if statements
+        .first()
+        .is_some_and(|first| first.kind() == "throw_statement")
+    {
+        return None;
+    }
+    let caught = site
+        .node
+        .child_by_field_name("parameter")
+        .filter(|parameter| parameter.kind() == "identifier");
+    Some(match caught {
+        Some(caught) => {
+            let throw = format!("throw {};", site.text(caught));
+            match (statements.first(), statements.last()) {
+                (Some(first), Some(last)) => {
+                    site.replace(first.start_byte()..last.end_byte(), &throw)
+                }
+                _ => site.replace(body.byte_range(), &format!("{{ {throw} }}")),
+            }
+        }
+        None => site.replace(site.node.byte_range(), "catch (caught) { throw caught; }"),
+    })
+}
