@@ -1,0 +1,29 @@
+//! Holds the tables of the reference page against the code.
+
+use fillrate::mutate::Operator;
+
+const PAGE: &str = include_str!("../README.md");
+
+/// The rows of the table under a heading, header and rule left out, each cell trimmed.
+fn rows(heading: &str) -> Vec<Vec<&'static str>> {
+    let (_, section) = PAGE
+        .split_once(&format!("\n## {heading}\n"))
+        .expect("the page has the heading");
+    section
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect()
+}
+
+#[test]
+fn every_mutation_operator_has_its_row() {
+    let rows = rows("Mutation operators");
+    let names: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
+    assert_eq!(names, Operator::ALL.map(Operator::name));
+    for cells in rows {
+        assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
+    }
+}
