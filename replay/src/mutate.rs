@@ -57,15 +57,15 @@ pub fn mutants(language: &'static Language, contents: &str, range: Range<usize>)
 /// The mutant that must die: a statement that raises, before the statement a range begins in. If
 /// tests pass with it, no surviving mutant in the range says anything about them.
 ///
-/// `None` if the range begins in no statement, or the file does not parse.
+/// The range must lie within the file, on character boundaries. `None` if it begins in no statement,
+/// or the file does not parse.
 pub fn canary(language: &'static Language, contents: &str, range: Range<usize>) -> Option<Edit> {
     let tree = language.parse(contents);
     if tree.root_node().has_error() {
         return None;
     }
-    let mut node = tree
-        .root_node()
-        .descendant_for_byte_range(range.start, range.start);
+    let start = first_token(language, tree.root_node(), contents, &range);
+    let mut node = tree.root_node().descendant_for_byte_range(start, start);
     while let Some(current) = node {
         if language.is_statement(current) {
             let edit = raising_before(language, contents, current.start_byte());
@@ -98,9 +98,9 @@ pub fn raising_before(language: &Language, contents: &str, statement: usize) -> 
 }
 
 /// Leaves out mutants that compile to what the original or a mutant before them compiles to, and
-/// those that do not compile. For Python the compiled form is the bytecode without its line
-/// numbers, which only Python itself can give; `compiled` holds it for each mutant, `None` where
-/// compiling fails.
+/// those that do not compile. `compiled` holds the compiled form of each mutant, `None` where
+/// compiling fails. For Python that is the bytecode, which only Python itself can give, without
+/// line numbers and of `ast.unparse(ast.parse(text))`: line breaks leave `NOP`s behind.
 pub fn distinct<K: Eq + Hash>(
     mutants: Vec<Mutant>,
     original: K,
@@ -337,6 +337,21 @@ fn tokens<'a>(
 fn lead(contents: &str, byte: usize) -> &str {
     let before = &contents[..byte];
     &before[before.rfind('\n').map_or(0, |index| index + 1)..]
+}
+
+/// Where the first token of a range begins, past blanks and comments.
+fn first_token(language: &Language, root: Node<'_>, contents: &str, range: &Range<usize>) -> usize {
+    let mut start = range.start;
+    loop {
+        let rest = &contents[start..range.end];
+        start += rest.len() - rest.trim_start().len();
+        match root.descendant_for_byte_range(start, start) {
+            Some(node) if start < range.end && language.is_comment(node) => {
+                start = node.end_byte().min(range.end);
+            }
+            _ => return start,
+        }
+    }
 }
 
 /// A text on one line, shortened.

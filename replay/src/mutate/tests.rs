@@ -701,6 +701,22 @@ fn the_canary_stands_before_the_statement() {
    f() { return 1; }
  }
 "#);
+    // Blanks and comments that the range begins with are passed over.
+    insta::assert_snapshot!(raising("python", "def f(a):\n$0    # why\n\n    # how\n    return a\n$0"), @r#"
+@@ -2,4 +2,5 @@
+     # why
+ 
+     # how
++    raise RuntimeError("this place was reached")
+     return a
+"#);
+    // A decorator and what it decorates are not torn apart.
+    insta::assert_snapshot!(raising("python", "@a\n$0def f(): pass$0\n"), @r#"
+@@ -1,2 +1,3 @@
++raise RuntimeError("this place was reached")
+ @a
+ def f(): pass
+"#);
 }
 
 /// A syntax tree without its parentheses and comments: what the code means, but for names.

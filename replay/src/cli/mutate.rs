@@ -1,0 +1,330 @@
+//! `fillrate mutate`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use clap::Args;
+use comfy_table::{Table, presets};
+use fillrate_server::syntax::Language;
+
+use super::progress::Progress;
+use super::projects::{self, Ready};
+use super::{CliError, Execution, Success};
+use crate::corpus::Corpus;
+use crate::corpus::manifest::Manifest;
+use crate::mutate::{self, Mutant, MutationScore};
+use crate::task::{self, Hole, Mutation, Survivor};
+use crate::verdict::Outcome;
+
+/// Put faults into the code of each hole and see whether its tests notice.
+///
+/// The score and the faults that no test noticed are written into the hole's record. Each hole's
+/// round has two canaries: the unchanged code must pass, and with a statement that raises it must
+/// not; a hole whose canaries do otherwise gets no score, and the exit status is 3.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The holes: a file that `mine` wrote
+    tasks: PathBuf,
+    /// The corpus they were mined from
+    #[arg(long, value_name = "MANIFEST")]
+    corpus: PathBuf,
+    /// Where the holes with their scores go [default: the same file]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    execution: Execution,
+}
+
+/// One hole's mutants in its file.
+struct Round<'a> {
+    index: usize,
+    hole: &'a Hole,
+    ready: &'a Ready,
+    contents: &'a str,
+    mutants: Vec<Mutant>,
+    /// The mutant that must die.
+    canary: Option<String>,
+}
+
+/// What a round came to.
+enum Ended {
+    Scored(Mutation),
+    /// A canary did otherwise.
+    Void(String),
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let mut holes = task::read(&arguments.tasks)?;
+    let mut manifest = Manifest::read(&arguments.corpus)?;
+    super::replay::check_projects(&holes, &manifest, &arguments.corpus)?;
+    manifest
+        .projects
+        .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+    let corpus = Corpus::from_environment()?;
+    let cache = corpus.cache.root().to_owned();
+    let Execution { engine, anew, .. } = arguments.execution;
+    let jobs = arguments.execution.jobs();
+    let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
+    let (ready, failed) = projects::judge(prepared, &cache, engine, anew, jobs)?;
+    absent.extend(failed);
+    let rounds = rounds(&ready, &holes)?;
+    let ended = play(&rounds, jobs)?;
+
+    let void: Vec<(String, String)> = ended
+        .iter()
+        .filter_map(|(index, ended)| match ended {
+            Ended::Void(why) => Some((holes[*index].id.clone(), why.clone())),
+            Ended::Scored(_) => None,
+        })
+        .collect();
+    let scored = ended.len() - void.len();
+    for (index, ended) in ended {
+        holes[index].mutation = match ended {
+            Ended::Scored(mutation) => Some(mutation),
+            Ended::Void(_) => None,
+        };
+    }
+    let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
+    task::write(output, &holes)?;
+    print!("{}", table(&holes));
+    println!(
+        "{scored} of {} holes have a score: {}",
+        holes.len(),
+        output.display()
+    );
+    for (hole, why) in &void {
+        eprintln!("fillrate: {hole}: {why}");
+    }
+    for (name, state) in &absent {
+        eprintln!(
+            "fillrate: {name}: {}",
+            state.reason.as_deref().unwrap_or("left out")
+        );
+    }
+    if scored == 0 {
+        return Err(CliError::Refused("no hole got a score".to_owned()));
+    }
+    if scored < holes.len() {
+        return Ok(Success::Partial);
+    }
+    Ok(Success::Whole)
+}
+
+/// The mutants of each hole of the projects at hand.
+fn rounds<'a>(ready: &'a [Ready], holes: &'a [Hole]) -> Result<Vec<Round<'a>>, CliError> {
+    let mut rounds = Vec::new();
+    for (index, hole) in holes.iter().enumerate() {
+        let Some(ready) = ready
+            .iter()
+            .find(|ready| ready.prepared.project.name == hole.project)
+        else {
+            continue;
+        };
+        let file = ready.files.iter().find(|file| file.path == hole.path);
+        let file = file.ok_or_else(|| task::TaskError::OtherFile {
+            id: hole.id.clone(),
+            path: hole.path.clone(),
+        })?;
+        hole.cut(&file.contents)?;
+        let language: &'static Language = file.language;
+        let range = lines_of(&file.contents, hole.start.0..hole.end.0);
+        let mutants = mutate::mutants(language, &file.contents, range.clone());
+        let texts: Vec<String> = mutants
+            .iter()
+            .map(|mutant| mutant.edit.apply(&file.contents))
+            .collect();
+        let mutants = match ready.judge.compiled(&hole.path, &file.contents, &texts)? {
+            Some((original, compiled)) => mutate::distinct(mutants, original, compiled),
+            None => mutants,
+        };
+        let canary =
+            mutate::canary(language, &file.contents, range).map(|edit| edit.apply(&file.contents));
+        rounds.push(Round {
+            index,
+            hole,
+            ready,
+            contents: &file.contents,
+            mutants,
+            canary,
+        });
+    }
+    Ok(rounds)
+}
+
+/// A range widened to whole lines, without the blanks that indent the first.
+fn lines_of(contents: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let line = contents[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
+    let end = contents[range.end..]
+        .find('\n')
+        .map_or(contents.len(), |end| range.end + end);
+    line + blanks..end
+}
+
+/// Judges every mutant and canary.
+fn play(rounds: &[Round<'_>], jobs: usize) -> Result<BTreeMap<usize, Ended>, CliError> {
+    /// What is judged: a canary or a mutant of a round.
+    #[derive(Clone, Copy)]
+    enum Errand {
+        Unchanged,
+        Raising,
+        Mutant(usize),
+    }
+    let errands: Vec<(usize, Errand)> = rounds
+        .iter()
+        .enumerate()
+        .flat_map(|(number, round)| {
+            let mutants = (0..round.mutants.len()).map(Errand::Mutant);
+            [Errand::Unchanged, Errand::Raising]
+                .into_iter()
+                .chain(mutants)
+                .map(move |errand| (number, errand))
+        })
+        .collect();
+    let progress = Progress::of("mutants");
+    progress.at(0, errands.len());
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failure = Mutex::new(None);
+    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; errands.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((number, errand)) = errands.get(place) else {
+                        break;
+                    };
+                    let round = &rounds[*number];
+                    let text = match errand {
+                        Errand::Unchanged => Some(round.contents.to_owned()),
+                        Errand::Raising => round.canary.clone(),
+                        Errand::Mutant(index) => {
+                            Some(round.mutants[*index].edit.apply(round.contents))
+                        }
+                    };
+                    let verdict = text.map(|text| round.ready.judge.judge(&round.hole.path, &text));
+                    match verdict.transpose() {
+                        Ok(verdict) => {
+                            let outcome = verdict.map(|verdict| verdict.outcome);
+                            outcomes.lock().unwrap_or_else(PoisonError::into_inner)[place] =
+                                outcome;
+                        }
+                        Err(error) => {
+                            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                            break;
+                        }
+                    }
+                    progress.at(done.fetch_add(1, Ordering::Relaxed) + 1, errands.len());
+                }
+            });
+        }
+    });
+    drop(progress);
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error.into());
+    }
+    let outcomes = outcomes
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let mut ended: BTreeMap<usize, Ended> = rounds
+        .iter()
+        .map(|round| (round.index, Ended::Scored(Mutation::default())))
+        .collect();
+    for ((number, errand), outcome) in errands.iter().zip(outcomes) {
+        let round = &rounds[*number];
+        let Some(state) = ended.get_mut(&round.index) else {
+            continue;
+        };
+        match (errand, outcome) {
+            (Errand::Unchanged, Some(Outcome::Passed)) => {}
+            (Errand::Unchanged, outcome) => {
+                let outcome = outcome.map_or("nothing", Outcome::name);
+                *state = Ended::Void(format!("the unchanged code ends as {outcome}"));
+            }
+            (Errand::Raising, None) => {
+                *state = Ended::Void("no statement that raises can be put before it".to_owned());
+            }
+            (Errand::Raising, Some(Outcome::Passed)) => {
+                *state = Ended::Void("its tests pass with a statement that raises".to_owned());
+            }
+            (Errand::Raising, Some(_)) => {}
+            (Errand::Mutant(index), outcome) => {
+                if let (Ended::Scored(mutation), Some(outcome)) = (state, outcome) {
+                    count(mutation, &round.mutants[*index], round.contents, outcome);
+                }
+            }
+        }
+    }
+    Ok(ended)
+}
+
+fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outcome) {
+    match outcome {
+        Outcome::Passed => {
+            mutation.survived += 1;
+            mutation.survivors.push(Survivor {
+                operator: mutant.operator.name().to_owned(),
+                fault: mutant.describe(contents),
+                diff: mutant.edit.diff(contents),
+            });
+        }
+        Outcome::Failed | Outcome::Syntax => mutation.killed += 1,
+        Outcome::Timeout | Outcome::Memory | Outcome::Sandbox => mutation.timeout += 1,
+        Outcome::Infrastructure | Outcome::Flaky => mutation.unjudged += 1,
+    }
+}
+
+/// Scores by project.
+fn table(holes: &[Hole]) -> String {
+    let mut of_project: BTreeMap<&str, (usize, MutationScore)> = BTreeMap::new();
+    for hole in holes {
+        if let Some(mutation) = &hole.mutation {
+            let (count, sum) = of_project.entry(&hole.project).or_default();
+            *count += 1;
+            sum.killed += mutation.killed;
+            sum.survived += mutation.survived;
+            sum.timeout += mutation.timeout;
+        }
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header([
+        "project",
+        "holes",
+        "mutants",
+        "killed",
+        "survived",
+        "timeout",
+        "killed / (killed + survived)",
+    ]);
+    for (project, (count, sum)) in of_project {
+        let score = sum
+            .score()
+            .map_or_else(|| "–".to_owned(), |score| format!("{:.1} %", 100.0 * score));
+        table.add_row([
+            project.to_owned(),
+            count.to_string(),
+            sum.total().to_string(),
+            sum.killed.to_string(),
+            sum.survived.to_string(),
+            sum.timeout.to_string(),
+            score,
+        ]);
+    }
+    format!("{table}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_mutated_on_its_whole_lines() {
+        let contents = "def f(a):\n    x = a + 1  # why\n    return x\n";
+        let at = contents.find("a + 1").unwrap_or_default();
+        let range = lines_of(contents, at..at + 5);
+        assert_eq!(&contents[range], "x = a + 1  # why");
+    }
+}
