@@ -4,6 +4,7 @@ mod audit;
 mod complete;
 mod doctor;
 mod mine;
+mod mutate;
 mod progress;
 mod projects;
 mod replay;
@@ -31,6 +32,7 @@ pub fn main() -> ExitCode {
         Command::Complete(arguments) => complete::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
+        Command::Mutate(arguments) => mutate::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
@@ -67,6 +69,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file
     Mine(mine::Arguments),
+    /// Put faults into the code of holes and see whether their tests notice
+    Mutate(mutate::Arguments),
     /// Show a run's figures, or one hole of it with all that was seen
     Show(show::Arguments),
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ

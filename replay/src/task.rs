@@ -55,6 +55,43 @@ pub struct Hole {
     /// Whether any of its lines runs when the file is imported, so that every test meets it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_import: bool,
+    /// What tests make of faults in its lines, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutation: Option<Mutation>,
+}
+
+/// What a hole's tests make of faults put into its lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    /// Mutants with which a test failed.
+    pub killed: usize,
+    /// Mutants with which all tests passed.
+    pub survived: usize,
+    /// Mutants with which the tests ran into a limit: a fault that was noticed, or a slow machine.
+    pub timeout: usize,
+    /// Mutants of which nothing is known, because the machinery failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unjudged: usize,
+    /// The mutants that survived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub survivors: Vec<Survivor>,
+}
+
+/// A fault that no test noticed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Survivor {
+    /// The operator's name, e.g. `AOR`.
+    pub operator: String,
+    /// The fault in a line.
+    pub fault: String,
+    /// What it changes, as a unified diff of the file.
+    pub diff: String,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What a hole's code is about.
@@ -254,6 +291,7 @@ impl Hole {
             reference,
             category: None,
             at_import: false,
+            mutation: None,
         }
     }
 

@@ -49,6 +49,15 @@ pub struct Judge {
     memory: Option<Memory>,
 }
 
+/// Words for versions of a file: two that compile to the same have the same word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// The original's.
+    pub original: String,
+    /// The others', in their order; nothing for one that does not compile.
+    pub others: Vec<Option<String>>,
+}
+
 /// How verdicts come about. All engines give the same ones; the slow ones are there to show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -319,6 +328,35 @@ impl Judge {
         };
         *cell = Some(verdict.clone());
         Ok(verdict)
+    }
+
+    /// Which of several versions of a file compile to the same; nothing where the language has no
+    /// compiled form to look at.
+    ///
+    /// # Errors
+    /// The sandbox can't be had, or the compiler says nothing.
+    pub fn compiled(
+        &self,
+        path: &str,
+        original: &str,
+        texts: &[String],
+    ) -> Result<Option<Compiled>, VerdictError> {
+        let mut all = vec![original];
+        all.extend(texts.iter().map(String::as_str));
+        let Some(compiled) = self.bench.compiled(&all)? else {
+            return Ok(None);
+        };
+        let mut compiled = compiled.into_iter();
+        match compiled.next() {
+            Some(Some(original)) => Ok(Some(Compiled {
+                original,
+                others: compiled.collect(),
+            })),
+            _ => Err(VerdictError::NotRunnable {
+                project: self.bench.prepared().project.name.clone(),
+                reason: format!("{path} does not compile"),
+            }),
+        }
     }
 
     /// The verdict of another engine, on the same contents and with nothing remembered.

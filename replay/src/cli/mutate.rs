@@ -136,7 +136,7 @@ fn rounds<'a>(ready: &'a [Ready], holes: &'a [Hole]) -> Result<Vec<Round<'a>>, C
             .map(|mutant| mutant.edit.apply(&file.contents))
             .collect();
         let mutants = match ready.judge.compiled(&hole.path, &file.contents, &texts)? {
-            Some((original, compiled)) => mutate::distinct(mutants, original, compiled),
+            Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
             None => mutants,
         };
         let canary =

@@ -15,11 +15,9 @@ use crate::mine::candidates::{self, Candidate, Coverage};
 use crate::mine::leak::Audit;
 use crate::mine::{self, Mined, SourceFile, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
-use crate::task::sha256_hex;
-use crate::verdict::{Engine, Judge};
 use crate::task::{Kind, sha256_hex};
-use crate::verdict::Judge;
 use crate::verdict::baseline::Baseline;
+use crate::verdict::{Engine, Judge};
 
 /// A project whose own tests have been run.
 pub(super) struct Ready {

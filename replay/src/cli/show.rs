@@ -6,6 +6,7 @@ use clap::Args;
 use fillrate_server::completion::Trace;
 
 use super::{CliError, Success};
+use crate::mutate::MutationScore;
 use crate::report::Report;
 use crate::store::{Attempt, Run};
 use crate::task::Hole;
@@ -13,7 +14,7 @@ use crate::task::Hole;
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The run: a folder that `replay` wrote
+    /// The run: a folder that `replay` wrote; or a file of holes that `mine` wrote
     run: PathBuf,
     /// A hole's id, or the beginning or end of one that names no other
     hole: Option<String>,
@@ -23,6 +24,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    if arguments.run.is_file() {
+        return show_tasks(arguments);
+    }
     let run = Run::open(&arguments.run)?;
     let Some(wanted) = &arguments.hole else {
         let report = Report::of(&run)?;
@@ -37,27 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         return Ok(Success::Whole);
     };
     let holes = run.holes()?;
-    let matching: Vec<&Hole> = holes
-        .values()
-        .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
-        .collect();
-    let hole = match matching.as_slice() {
-        [hole] => *hole,
-        [] => {
-            return Err(CliError::Refused(format!(
-                "the run has no hole `{wanted}`; `fillrate show {}` lists them",
-                arguments.run.display()
-            )));
-        }
-        several => {
-            return Err(CliError::Refused(format!(
-                "`{wanted}` names {} holes, first {} and {}",
-                several.len(),
-                several[0].id,
-                several[1].id
-            )));
-        }
-    };
+    let hole = the_one(holes.values(), wanted, arguments)?;
     let contents = run.source(hole)?;
     let (prefix, suffix) = hole.cut(&contents)?;
     let attempts: Vec<Attempt> = run
@@ -73,6 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         return Ok(Success::Whole);
     }
     println!("{}", hole.id);
+    show_mutation(hole);
     print_section("prefix (its last lines)", &tail(prefix, 15));
     print_section("reference", &hole.reference);
     print_section("suffix (its first lines)", &head(suffix, 5));
@@ -165,6 +150,74 @@ pub(super) fn show_trace(trace: &Trace) -> String {
 
 pub(super) fn section(name: &str, text: &str) -> String {
     format!("\n--- {name}\n{text}\n")
+}
+
+/// The only hole of these whose id begins or ends so.
+fn the_one<'a>(
+    holes: impl Iterator<Item = &'a Hole>,
+    wanted: &str,
+    arguments: &Arguments,
+) -> Result<&'a Hole, CliError> {
+    let matching: Vec<&Hole> = holes
+        .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
+        .collect();
+    match matching.as_slice() {
+        [hole] => Ok(hole),
+        [] => Err(CliError::Refused(format!(
+            "the run has no hole `{wanted}`; `fillrate show {}` lists them",
+            arguments.run.display()
+        ))),
+        several => Err(CliError::Refused(format!(
+            "`{wanted}` names {} holes, first {} and {}",
+            several.len(),
+            several[0].id,
+            several[1].id
+        ))),
+    }
+}
+
+/// The holes of a tasks file, or one of them with the faults that its tests did not notice.
+fn show_tasks(arguments: &Arguments) -> Result<Success, CliError> {
+    let holes = crate::task::read(&arguments.run)?;
+    let Some(wanted) = &arguments.hole else {
+        if arguments.json {
+            println!("{}", json(&holes));
+            return Ok(Success::Whole);
+        }
+        for hole in &holes {
+            let score = hole.mutation.as_ref().map(MutationScore::from);
+            let score = score.and_then(MutationScore::score);
+            let score = score.map_or_else(|| "–".to_owned(), |s| format!("{:.0} %", 100.0 * s));
+            println!("{score:>6} {}", hole.id);
+        }
+        return Ok(Success::Whole);
+    };
+    let hole = the_one(holes.iter(), wanted, arguments)?;
+    if arguments.json {
+        println!("{}", json(hole));
+        return Ok(Success::Whole);
+    }
+    println!("{}", hole.id);
+    if let Some(category) = &hole.category {
+        println!("{:?}: {}", category.name, category.reason);
+    }
+    show_mutation(hole);
+    print_section("reference", &hole.reference);
+    Ok(Success::Whole)
+}
+
+/// What the tests make of faults in a hole's lines.
+fn show_mutation(hole: &Hole) {
+    let Some(mutation) = &hole.mutation else {
+        return;
+    };
+    println!(
+        "mutants: {} killed, {} survived, {} ran into a limit",
+        mutation.killed, mutation.survived, mutation.timeout
+    );
+    for survivor in &mutation.survivors {
+        print_section(&format!("survived: {}", survivor.fault), &survivor.diff);
+    }
 }
 
 fn print_section(name: &str, text: &str) {

@@ -10,7 +10,7 @@
 //!
 //! The cursor is at a token before the undefined name on its line, chosen by the seed, and never
 //! before the line's first token; the reference goes to the end of the statement, which in
-//! TypeScript is the next `;`, `{` or `}`. Of several uses of one undefined name, the first in
+//! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one undefined name, the first in
 //! the file counts.
 //!
 //! Of the paper's filters, the number of lines before the cursor and of tokens in the reference
@@ -133,6 +133,7 @@ fn hole(used: &Use<'_>, file: &SourceFile, tokens: &[Node<'_>], seed: u64) -> Op
         .skip(first)
         .map(|token| token.start_byte())
         .filter(|start| *start >= statement.start_byte())
+        .filter(|start| file.language.indented_blocks || !is_cut(&file.contents[*start..end]))
         .collect();
     if starts.is_empty() {
         return None;
@@ -140,6 +141,14 @@ fn hole(used: &Use<'_>, file: &SourceFile, tokens: &[Node<'_>], seed: u64) -> Op
     let place = format!("{seed}\0{}\0{}", file.path, used.token.start_byte());
     let draw = usize::from_str_radix(&sha256_hex(place.as_bytes())[..8], 16).unwrap_or_default();
     Some(starts[draw % starts.len()]..end)
+}
+
+/// Whether the paper's scorer, which cuts TypeScript at these characters within strings too, would
+/// cut a reference before its end, so that no completion could match it.
+fn is_cut(reference: &str) -> bool {
+    const ENDS: [char; 3] = [';', '{', '}'];
+    let end = reference.strip_suffix(ENDS).unwrap_or(reference);
+    end.contains(ENDS)
 }
 
 /// Where the header ends that a token of a compound statement stands in; nothing for a token of
@@ -351,6 +360,24 @@ return cart?.[price(item);]
         assert_ne!(
             typescript("function f() {\n  return 1 + total(1, 2);\n}\n"),
             ""
+        );
+    }
+
+    #[test]
+    fn no_reference_goes_on_after_what_the_scorer_cuts_at() {
+        let function = |argument: &str| {
+            typescript(&format!(
+                "function f(a: number) {{\n  return 1 + total(a, {argument});\n}}\n"
+            ))
+        };
+        assert_ne!(function("`a`"), "");
+        assert_eq!(function("`${a}`"), "");
+        assert_eq!(function("\";\""), "");
+        let before = "function f(a: number) {\n  return add(a, `${a}`) + total(a, a);\n}\n";
+        let shown = typescript(before);
+        assert!(
+            shown.contains("total(a, a)") && !shown.contains("[add"),
+            "{shown}"
         );
     }
 

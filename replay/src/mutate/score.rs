@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::task::Mutation;
+
 /// Counts of mutants by what tests did with them. Mutants that do not parse, or that equal the
 /// original, are no mutants and are counted nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +38,16 @@ impl MutationScore {
     /// All mutants that were run.
     pub fn total(self) -> usize {
         self.killed + self.survived + self.timeout
+    }
+}
+
+impl From<&Mutation> for MutationScore {
+    fn from(mutation: &Mutation) -> Self {
+        Self {
+            killed: mutation.killed,
+            survived: mutation.survived,
+            timeout: mutation.timeout,
+        }
     }
 }
 

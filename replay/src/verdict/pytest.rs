@@ -25,6 +25,10 @@ impl Runner for Pytest {
                 "fillrate_pytest.py",
                 include_str!("harness/fillrate_pytest.py"),
             ),
+            (
+                "fillrate_compile.py",
+                include_str!("harness/fillrate_compile.py"),
+            ),
             ("fillrate_warm.py", include_str!("harness/fillrate_warm.py")),
         ]
     }
@@ -45,6 +49,11 @@ impl Runner for Pytest {
             PYTHON.to_owned(),
             arguments.map(ToString::to_string).collect(),
         )
+    }
+
+    fn compiler(&self) -> Option<(String, Vec<String>)> {
+        let script = format!("{HARNESS}/fillrate_compile.py");
+        Some((PYTHON.to_owned(), vec![script]))
     }
 
     fn warm(&self, prepared: &Prepared, modules: &BTreeSet<String>) -> Option<Warm> {

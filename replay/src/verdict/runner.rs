@@ -82,6 +82,12 @@ pub(super) trait Runner: Sync {
         None
     }
 
+    /// A program that tells which of several versions of a file compile to the same, see
+    /// [`Bench::compiled`]; nothing where there is no compiled form to look at.
+    fn compiler(&self) -> Option<(String, Vec<String>)> {
+        None
+    }
+
     /// What the framework needs in its environment.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
 
@@ -250,6 +256,33 @@ impl Bench {
         let (finished, worker) = worker.round(round)?;
         super::lock(&self.idle).extend(worker);
         Ok(Some(self.finding(finished, &order)))
+    }
+
+    /// For each text a word that is the same for two that compile to the same, or nothing where it
+    /// does not compile; nothing at all where the framework's language has no such form.
+    ///
+    /// # Errors
+    /// The sandbox can't be had, or the compiler says nothing.
+    pub(super) fn compiled(
+        &self,
+        texts: &[&str],
+    ) -> Result<Option<Vec<Option<String>>>, VerdictError> {
+        let Some((program, arguments)) = self.runner.compiler() else {
+            return Ok(None);
+        };
+        let mut job = self.job(program, arguments, Limits::default());
+        let question = serde_json::to_string(texts).unwrap_or_default();
+        job.question = Some(question + "\n");
+        let finished = sandbox::run(&job)?;
+        let compiled: Option<Vec<Option<String>>> =
+            serde_json::from_slice(&finished.statement).ok();
+        compiled
+            .filter(|compiled| compiled.len() == texts.len())
+            .map(Some)
+            .ok_or_else(|| VerdictError::NotRunnable {
+                project: self.prepared.project.name.clone(),
+                reason: format!("its compiler says nothing: {}", finished.stderr.text()),
+            })
     }
 
     /// The program on a copy-on-write view of the project.

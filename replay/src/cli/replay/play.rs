@@ -131,7 +131,8 @@ impl<'a> Replay<'a> {
             .get(hole.project.as_str())
             .map(|ready| ready.judge.key());
         let parts = json!([
-            hole,
+            hole.id,
+            hole.file_sha256,
             self.contestant.name,
             self.contestant.configuration,
             sample,

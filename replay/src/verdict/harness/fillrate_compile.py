@@ -6,6 +6,7 @@ entry for each: a digest of its bytecode without line numbers and file names,
 or null where it does not compile.
 """
 
+import ast
 import hashlib
 import json
 import marshal
@@ -41,6 +42,8 @@ def digest(text):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # From the tree: line breaks alone leave traces in the bytecode.
+            text = ast.unparse(ast.parse(text))
             code = compile(text, "file", "exec", dont_inherit=True)
         return hashlib.sha256(marshal.dumps(plain(code))).hexdigest()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
