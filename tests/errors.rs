@@ -595,3 +595,41 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
         assert!(!found, "the key stands in dead/{}", name.display());
     }
 }
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let place = Place::new();
+    let tasks = place.write("tasks.jsonl", "");
+    let mut child = place
+        .command(&["stats", &text(&tasks), "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Closed before anything is written: the program has files to read first, and if it is faster
+    // than this, there is nothing to see.
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(!err.contains("panicked"), "{err}");
+}
+
+#[test]
+fn standard_output_that_takes_nothing_is_told() {
+    let place = Place::new();
+    let tasks = place.write("tasks.jsonl", "");
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut command = place.command(&["stats", &text(&tasks)]);
+    let output = command.stdout(full).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(
+        err.ends_with(
+            "fillrate: standard output can't be written to: No space left on device (os error 28)\n"
+        ),
+        "{err}"
+    );
+}

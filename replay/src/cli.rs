@@ -1,5 +1,20 @@
 //! The command line: one file for each subcommand.
 
+/// Writes to standard output, as `print!` does; a reader that has gone away (`fillrate show … |
+/// head`) ends the program without a word, where `print!` would panic.
+macro_rules! out {
+    ($($argument:tt)*) => {
+        $crate::cli::write_out(format_args!($($argument)*))
+    };
+}
+
+/// As [`out!`], with a line's end.
+macro_rules! outln {
+    ($($argument:tt)*) => {
+        $crate::cli::write_out(format_args!("{}\n", format_args!($($argument)*)))
+    };
+}
+
 mod audit;
 mod complete;
 mod doctor;
@@ -12,6 +27,7 @@ mod serve;
 mod show;
 mod stats;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -79,6 +95,20 @@ enum Command {
     Stats(stats::Arguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::Arguments),
+}
+
+/// What `out!` and `outln!` do.
+fn write_out(text: std::fmt::Arguments<'_>) {
+    let written = std::io::stdout().lock().write_fmt(text);
+    match written {
+        Ok(()) => {}
+        // The status of a program that the closed pipe's signal ends: 128 + SIGPIPE.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(141),
+        Err(error) => {
+            eprintln!("fillrate: standard output can't be written to: {error}");
+            std::process::exit(1);
+        }
+    }
 }
 
 /// How far a command came that did not fail.

@@ -145,17 +145,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         run.add_audit(audit)?;
     }
     let differing: Vec<&Audit> = audits.iter().filter(|audit| audit.differs()).collect();
-    println!(
+    outln!(
         "{} of {} verdicts judged again, {} differ",
         audits.len(),
         run.attempts()?.len(),
         differing.len()
     );
     if left_out > 0 {
-        println!("{left_out} chosen ones are of projects that are not at hand");
+        outln!("{left_out} chosen ones are of projects that are not at hand");
     }
     for audit in &differing {
-        println!(
+        outln!(
             "{}: {} in the run, {} again ({})",
             audit.hole,
             audit.outcome.name(),

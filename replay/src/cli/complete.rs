@@ -133,7 +133,7 @@ fn tell(arguments: &Arguments, offer: &Offer) -> Result<Success, CliError> {
             "latency_ms": offer.latency.as_secs_f64() * 1000.0,
             "trace": offer.trace,
         });
-        println!("{whole:#}");
+        outln!("{whole:#}");
     } else {
         if arguments.trace
             && let Some(trace) = &offer.trace
@@ -144,7 +144,7 @@ fn tell(arguments: &Arguments, offer: &Offer) -> Result<Success, CliError> {
             eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
         }
         if let Some(best) = offer.candidates.first() {
-            println!("{best}");
+            outln!("{best}");
         }
     }
     let nothing = offer.trace.as_ref().and_then(|trace| trace.nothing.clone());

@@ -13,10 +13,10 @@ pub(super) struct Arguments {}
 pub(super) fn run(_arguments: &Arguments) -> Result<Success, CliError> {
     let mut lacking = 0;
     let mut line = |name: &str, found: Result<String, String>| match found {
-        Ok(version) => println!("  ok       {name:16} {version}"),
+        Ok(version) => outln!("  ok       {name:16} {version}"),
         Err(advice) => {
             lacking += 1;
-            println!("  missing  {name:16} {advice}");
+            outln!("  missing  {name:16} {advice}");
         }
     };
     line(
@@ -33,11 +33,11 @@ pub(super) fn run(_arguments: &Arguments) -> Result<Success, CliError> {
     }
     match lacking {
         0 => {
-            println!("Everything is there.");
+            outln!("Everything is there.");
             Ok(Success::Whole)
         }
         _ => {
-            println!("What is missing leaves out the projects that need it; the others still run.");
+            outln!("What is missing leaves out the projects that need it; the others still run.");
             Ok(Success::Partial)
         }
     }

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             .iter()
             .map(|(reason, count)| format!("{} {count}", reason.name()))
             .collect();
-        println!(
+        outln!(
             "{name}: {} holes admitted of {} candidates; rejected: {}",
             mined.holes.len(),
             mined.candidates,
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         holes.extend(mined.holes);
     }
     for (name, state) in &absent {
-        println!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
+        outln!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
     }
     if ready.is_empty() {
         return Err(CliError::Refused(
@@ -68,6 +68,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         ));
     }
     task::write(&arguments.output, &holes)?;
-    println!("{} holes in {}", holes.len(), arguments.output.display());
+    outln!("{} holes in {}", holes.len(), arguments.output.display());
     Ok(super::replay::success(&absent))
 }

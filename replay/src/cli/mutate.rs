@@ -88,8 +88,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     }
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
     task::write(output, &holes)?;
-    print!("{}", table(&holes));
-    println!(
+    out!("{}", table(&holes));
+    outln!(
         "{scored} of {} holes have a score: {}",
         holes.len(),
         output.display()

@@ -1,10 +1,9 @@
 //! What `mine` and `replay` begin with: the projects of a corpus, made ready, and their holes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fillrate_server::syntax::Language;
-use serde::Deserialize;
 
 use super::progress::Progress;
 use super::{CliError, HoleChoice};
@@ -16,7 +15,6 @@ use crate::mine::leak::Audit;
 use crate::mine::{self, Mined, SourceFile, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
 use crate::task::{Kind, sha256_hex};
-use crate::verdict::baseline::Baseline;
 use crate::verdict::{Engine, Judge};
 
 /// A project whose own tests have been run.
@@ -146,7 +144,7 @@ pub(super) fn holes(
         // Bytecode and archives hold strings too.
         Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
     }));
-    let at_import = ImportLines::of(ready.judge.baseline());
+    let baseline = ready.judge.baseline();
     let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
     let mut needing_others = Vec::new();
     let mut candidates: Vec<Candidate> = ready
@@ -154,8 +152,8 @@ pub(super) fn holes(
         .iter()
         .flat_map(|file| {
             let coverage = Coverage {
-                tested: &|line| ready.judge.baseline().covers(&file.path, line),
-                at_import: &|line| at_import.contains(&file.path, line),
+                tested: &|line| baseline.covers(&file.path, line),
+                at_import: &|line| baseline.runs_at_import(&file.path, line),
             };
             if wanted.kinds.contains(&Kind::Api) {
                 needing_others.extend(api::find(name, file, &paths, coverage, wanted.seed));
@@ -183,39 +181,6 @@ pub(super) fn holes(
     file.persist(&path)
         .map_err(|error| CliError::file(&path)(error.error))?;
     Ok(mined)
-}
-
-/// One-based lines as ranges with both ends included.
-type LineRanges = Vec<(usize, usize)>;
-
-/// The lines that run at import, by file.
-struct ImportLines(BTreeMap<String, LineRanges>);
-
-impl ImportLines {
-    /// Reads them from the record that a baseline is kept as: there, the test `""` stands for
-    /// import. A baseline without such a record has none.
-    fn of(baseline: &Baseline) -> Self {
-        #[derive(Default, Deserialize)]
-        struct Record {
-            coverage: BTreeMap<String, Vec<(String, LineRanges)>>,
-        }
-        let record: Record = serde_json::to_value(baseline)
-            .and_then(serde_json::from_value)
-            .unwrap_or_default();
-        let lines = record.coverage.into_iter().map(|(file, runs)| {
-            let at_import = runs.into_iter().filter(|(test, _)| test.is_empty());
-            (file, at_import.flat_map(|(_, lines)| lines).collect())
-        });
-        Self(lines.collect())
-    }
-
-    fn contains(&self, file: &str, line: usize) -> bool {
-        self.0.get(file).is_some_and(|ranges| {
-            ranges
-                .iter()
-                .any(|(first, last)| (*first..=*last).contains(&line))
-        })
-    }
 }
 
 /// How many holes each project of a corpus gets. It depends on the manifest alone, so that a

@@ -139,10 +139,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 
     let report = Report::of(&run)?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&report).unwrap_or_default());
+        outln!("{}", serde_json::to_string(&report).unwrap_or_default());
     } else {
-        print!("{}", report.table());
-        println!("run: {}", run.folder().display());
+        out!("{}", report.table());
+        outln!("run: {}", run.folder().display());
     }
     if spoiled {
         eprintln!(

@@ -31,11 +31,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let Some(wanted) = &arguments.hole else {
         let report = Report::of(&run)?;
         if arguments.json {
-            println!("{}", json(&report));
+            outln!("{}", json(&report));
         } else {
-            print!("{}", report.table());
+            out!("{}", report.table());
             for attempt in run.attempts()? {
-                println!("{:14} {}", attempt.verdict.outcome.name(), attempt.hole);
+                outln!("{:14} {}", attempt.verdict.outcome.name(), attempt.hole);
             }
         }
         return Ok(Success::Whole);
@@ -53,10 +53,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         let whole = serde_json::json!({
             "hole": hole, "prefix": prefix, "suffix": suffix, "attempts": attempts,
         });
-        println!("{}", json(&whole));
+        outln!("{}", json(&whole));
         return Ok(Success::Whole);
     }
-    println!("{}", hole.id);
+    outln!("{}", hole.id);
     show_mutation(hole);
     print_section("prefix (its last lines)", &tail(prefix, 15));
     print_section("reference", &hole.reference);
@@ -73,7 +73,7 @@ fn show_attempt(attempt: &Attempt) {
     } else {
         "not answered in time".to_owned()
     };
-    println!(
+    outln!(
         "\n======== {} sample {}: {}, {answer}",
         attempt.model,
         attempt.sample,
@@ -81,7 +81,7 @@ fn show_attempt(attempt: &Attempt) {
     );
     print_section("completion", attempt.completion());
     if let Some(trace) = &attempt.trace {
-        print!("{}", show_trace(trace));
+        out!("{}", show_trace(trace));
     }
     let verdict = &attempt.verdict;
     print_section(
@@ -181,25 +181,25 @@ fn show_tasks(arguments: &Arguments) -> Result<Success, CliError> {
     let holes = crate::task::read(&arguments.run)?;
     let Some(wanted) = &arguments.hole else {
         if arguments.json {
-            println!("{}", json(&holes));
+            outln!("{}", json(&holes));
             return Ok(Success::Whole);
         }
         for hole in &holes {
             let score = hole.mutation.as_ref().map(MutationScore::from);
             let score = score.and_then(MutationScore::score);
             let score = score.map_or_else(|| "–".to_owned(), |s| format!("{:.0} %", 100.0 * s));
-            println!("{score:>6} {}", hole.id);
+            outln!("{score:>6} {}", hole.id);
         }
         return Ok(Success::Whole);
     };
     let hole = the_one(holes.iter(), wanted, arguments)?;
     if arguments.json {
-        println!("{}", json(hole));
+        outln!("{}", json(hole));
         return Ok(Success::Whole);
     }
-    println!("{}", hole.id);
+    outln!("{}", hole.id);
     if let Some(category) = &hole.category {
-        println!("{:?}: {}", category.name, category.reason);
+        outln!("{:?}: {}", category.name, category.reason);
     }
     show_mutation(hole);
     print_section("reference", &hole.reference);
@@ -211,9 +211,11 @@ fn show_mutation(hole: &Hole) {
     let Some(mutation) = &hole.mutation else {
         return;
     };
-    println!(
+    outln!(
         "mutants: {} killed, {} survived, {} ran into a limit",
-        mutation.killed, mutation.survived, mutation.timeout
+        mutation.killed,
+        mutation.survived,
+        mutation.timeout
     );
     for survivor in &mutation.survivors {
         print_section(&format!("survived: {}", survivor.fault), &survivor.diff);
@@ -221,7 +223,7 @@ fn show_mutation(hole: &Hole) {
 }
 
 fn print_section(name: &str, text: &str) {
-    print!("{}", section(name, text));
+    out!("{}", section(name, text));
 }
 
 fn tail(text: &str, lines: usize) -> String {

@@ -68,11 +68,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             .map(|(name, state)| (name, &state.reason))
             .collect();
         let whole = json!({"tasks": arguments.tasks, "rows": dataset.rows, "absent": absent});
-        println!("{whole}");
+        outln!("{whole}");
     } else {
-        print!("{}", dataset.table());
+        out!("{}", dataset.table());
         for (name, state) in &absent {
-            println!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
+            outln!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
         }
     }
     Ok(super::replay::success(&absent))

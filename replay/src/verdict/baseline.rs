@@ -406,6 +406,17 @@ impl Baseline {
         }
     }
 
+    /// Whether importing a file runs a one-based line of it.
+    pub fn runs_at_import(&self, file: &str, line: usize) -> bool {
+        self.coverage
+            .get(file)
+            .into_iter()
+            .flatten()
+            .filter(|(test, _)| test.is_empty())
+            .flat_map(|(_, ranges)| ranges)
+            .any(|(first, last)| (*first..=*last).contains(&line))
+    }
+
     /// Whether a stable test, and not only an import, runs a one-based line of a file.
     pub fn covers(&self, file: &str, line: usize) -> bool {
         self.coverage
