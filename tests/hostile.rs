@@ -820,6 +820,36 @@ fn typescript_is_held_as_well() {
             failed,
             "there are 0 files",
         ),
+        forgery(
+            "expectations that always hold",
+            &format!(
+                "const expect = (globalThis as any)[Symbol.for('expect-global')];
+  const prototype = Object.getPrototypeOf(expect(1));
+  for (const name of Object.getOwnPropertyNames(prototype)) {{
+    if (/^to[A-Z]/.test(name)) {{
+      Object.defineProperty(prototype, name, {{ configurable: true, value: () => {{}} }});
+    }}
+  }}
+  {right}"
+            ),
+            "sentinels",
+        ),
+        forgery(
+            "tests written anew",
+            &format!(
+                "const fs = (process as any).getBuiltinModule('fs');
+  fs.writeFileSync('tests/forged.test.ts', '');
+  {right}"
+            ),
+            "files",
+        ),
+        attack(
+            "the process that reports",
+            "(process as any).kill((process as any).ppid, 'SIGKILL');
+  while (true) {}",
+            &["failed", "timeout"],
+            "",
+        ),
     ];
     withstand(&place, &demo(), &hole, &attacks);
 }

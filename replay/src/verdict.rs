@@ -193,6 +193,22 @@ pub enum Evidence {
 }
 
 impl Evidence {
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Signature => "signature",
+            Self::Executed => "executed",
+            Self::Skips => "skips",
+            Self::Quiet => "quiet",
+            Self::Sentinels => "sentinels",
+            Self::Framework => "framework",
+            Self::Process => "process",
+            Self::Files => "files",
+            Self::Status => "status",
+        }
+    }
+
     /// All of it, in the order in which it is looked for.
     pub const ALL: [Self; 10] = [
         Self::Report,

@@ -1,6 +1,7 @@
 //! Holds the tables of the reference page against the code.
 
 use fillrate::mutate::Operator;
+use fillrate::verdict::Evidence;
 
 const PAGE: &str = include_str!("../README.md");
 
@@ -16,6 +17,20 @@ fn rows(heading: &str) -> Vec<Vec<&'static str>> {
         .skip(2)
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect()
+}
+
+#[test]
+fn every_piece_of_evidence_has_its_row() {
+    let rows = rows("Evidence");
+    let names: Vec<String> = rows
+        .iter()
+        .map(|cells| cells[0].trim_matches('`').to_owned())
+        .collect();
+    assert_eq!(names, Evidence::ALL.map(Evidence::name));
+    for evidence in Evidence::ALL {
+        let written = serde_json::to_value(evidence).expect("a name is written");
+        assert_eq!(written, evidence.name());
+    }
 }
 
 #[test]
