@@ -452,7 +452,7 @@ impl Judge {
     fn execute_in(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
         if self.is_warm(engine) {
             let memory = self.most_memory();
-            if let Some(finding) = self.bench.run_warm(run, self.baseline.modules(), memory)? {
+            if let Some(finding) = self.bench.run_warm(run, self.baseline.loaded(), memory)? {
                 return Ok(finding);
             }
         }

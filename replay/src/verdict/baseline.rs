@@ -39,11 +39,20 @@ pub struct Baseline {
     marks: BTreeSet<String>,
     /// The project's files that they make or write to.
     changed: BTreeSet<String>,
-    /// What they load from outside the project, by module.
-    modules: BTreeSet<String>,
+    /// What they load.
+    loaded: Loaded,
     /// Why they can't be run in forks of a process that has loaded all that; nothing where they
     /// can.
     unfit: Option<String>,
+}
+
+/// What a project's tests load, so that it can be at hand before they run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Loaded {
+    /// From outside the project, by module.
+    pub(super) modules: BTreeSet<String>,
+    /// Of the project, by file, and whether the framework rewrites its assertions.
+    pub(super) sources: BTreeMap<String, bool>,
 }
 
 /// A test, `""` for import time, and the lines it runs as ranges with both ends included.
@@ -174,7 +183,7 @@ fn try_warm(
     plain: &TestRun<'_>,
 ) -> Result<Option<String>, VerdictError> {
     for _ in 0..2 {
-        let finding = match bench.run_warm(plain, &baseline.modules, plain.limits.memory) {
+        let finding = match bench.run_warm(plain, &baseline.loaded, plain.limits.memory) {
             Ok(Some(finding)) => finding,
             Ok(None) => return Ok(Some("its framework is not forked".to_owned())),
             Err(VerdictError::Sandbox(
@@ -316,10 +325,13 @@ impl Baseline {
                 .iter()
                 .flat_map(|(_, finding)| finding.changed.iter().cloned())
                 .collect(),
-            modules: findings
+            loaded: findings
                 .iter()
                 .find(|(records, _)| !records)
-                .map(|(_, finding)| finding.report.modules.clone())
+                .map(|(_, finding)| Loaded {
+                    modules: finding.report.modules.clone(),
+                    sources: finding.report.sources.clone(),
+                })
                 .unwrap_or_default(),
             unfit: Some("it was not tried".to_owned()),
         })
@@ -343,9 +355,9 @@ impl Baseline {
             .collect()
     }
 
-    /// What the tests load from outside the project, by module.
-    pub(super) fn modules(&self) -> &BTreeSet<String> {
-        &self.modules
+    /// What the tests load.
+    pub(super) fn loaded(&self) -> &Loaded {
+        &self.loaded
     }
 
     /// Whether the tests can be run in forks of a process that has loaded these.

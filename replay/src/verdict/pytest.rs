@@ -1,7 +1,6 @@
 //! pytest.
 
-use std::collections::BTreeSet;
-
+use super::baseline::Loaded;
 use super::runner::{HARNESS, REPOSITORY, Runner, Warm};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -56,11 +55,12 @@ impl Runner for Pytest {
         Some((PYTHON.to_owned(), vec![script]))
     }
 
-    fn warm(&self, prepared: &Prepared, modules: &BTreeSet<String>) -> Option<Warm> {
+    fn warm(&self, prepared: &Prepared, loaded: &Loaded) -> Option<Warm> {
         let own = &prepared.project.test.args;
         let options = OPTIONS.iter().map(ToString::to_string);
         let task = serde_json::json!({
-            "modules": modules,
+            "modules": loaded.modules,
+            "sources": loaded.sources,
             "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
             "directory": REPOSITORY,
         });

@@ -21,6 +21,9 @@ pub(super) struct Report {
     pub(super) marks: BTreeSet<String>,
     /// The modules that were loaded from outside the project, from a run of all tests.
     pub(super) modules: BTreeSet<String>,
+    /// The project's files that were loaded, and whether their assertions were rewritten; from a
+    /// run of all tests.
+    pub(super) sources: BTreeMap<String, bool>,
     /// Functions that decide over tests and were found replaced after one.
     pub(super) broken: BTreeSet<String>,
     /// Errors outside any test, where the framework sees them.
@@ -121,6 +124,8 @@ enum Line {
         #[serde(default)]
         modules: BTreeSet<String>,
         #[serde(default)]
+        sources: BTreeMap<String, bool>,
+        #[serde(default)]
         message: Option<String>,
     },
 }
@@ -158,11 +163,13 @@ impl Report {
                 Ok(Line::End {
                     marks,
                     modules,
+                    sources,
                     message,
                 }) => {
                     report.ended = true;
                     report.marks.extend(marks);
                     report.modules.extend(modules);
+                    report.sources.extend(sources);
                     report.stray_errors = message;
                 }
                 Err(_) => report.forged += 1,

@@ -1,12 +1,13 @@
 //! One run of a project's tests in the sandbox, whatever the runner.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::baseline::Loaded;
 use super::report::Report;
 use super::{VerdictError, pytest, vitest};
 use crate::corpus::manifest::{self, Project};
@@ -76,9 +77,9 @@ pub(super) trait Runner: Sync {
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
-    /// How the framework is started so that it loads these modules, which the project's own tests
-    /// load from outside the project, and then forks for each run; nothing where it can't.
-    fn warm(&self, _prepared: &Prepared, _modules: &BTreeSet<String>) -> Option<Warm> {
+    /// How the framework is started so that it has at hand what the project's own tests load, and
+    /// then forks for each run; nothing where it can't.
+    fn warm(&self, _prepared: &Prepared, _loaded: &Loaded) -> Option<Warm> {
         None
     }
 
@@ -219,7 +220,7 @@ impl Bench {
         Ok(self.finding(finished, &order))
     }
 
-    /// Runs tests in a fork of a process that has loaded `modules` before; nothing where the
+    /// Runs tests in a fork of a process that has `loaded` at hand; nothing where the
     /// framework can't.
     ///
     /// # Errors
@@ -227,10 +228,10 @@ impl Bench {
     pub(super) fn run_warm(
         &self,
         run: &TestRun<'_>,
-        modules: &BTreeSet<String>,
+        loaded: &Loaded,
         memory: u64,
     ) -> Result<Option<Finding>, VerdictError> {
-        let Some(warm) = self.runner.warm(&self.prepared, modules) else {
+        let Some(warm) = self.runner.warm(&self.prepared, loaded) else {
             return Ok(None);
         };
         let waiting = super::lock(&self.idle).pop();

@@ -190,6 +190,8 @@ class Seal:
         """Seal everything that is loaded."""
         self.modules = {}
         self.finders = [[], []]
+        self.quick = None
+        self.present = []
         self.extend(lambda name, module: True)
 
     def extend(self, wanted):
@@ -214,8 +216,25 @@ class Seal:
                     yield f"{name}.{getattr(holder, '__qualname__', '')}.{key}"
 
     def deciding(self):
-        """Yield what is broken of the modules that decide."""
-        return self.broken(self.DECIDING)
+        """List what is broken of the modules that decide.
+
+        This is done after every test, so that it must not take long.
+        """
+        if self.quick is None:
+            known = [name for name in self.DECIDING if name in self.modules]
+            self.quick = [
+                (holder.__dict__.get, key, value, code)
+                for name in known
+                for holder, key, value, code in self.modules[name][1]
+            ]
+            self.present = [(name, self.modules[name][0]) for name in known]
+        for name, module in self.present:
+            if sys.modules.get(name) is not module:
+                return list(self.broken(self.DECIDING))
+        for get, key, value, code in self.quick:
+            if get(key) is not value or (code is not None and value.__code__ is not code):
+                return list(self.broken(self.DECIDING))
+        return []
 
     def marks(self):
         """Yield everything that differs from how it was, as stable words."""
@@ -504,8 +523,20 @@ class Plugin:
                 self.report.write("coverage", test=test, file=name, lines=lines)
         marks = sorted(set(self.seal.marks()) | set(self.left_threads()))
         status = int(session.exitstatus)
-        fields = {"modules": list(self.modules())} if self.selected is None else {}
+        fields = {}
+        if self.selected is None:
+            fields["modules"] = list(self.modules())
+            fields["sources"] = dict(self.sources())
         self.report.write("end", status=status, tests=self.tests, marks=marks, **fields)
+
+    def sources(self):
+        """Yield the project's loaded files, and whether pytest rewrote them."""
+        inside = os.path.join(self.root, "")
+        for module in list(sys.modules.values()):
+            file = str(getattr(module, "__file__", None) or "")
+            if file.startswith(inside) and file.endswith(".py"):
+                loader = type(getattr(module, "__loader__", None)).__name__
+                yield file[len(inside) :], loader == "AssertionRewritingHook"
 
     def modules(self):
         """Yield the names of loaded modules that are not the project's own.

@@ -4,26 +4,34 @@ Standard input is a socket.  The first line that comes is a JSON object:
 
 ``modules``
     The names of modules to load: third-party ones and the standard library's.
+``sources``
+    The project's files that its tests load, and for each whether pytest
+    rewrites its assertions.
 ``arguments``
     pytest's arguments, the same for every run.
 ``directory``
-    The repository's root, which exists only while a run is under way.
+    The repository's root.  It holds the unchanged project now and is another
+    for every run.
 
 It says ``ready`` or ``unfit REASON``.  Every byte that comes then brings three
 descriptors along, the standard streams of a fork; when the fork is dead, its
 wait status goes back as a line.
 """
 
+import ast
 import ctypes
 import gc
 import importlib
+import importlib.machinery
 import json
 import os
 import runpy
 import socket
 import sys
+from pathlib import Path
 
 import fillrate_harness
+from _pytest.assertion import rewrite
 
 #: prctl(2): whether this process can be traced and its memory opened.
 PR_SET_DUMPABLE = 4
@@ -38,6 +46,56 @@ def load(names):
             importlib.import_module(name)
         except BaseException:
             continue
+
+
+class Compiled:
+    """Code of the project's files, by file name and the whole text.
+
+    A file whose text differs in a single byte is compiled in the run that
+    meets it: nothing is told by times or sizes, as it is with bytecode files.
+    """
+
+    def __init__(self):
+        """Know nothing yet."""
+        self.plain = {}
+        self.rewritten = {}
+
+    def compile(self, path, rewritten):
+        """Compile a file as an import, or pytest, would."""
+        try:
+            text = Path(path).read_bytes()
+            if rewritten:
+                tree = ast.parse(text, filename=path)
+                rewrite.rewrite_asserts(tree, text, path, None)
+                self.rewritten[path, text] = compile(tree, path, "exec", dont_inherit=True)
+            else:
+                self.plain[path, text] = compile(text, path, "exec", dont_inherit=True)
+        except Exception:
+            # A run that needs it will say what is wrong with it.
+            return
+
+    def install(self):
+        """Let imports, and pytest, look here first."""
+        loader = importlib.machinery.SourceFileLoader
+        to_code = loader.source_to_code
+
+        def source_to_code(self_, data, path, *, _optimize=-1):
+            known = self.plain.get((path, bytes(data)))
+            return known or to_code(self_, data, path, _optimize=_optimize)
+
+        loader.source_to_code = source_to_code
+        if not hasattr(rewrite, "_rewrite_test"):
+            return
+        rewrite_test = rewrite._rewrite_test
+
+        def cached(path, config):
+            # With this setting, pytest writes more into the code.
+            if config.getini("enable_assertion_pass_hook"):
+                return rewrite_test(path, config)
+            known = self.rewritten.get((str(path), path.read_bytes()))
+            return (path.stat(), known) if known else rewrite_test(path, config)
+
+        rewrite._rewrite_test = cached
 
 
 def unfit():
@@ -74,6 +132,10 @@ def main():
         line += orders.recv(1 << 16)
     task = json.loads(line)
     load(task["modules"])
+    compiled = Compiled()
+    for name, rewritten in task["sources"].items():
+        compiled.compile(os.path.join(task["directory"], name), rewritten)
+    compiled.install()
     reason = unfit()
     if reason:
         orders.sendall(f"unfit {reason}\n".encode())
