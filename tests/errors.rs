@@ -173,7 +173,7 @@ fn a_project_that_fails_its_own_tests_fails_alone() {
     assert!(
         said.out.contains(
             "1 project failed:\n  broken: `broken` fails 1 of its own 12 tests, first \
-             tests/test_broken.py::test_that_never_passes: assert 1 == 2; "
+             tests/test_broken.py::test_that_never_passes: AssertionError: assert 1 == 2; "
         ),
         "{said:#?}"
     );

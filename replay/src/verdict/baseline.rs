@@ -456,13 +456,19 @@ fn ranges(lines: &[usize]) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// The line of a failure's message that says most: pytest marks it with `E`, other runners begin
-/// with it.
+/// The line of a failure's message that says most: after Python's last traceback the first that is
+/// not indented, elsewhere the first.
 fn telling_line(message: &str) -> String {
-    let mut lines = message.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.clone().next().unwrap_or("no message");
-    let marked = lines.find_map(|line| line.strip_prefix("E  "));
-    marked.unwrap_or(first).trim().to_owned()
+    let lines: Vec<&str> = message
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let traceback = lines
+        .iter()
+        .rposition(|line| line.starts_with("Traceback "));
+    let mut after = lines[traceback.map_or(0, |place| place + 1)..].iter();
+    let telling = after.find(|line| !line.starts_with(' '));
+    telling.map_or("no message", |line| line.trim()).to_owned()
 }
 
 #[cfg(test)]
@@ -508,11 +514,11 @@ mod tests {
     fn a_test_that_always_fails_is_told() {
         let failing = BOTH.replace(
             r#""b","outcome":"passed""#,
-            r#""b","outcome":"failed","message":"def test():\n>   assert 1 == 2\nE   assert 1 == 2\n""#,
+            r#""b","outcome":"failed","message":"Traceback (most recent call last):\n  File \"a.py\", line 1, in test\nAssertionError: assert 1 == 2\n  where 1 = f()\n""#,
         );
         let error = Baseline::of("demo", &[finding(&failing), finding(&failing)])
             .expect_err("a test fails always");
-        insta::assert_snapshot!(error, @"`demo` fails 1 of its own 2 tests, first b: assert 1 == 2; fix the project's environment in the manifest, or leave these tests out by its `args`");
+        insta::assert_snapshot!(error, @"`demo` fails 1 of its own 2 tests, first b: AssertionError: assert 1 == 2; fix the project's environment in the manifest, or leave these tests out by its `args`");
     }
 
     #[test]

@@ -355,16 +355,36 @@ class Plugin:
             return None
         return True
 
-    @pytest.hookimpl(trylast=True)
-    @guarded
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session, config, items):
-        """Deselect by exact node id, after other plugins have renamed items."""
-        dropped = []
-        if self.selected is not None:
-            dropped = [item for item in items if item.nodeid not in self.selected]
+        """Deselect by exact node id; then add what must fail.
+
+        Other plugins may rename items, so that this must come after them.  But
+        to sort many takes pytest long: where every name is known before, what
+        is not selected leaves before.
+        """
+        self.deselect(config, items, self.selected_are_among(items))
+        yield
+        self.deselect(config, items, True)
+        self.begin(session, items)
+
+    def selected_are_among(self, items):
+        """Say whether every selected test has its name by now."""
+        return self.selected is not None and self.selected <= {item.nodeid for item in items}
+
+    @guarded
+    def deselect(self, config, items, sure):
+        """Drop what is not selected."""
+        if self.selected is None or not sure:
+            return
+        dropped = [item for item in items if item.nodeid not in self.selected]
         if dropped:
             items[:] = [item for item in items if item.nodeid in self.selected]
             config.hook.pytest_deselected(items=dropped)
+
+    @guarded
+    def begin(self, session, items):
+        """Look at what is about to run, and add the sentinels."""
         inside = os.path.join(self.root, "")
         tests = {item.module for item in items if hasattr(item, "module")}
         # The project's own modules may do to themselves what they like.
