@@ -392,7 +392,7 @@ fn without_node_the_python_project_is_replayed() {
     assert!(said.out.contains("1 project left out:"), "{said:#?}");
     assert!(
         said.out
-            .contains("  demo-typescript: npm is needed for TypeScript projects")
+            .contains("  demo-typescript: npm is needed for TypeScript and JavaScript projects")
             || said.out.contains("  demo-typescript: node"),
         "{said:#?}"
     );

@@ -78,7 +78,7 @@ pub enum CorpusError {
     MissingProgram {
         /// The program, with the least version where that matters, e.g. `node ≥ 20`.
         program: String,
-        /// What it is needed for, e.g. `TypeScript projects`.
+        /// What it is needed for, e.g. `Python projects`.
         needed_for: &'static str,
         /// What to do, with what was found instead where something was.
         how_to_get: String,

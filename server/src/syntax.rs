@@ -40,10 +40,11 @@ pub struct Language {
 }
 
 /// Every language there is.
-pub static LANGUAGES: [&Language; 3] = [
+pub static LANGUAGES: [&Language; 4] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::TYPESCRIPT_REACT,
+    &typescript::JAVASCRIPT,
 ];
 
 impl Language {
@@ -168,6 +169,7 @@ mod tests {
         assert_eq!(id("a/b.py"), Some("python"));
         assert_eq!(id("a/b.test.ts"), Some("typescript"));
         assert_eq!(id("b.tsx"), Some("typescriptreact"));
+        assert_eq!(id("c.test.mjs"), Some("javascript"));
         assert_eq!(id("README"), None);
     }
 

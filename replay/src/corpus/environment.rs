@@ -124,7 +124,7 @@ pub fn interpreter(language: Language, toolchain: &Toolchain) -> Result<Interpre
             venv_works(&python)?;
             Ok(python)
         }
-        Language::TypeScript => {
+        Language::TypeScript | Language::JavaScript => {
             npm(toolchain)?;
             node(toolchain)
         }
@@ -507,7 +507,13 @@ pub(super) fn node(toolchain: &Toolchain) -> Result<Interpreter, CorpusError> {
     const ASK: &str = "console.log(require('fs').realpathSync(process.execPath));
 console.log(process.versions.node);
 console.log(process.platform, process.arch, process.versions.modules)";
-    let missing = |how_to_get| missing("node ≥ 20", "TypeScript projects", how_to_get);
+    let missing = |how_to_get| {
+        missing(
+            "node ≥ 20",
+            "TypeScript and JavaScript projects",
+            how_to_get,
+        )
+    };
     let mut ask = Command::new(&toolchain.node);
     ask.args(["-e", ASK]);
     let answer = answer(&mut ask).map_err(|found| {
@@ -547,7 +553,7 @@ pub(super) fn npm(toolchain: &Toolchain) -> Result<String, CorpusError> {
             let how_to_get = format!(
                 "it could not be run ({found}), so install it; it comes with most Node.js packages"
             );
-            missing("npm", "TypeScript projects", how_to_get)
+            missing("npm", "TypeScript and JavaScript projects", how_to_get)
         })
 }
 

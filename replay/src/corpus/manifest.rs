@@ -54,6 +54,8 @@ pub enum Language {
     Python,
     /// `typescript`
     TypeScript,
+    /// `javascript`
+    JavaScript,
 }
 
 /// Where a project's source comes from: exactly one of these keys stands in `source`.
@@ -100,7 +102,7 @@ pub enum Source {
 pub struct Packages {
     /// `packages`: exact pins, `NAME==VERSION` for Python and `NAME@VERSION` for npm.
     pub packages: Vec<String>,
-    /// `lock`: a `package-lock.json` in the repository (TypeScript).
+    /// `lock`: a `package-lock.json` in the repository (TypeScript, JavaScript).
     pub lock: Option<String>,
     /// `requirements`: a requirements file in the repository (Python).
     pub requirements: Option<String>,
@@ -109,7 +111,7 @@ pub struct Packages {
 /// How a project's tests run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// `runner`: `pytest` for Python, `vitest` for TypeScript.
+    /// `runner`: one of [`Language::runners`].
     pub runner: Runner,
     /// `args`: what follows the runner's name, e.g. the folder of the tests. Empty if absent.
     pub args: Vec<String>,
@@ -234,14 +236,16 @@ impl Language {
         match self {
             Self::Python => "python",
             Self::TypeScript => "typescript",
+            Self::JavaScript => "javascript",
         }
     }
 
-    /// The runner of its tests.
-    pub fn runner(self) -> Runner {
+    /// The runners of its tests.
+    pub fn runners(self) -> &'static [Runner] {
         match self {
-            Self::Python => Runner::Pytest,
-            Self::TypeScript => Runner::Vitest,
+            Self::Python => &[Runner::Pytest],
+            Self::TypeScript => &[Runner::Vitest],
+            Self::JavaScript => &[Runner::Vitest],
         }
     }
 }
@@ -253,6 +257,9 @@ impl fmt::Display for Language {
 }
 
 impl Runner {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::Pytest, Self::Vitest];
+
     /// Its name in a manifest.
     pub fn name(self) -> &'static str {
         match self {
@@ -537,6 +544,7 @@ impl<'a> Section<'a> {
             &[
                 ("python", Language::Python),
                 ("typescript", Language::TypeScript),
+                ("javascript", Language::JavaScript),
             ],
         )?;
         let source = self.section("source")?.source()?;
@@ -710,7 +718,7 @@ impl<'a> Section<'a> {
         self.only(&["packages", "lock", "requirements"])?;
         let (lock_key, other, example): (_, _, _) = match language {
             Language::Python => ("requirements", "lock", "NAME==VERSION"),
-            Language::TypeScript => ("lock", "requirements", "NAME@VERSION"),
+            Language::TypeScript | Language::JavaScript => ("lock", "requirements", "NAME@VERSION"),
         };
         if let Some(value) = self.value(other) {
             return Err(self.wrong(
@@ -730,7 +738,7 @@ impl<'a> Section<'a> {
         for (package, span) in listed.unwrap_or_default() {
             let exact = match language {
                 Language::Python => python_pin(&package).is_some(),
-                Language::TypeScript => npm_pin(&package).is_some(),
+                Language::TypeScript | Language::JavaScript => npm_pin(&package).is_some(),
             };
             if !exact {
                 return Err(self.wrong(
@@ -754,7 +762,7 @@ impl<'a> Section<'a> {
                 lock: None,
                 requirements: file,
             },
-            Language::TypeScript => Packages {
+            Language::TypeScript | Language::JavaScript => Packages {
                 packages,
                 lock: file,
                 requirements: None,
@@ -764,16 +772,21 @@ impl<'a> Section<'a> {
 
     fn test(&self, language: Language) -> Result<Test, ManifestError> {
         self.only(&["runner", "args", "path", "config"])?;
-        let (runner, span) = self.choice(
-            "runner",
-            &[("pytest", Runner::Pytest), ("vitest", Runner::Vitest)],
-        )?;
-        if runner != language.runner() {
-            let expected = language.runner();
+        let known = Runner::ALL.map(|runner| (runner.name(), runner));
+        let (runner, span) = self.choice("runner", &known)?;
+        if !language.runners().contains(&runner) {
+            let expected: Vec<&str> = language
+                .runners()
+                .iter()
+                .map(|known| known.name())
+                .collect();
             return Err(self.wrong(
                 span,
                 "runner",
-                format!("is `{runner}`, but {language} projects run under `{expected}`"),
+                format!(
+                    "is `{runner}`, but {language} projects run under `{}`",
+                    expected.join("`, `")
+                ),
             ));
         }
         let args = self.strings("args")?.map(|(args, _)| args);

@@ -137,7 +137,7 @@ fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes = [\"src/**/*.py\"]", "holes = [\n  \"src\",\n  \"src/{a,b\",\n]"), @"corpora/some.toml:8: `project.holes` has the bad glob `src/{a,b`: error parsing glob 'src/{a,b': unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)");
     assert_snapshot!(error_after("holes = [\"src/**/*.py\"]\n", ""), @"corpora/some.toml:2: `project.holes` is missing");
     assert_snapshot!(error_after("language = \"python\"", "language = \"pyhton\""), @"corpora/some.toml:4: `project.language` does not know `pyhton`; `python` is the nearest that is");
-    assert_snapshot!(error_after("language = \"python\"", "language = \"cobol\""), @"corpora/some.toml:4: `project.language` does not know `cobol`; known are `python`, `typescript`");
+    assert_snapshot!(error_after("language = \"python\"", "language = \"cobol\""), @"corpora/some.toml:4: `project.language` does not know `cobol`; known are `python`, `typescript`, `javascript`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"jest\""), @"corpora/some.toml:10: `project.test.runner` does not know `jest`; known are `pytest`, `vitest`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"vitest\""), @"corpora/some.toml:10: `project.test.runner` is `vitest`, but python projects run under `pytest`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\npath = [\"../src\"]"), @"corpora/some.toml:11: `project.test.path` has `../src`, which must be a path inside the repository");
@@ -652,7 +652,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
         error.to_string()
     };
     assert_snapshot!(error(manifest::Language::Python), @"python3 ≥ 3.9 is needed for Python projects; the one found is 3.8.18, so install a newer one");
-    assert_snapshot!(error(manifest::Language::TypeScript), @"node ≥ 20 is needed for TypeScript projects; the one found is 18.20.1, so install a newer one");
+    assert_snapshot!(error(manifest::Language::TypeScript), @"node ≥ 20 is needed for TypeScript and JavaScript projects; the one found is 18.20.1, so install a newer one");
 }
 
 /// An environment that nothing is installed in, for what only looks at files.

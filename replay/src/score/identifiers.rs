@@ -120,12 +120,13 @@ fn string_length(text: &str) -> Option<usize> {
 }
 
 /// The scorer's own keyword lists, which are shorter than the languages' own: Python's without
-/// `True` and `False`; for TypeScript the reserved words of ECMAScript without its literals. A
+/// `True` and `False`; for TypeScript and
+/// JavaScript the reserved words of ECMAScript without its literals. A
 /// language the scorer does not know has the keywords of its table row.
 fn keywords(language: &Language) -> &[&str] {
     match language.name {
         "python" => PYTHON_KEYWORDS,
-        "typescript" => TYPESCRIPT_KEYWORDS,
+        "typescript" | "javascript" => TYPESCRIPT_KEYWORDS,
         _ => language.keywords,
     }
 }

@@ -1,4 +1,4 @@
-//! TypeScript, with and without JSX: two grammars with one vocabulary.
+//! TypeScript, with and without JSX, and JavaScript: two grammars with one vocabulary.
 
 use super::Language;
 
@@ -14,6 +14,15 @@ pub(super) static TYPESCRIPT: Language = Language {
 pub(super) static TYPESCRIPT_REACT: Language = Language {
     id: "typescriptreact",
     extensions: &["tsx"],
+    grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
+    ..COMMON
+};
+
+/// JavaScript, which may hold JSX. TypeScript is a superset of it, so its grammar and its words do.
+pub(super) static JAVASCRIPT: Language = Language {
+    id: "javascript",
+    name: "javascript",
+    extensions: &["js", "mjs", "cjs", "jsx"],
     grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
     ..COMMON
 };
