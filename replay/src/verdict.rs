@@ -17,6 +17,7 @@ mod memory;
 mod pytest;
 mod report;
 mod runner;
+mod unittest;
 mod vitest;
 
 use std::collections::{BTreeSet, HashMap};

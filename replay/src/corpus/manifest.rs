@@ -127,6 +127,8 @@ pub struct Test {
 pub enum Runner {
     /// `pytest`
     Pytest,
+    /// `unittest`: Python's own.
+    Unittest,
     /// `vitest`
     Vitest,
 }
@@ -243,7 +245,7 @@ impl Language {
     /// The runners of its tests.
     pub fn runners(self) -> &'static [Runner] {
         match self {
-            Self::Python => &[Runner::Pytest],
+            Self::Python => &[Runner::Pytest, Runner::Unittest],
             Self::TypeScript => &[Runner::Vitest],
             Self::JavaScript => &[Runner::Vitest],
         }
@@ -258,12 +260,13 @@ impl fmt::Display for Language {
 
 impl Runner {
     /// All there are.
-    pub const ALL: [Self; 2] = [Self::Pytest, Self::Vitest];
+    pub const ALL: [Self; 3] = [Self::Pytest, Self::Unittest, Self::Vitest];
 
     /// Its name in a manifest.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pytest => "pytest",
+            Self::Unittest => "unittest",
             Self::Vitest => "vitest",
         }
     }

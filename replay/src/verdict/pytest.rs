@@ -38,6 +38,10 @@ impl Runner for Pytest {
                 include_str!("harness/fillrate_compile.py"),
             ),
             ("fillrate_warm.py", include_str!("harness/fillrate_warm.py")),
+            (
+                "fillrate_report.py",
+                include_str!("harness/fillrate_report.py"),
+            ),
         ]
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
-use super::{VerdictError, pytest, vitest};
+use super::{VerdictError, pytest, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
@@ -108,7 +108,7 @@ pub(super) struct Warm {
 pub(super) const REPOSITORY: &str = "/box/repo";
 pub(super) const HARNESS: &str = "/box/harness";
 
-/// The exit status of a run in which nothing but the sentinels failed: pytest's and vitest's for
+/// The exit status of a run in which nothing but the sentinels failed: every runner's for
 /// failed tests. A program that ends itself with a status of its own choice has to guess it, too.
 pub(super) const STATUS: i32 = 1;
 
@@ -119,6 +119,7 @@ impl Bench {
     pub(super) fn new(prepared: &Prepared, cache: &Path) -> Result<Self, VerdictError> {
         let runner: &'static dyn Runner = match prepared.project.test.runner {
             manifest::Runner::Pytest => &pytest::Pytest,
+            manifest::Runner::Unittest => &unittest::Unittest,
             manifest::Runner::Vitest => &vitest::Vitest,
         };
         let faulty = |error: CorpusError| VerdictError::NotRunnable {

@@ -1,0 +1,52 @@
+//! Python's own unittest.
+
+use super::pytest::Pytest;
+use super::runner::Runner;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::sandbox::Bind;
+
+/// unittest, loaded and run by a program of ours that reports out of band.
+pub(super) struct Unittest;
+
+impl Runner for Unittest {
+    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "fillrate_report.py",
+                include_str!("harness/fillrate_report.py"),
+            ),
+            (
+                "fillrate_unittest.py",
+                include_str!("harness/fillrate_unittest.py"),
+            ),
+        ]
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &[
+            "test_assertion",
+            "test_equality",
+            "test_exception",
+            "test_expected_exception",
+            "test_subtest",
+            "test_truth",
+        ]
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let (python, _) = Pytest.command(prepared);
+        (
+            python,
+            ["-m", "fillrate_unittest"].map(str::to_owned).into(),
+        )
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        Pytest.environment(project)
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        Pytest.binds(prepared)
+    }
+}

@@ -1,0 +1,1 @@
+"""Beds, seeds and the days between them."""

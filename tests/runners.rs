@@ -1,0 +1,155 @@
+//! Every runner of tests, each with a small project of its own: its holes are mined and judged,
+//! and a completion that forges an end or bends the framework does not pass.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use std::collections::BTreeMap;
+
+use play::{Place, attempts, has, holes, text};
+use serde_json::{Value, json};
+
+/// A project and what is offered at one of its holes.
+struct Case {
+    /// The project's name, and its manifest's.
+    project: &'static str,
+    /// The file of the hole: the project's slow test does not run its lines.
+    path: &'static str,
+    /// How many tests run the hole's file at least in part.
+    covering: u64,
+    /// How many tests there are.
+    tests: u64,
+    /// Ends the process with the status of a run in which only sentinels fail.
+    exit: &'static str,
+    /// Makes what tests expect always hold, and then gives a wrong answer.
+    patch: &'static str,
+    /// Gives a wrong answer.
+    wrong: &'static str,
+}
+
+/// The manifest of a project.
+fn manifest(project: &str) -> String {
+    text(&play::repository(&format!("tests/corpora/{project}.toml")))
+}
+
+/// Mines holes in one file of a project.
+fn mine(place: &Place, project: &str, path: &str) -> Vec<Value> {
+    let tasks = place.path("mined.jsonl");
+    place
+        .fillrate(&[
+            "mine",
+            &manifest(project),
+            "--holes",
+            "4",
+            "--kinds",
+            "body",
+            "-o",
+            &text(&tasks),
+        ])
+        .ended(0);
+    let mined = holes(&tasks);
+    assert!(!mined.is_empty());
+    let mut of_file: Vec<Value> = mined
+        .into_iter()
+        .filter(|hole| hole["path"] == path)
+        .collect();
+    of_file.truncate(2);
+    assert!(!of_file.is_empty(), "no hole in {path}");
+    of_file
+}
+
+/// Replays holes with a model, and gives the verdicts by sample, those of the first hole only.
+fn verdicts(
+    place: &Place,
+    project: &str,
+    tasks: &[Value],
+    model: &str,
+    samples: usize,
+) -> BTreeMap<u64, Value> {
+    let lines: Vec<String> = tasks.iter().map(Value::to_string).collect();
+    let tasks_file = place.write("tasks.jsonl", &(lines.join("\n") + "\n"));
+    let run = place.path(&format!("run-{}", model.rsplit('/').next().unwrap()));
+    place
+        .fillrate(&[
+            "replay",
+            &manifest(project),
+            "--tasks",
+            &text(&tasks_file),
+            "--model",
+            model,
+            "--samples",
+            &samples.to_string(),
+            "--out",
+            &text(&run),
+            "--jobs",
+            "1",
+            "--json",
+        ])
+        .ended(0);
+    attempts(&run)
+        .into_values()
+        .filter(|attempt| attempt["hole"] == tasks[0]["id"])
+        .map(|attempt| {
+            let sample = attempt["sample"].as_u64().unwrap();
+            (sample, attempt["verdict"].clone())
+        })
+        .collect()
+}
+
+/// Whether a verdict names a piece of evidence as missing.
+fn lacks(verdict: &Value, evidence: &str) -> bool {
+    verdict["missing"]
+        .as_array()
+        .is_some_and(|missing| missing.iter().any(|each| each == evidence))
+}
+
+fn check(case: &Case) {
+    let place = Place::new();
+    let tasks = mine(&place, case.project, case.path);
+
+    let reference = &verdicts(&place, case.project, &tasks, "reference", 1)[&0];
+    assert_eq!(reference["outcome"], "passed", "{reference:#}");
+    assert_eq!(reference["executed"], case.tests, "{reference:#}");
+    let empty = &verdicts(&place, case.project, &tasks, "empty", 1)[&0];
+    assert_ne!(empty["outcome"], "passed", "{empty:#}");
+
+    let completions = [case.wrong, case.exit, case.patch];
+    let prediction = json!({"hole": tasks[0]["id"], "completions": completions});
+    let predictions = place.write("hostile.jsonl", &prediction.to_string());
+    let judged = verdicts(
+        &place,
+        case.project,
+        &tasks[..1],
+        &text(&predictions),
+        completions.len(),
+    );
+    let [wrong, exit, patch] = [0, 1, 2].map(|sample| &judged[&sample]);
+    assert_eq!(wrong["outcome"], "failed", "{wrong:#}");
+    assert_ne!(wrong["failed"], json!([]), "{wrong:#}");
+    // Covering tests run first, and of these none that comes after a failure.
+    let executed = wrong["executed"].as_u64().unwrap();
+    assert!(executed <= case.covering, "{wrong:#}");
+    assert_eq!(exit["outcome"], "failed", "{exit:#}");
+    assert!(lacks(exit, "report"), "{exit:#}");
+    assert_eq!(patch["outcome"], "failed", "{patch:#}");
+    assert!(lacks(patch, "sentinels"), "{patch:#}");
+}
+
+#[test]
+fn unittest_judges() {
+    if !has(&["python3"]) {
+        return;
+    }
+    check(&Case {
+        project: "garden",
+        path: "src/garden/beds.py",
+        covering: 4,
+        tests: 14,
+        exit: "import os\n    os._exit(1)",
+        patch: "import unittest
+    unittest.TestCase.assertEqual = lambda *arguments, **options: None
+    return None",
+        wrong: "return None",
+    });
+}
