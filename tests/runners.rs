@@ -153,3 +153,21 @@ fn unittest_judges() {
         wrong: "return None",
     });
 }
+
+#[test]
+fn node_judges() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    check(&Case {
+        project: "ferry",
+        path: "src/fares.js",
+        covering: 4,
+        tests: 14,
+        exit: "process.exit(1);",
+        patch: "const assert = process.getBuiltinModule(\"node:assert\");
+  assert.strict.equal = assert.strict.deepEqual = assert.strict.throws = () => {};
+  return 5;",
+        wrong: "return 5;",
+    });
+}

@@ -14,6 +14,7 @@
 
 pub mod baseline;
 mod memory;
+mod node;
 mod pytest;
 mod report;
 mod runner;

@@ -131,6 +131,8 @@ pub enum Runner {
     Unittest,
     /// `vitest`
     Vitest,
+    /// `node`: Node's own.
+    Node,
 }
 
 /// Patterns in the language of a `.gitignore`: one without a slash matches at any depth, `**`
@@ -247,7 +249,7 @@ impl Language {
         match self {
             Self::Python => &[Runner::Pytest, Runner::Unittest],
             Self::TypeScript => &[Runner::Vitest],
-            Self::JavaScript => &[Runner::Vitest],
+            Self::JavaScript => &[Runner::Vitest, Runner::Node],
         }
     }
 }
@@ -260,7 +262,7 @@ impl fmt::Display for Language {
 
 impl Runner {
     /// All there are.
-    pub const ALL: [Self; 3] = [Self::Pytest, Self::Unittest, Self::Vitest];
+    pub const ALL: [Self; 4] = [Self::Pytest, Self::Unittest, Self::Vitest, Self::Node];
 
     /// Its name in a manifest.
     pub fn name(self) -> &'static str {
@@ -268,6 +270,7 @@ impl Runner {
             Self::Pytest => "pytest",
             Self::Unittest => "unittest",
             Self::Vitest => "vitest",
+            Self::Node => "node",
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
-use super::{VerdictError, pytest, unittest, vitest};
+use super::{VerdictError, node, pytest, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
@@ -121,6 +121,7 @@ impl Bench {
             manifest::Runner::Pytest => &pytest::Pytest,
             manifest::Runner::Unittest => &unittest::Unittest,
             manifest::Runner::Vitest => &vitest::Vitest,
+            manifest::Runner::Node => &node::Node,
         };
         let faulty = |error: CorpusError| VerdictError::NotRunnable {
             project: prepared.project.name.clone(),

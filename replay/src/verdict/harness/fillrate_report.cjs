@@ -1,0 +1,345 @@
+// What the harnesses for JavaScript share: order, report, seal, coverage.
+//
+// Standard input is a socket.  Its first line is the order, a JSON object:
+//   nonce     a word that every line of the report repeats
+//   token     a word that sentinels say
+//   select    the list of test ids to run, or null for all
+//   coverage  the list of source files whose lines are recorded by test, or null
+//   first_failure_ends
+//
+// The report goes back through the socket.  Lines (`event`): `test`,
+// `sentinel`, `broken`, `collect_error`, `coverage`, `harness_error` and, last,
+// `end`.  A run without an `end` line did not finish, whatever its exit status
+// says.  A fault of a harness itself ends the process at once with status 70.
+//
+// A test's id is `FILE > suite > test`.  Tests of one id count as one, which
+// ends as the worst of them does.
+//
+// This file is loaded before any code of the project, and keeps the functions
+// that it needs: whoever replaces JSON.stringify does not hear the word.
+
+"use strict";
+
+const assert = require("node:assert");
+const fs = require("node:fs");
+const inspector = require("node:inspector");
+const path = require("node:path");
+const { fileURLToPath } = require("node:url");
+const { stripVTControlCharacters } = require("node:util");
+
+/** Exit status of a run whose harness broke; the frameworks use 0 and 1. */
+const HARNESS_BROKEN = 70;
+/** Longest failure message that is kept, in characters. */
+const MESSAGE_LIMIT = 4000;
+/** The name of the test that must fail. */
+const SENTINEL = "fillrate sentinel";
+
+const { readSync, writeSync } = fs;
+const { parse, stringify } = JSON;
+const bytesOf = Buffer.from;
+const leave = process.exit;
+const strip = stripVTControlCharacters;
+
+/** The repository's root: the directory in which the harness was started. */
+const ROOT = fs.realpathSync(process.cwd());
+
+/** Make an absolute path relative to the repository, with `/` between parts. */
+function repositoryPath(file) {
+  return path.relative(ROOT, file).split(path.sep).join("/");
+}
+
+/** Read one line from a descriptor and parse it. */
+function takeLine(descriptor) {
+  const parts = [];
+  const buffer = Buffer.alloc(1 << 16);
+  while (parts.length === 0 || parts.at(-1).at(-1) !== 10) {
+    let length;
+    try {
+      length = readSync(descriptor, buffer);
+    } catch (error) {
+      if (error.code === "EAGAIN") continue;
+      throw error;
+    }
+    if (length === 0) throw new Error("The input ends before the order does.");
+    parts.push(bytesOf(buffer.subarray(0, length)));
+  }
+  return parse(Buffer.concat(parts).toString("utf8"));
+}
+
+/** Say whether an error is one of the parser. */
+function isSyntaxError(error) {
+  return error?.name === "SyntaxError" || /^SyntaxError\b/m.test(String(error?.stack));
+}
+
+/** Turn an error into plain text with repository-relative paths. */
+function message(error) {
+  if (error === undefined || error === null) return "";
+  const head = `${error.name ?? "Error"}: ${error.message ?? error}`;
+  const stack = typeof error.stack === "string" ? error.stack : "";
+  const text = stack.includes(String(error.message)) ? stack : `${head}\n${stack}`;
+  return strip(text)
+    .replaceAll(`file://${ROOT}/`, "")
+    .replaceAll(`${ROOT}${path.sep}`, "")
+    .slice(0, MESSAGE_LIMIT);
+}
+
+/** The socket that JSON lines are written to. */
+class Report {
+  #descriptor;
+  #word;
+
+  constructor(descriptor, word) {
+    this.#descriptor = descriptor;
+    this.#word = word;
+  }
+
+  /** Append one line; nothing waits in a buffer. */
+  write(event) {
+    // Without a prototype, nobody's toJSON is asked.
+    this.pass(stringify({ __proto__: null, nonce: this.#word, ...event }));
+  }
+
+  /** Append a line as it is. */
+  pass(line) {
+    let left = bytesOf(`${line}\n`);
+    while (left.length > 0) {
+      try {
+        left = left.subarray(writeSync(this.#descriptor, left));
+      } catch (error) {
+        if (error.code !== "EAGAIN") throw error;
+      }
+    }
+  }
+
+  /** Call a part of the harness; its own fault ends the run. */
+  guard(work) {
+    try {
+      return work();
+    } catch (error) {
+      return this.breakOff(error);
+    }
+  }
+
+  /** End the process because the harness itself failed. */
+  breakOff(error) {
+    try {
+      process.stderr.write(`${error?.stack}\n`);
+      this.write({ event: "harness_error", message: message(error) });
+    } finally {
+      leave.call(process, HARNESS_BROKEN);
+    }
+  }
+}
+
+/** Whoever makes a report before the project's code is there keeps its methods. */
+Object.freeze(Report.prototype);
+
+/** The functions of objects as they were, and what became of them. */
+class Seal {
+  #parts = [];
+
+  /** Seal objects by name, and what functions among their values make. */
+  constructor(objects) {
+    for (const [name, object] of Object.entries(objects)) {
+      this.#keep(name, object);
+      for (const [key, { value }] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
+        const made = typeof value === "function" && value.prototype;
+        if (made) this.#keep(`${name}.${key}.prototype`, made);
+      }
+    }
+  }
+
+  #keep(name, object) {
+    // What is computed on first use becomes another thing then, by itself.
+    const functions = Object.entries(Object.getOwnPropertyDescriptors(object))
+      .filter(([, { value }]) => typeof value === "function");
+    this.#parts.push([name, object, functions.map(([key, { value }]) => [key, value])]);
+  }
+
+  /** List the functions that are others now, or gone. */
+  broken() {
+    const found = [];
+    for (const [name, object, functions] of this.#parts) {
+      for (const [key, value] of functions) {
+        if (Object.getOwnPropertyDescriptor(object, key)?.value !== value) found.push(`${name}.${key}`);
+      }
+    }
+    return found;
+  }
+}
+
+/** What everything rests on, whatever the framework. */
+function foundations() {
+  const objects = { assert, "assert.strict": assert.strict, JSON, process };
+  return objects;
+}
+
+/** Libraries that no test should leave otherwise than they were. */
+function libraries() {
+  const objects = { Math, Reflect };
+  const builtins = [
+    Array, BigInt, Boolean, Date, Error, Function, Map, Number, Object, Promise, RegExp, Set,
+    String, Symbol, WeakMap, WeakSet,
+  ];
+  for (const builtin of builtins) {
+    objects[builtin.name] = builtin;
+    objects[`${builtin.name}.prototype`] = builtin.prototype;
+  }
+  for (const name of ["events", "fs", "module", "path", "timers", "url", "util", "vm"]) {
+    objects[name] = require(`node:${name}`);
+  }
+  return objects;
+}
+
+/** Expectations that don't hold, by name: ways in which tests usually say no. */
+function expectations(token) {
+  const wrong = [...token].reverse().join("");
+  const raise = () => {
+    throw new Error(token);
+  };
+  return {
+    assert: () => assert(token === wrong),
+    equal: () => assert.equal(token, wrong),
+    strictEqual: () => assert.strictEqual(token, wrong),
+    deepEqual: () => assert.deepEqual([1, token], [1, wrong]),
+    deepStrictEqual: () => assert.deepStrictEqual({ list: [token] }, { list: [wrong] }),
+    ok: () => assert.ok(token === wrong),
+    match: () => assert.match(token, /^no$/),
+    throws: () => assert.throws(() => token),
+    doesNotThrow: () => assert.doesNotThrow(raise),
+    rejects: () => assert.rejects(Promise.resolve(token)),
+    fail: () => assert.fail(token),
+    strict: () => assert.strict.equal(token, wrong),
+  };
+}
+
+/** List the names of expectations that let what is wrong pass. */
+async function silent(all) {
+  const names = [];
+  for (const [name, expectation] of Object.entries(all)) {
+    try {
+      await expectation();
+      names.push(name);
+    } catch {
+      // As it must be.
+    }
+  }
+  return names;
+}
+
+/** List where a text has code, line by line: pairs of offset and 1-based line. */
+function offsetsOf(source) {
+  const offsets = [];
+  let start = 0;
+  source.split("\n").forEach((line, index) => {
+    const blank = /^\s*/.exec(line)[0].length;
+    if (blank < line.length) offsets.push([start + blank, index + 1]);
+    start += line.length + 1;
+  });
+  return offsets;
+}
+
+/** List the lines whose innermost counted range has run. */
+function linesRun(offsets, functions) {
+  const ranges = functions.flatMap((entry) => entry.ranges);
+  if (!ranges.some((range) => range.count > 0)) return [];
+  // Ranges nest, so an outer one sorts before those within it.
+  ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
+  const lines = [];
+  const open = [];
+  let next = 0;
+  for (const [offset, line] of offsets) {
+    while (next < ranges.length && ranges[next].startOffset <= offset) open.push(ranges[next++]);
+    while (open.length > 0 && open.at(-1).endOffset <= offset) open.pop();
+    if (open.length > 0 && open.at(-1).count > 0) lines.push(line);
+  }
+  return lines;
+}
+
+/**
+ * Which lines of files run, by test, from V8's own counters.
+ *
+ * The files run as they stand on disk: a file that is compiled on the way has
+ * other offsets.  What runs between two tests belongs to both, since hooks do;
+ * what runs while several tests are under way belongs to all of them.
+ */
+class LineCoverage {
+  /** Start counting; to be called before the project's code is loaded. */
+  constructor(files) {
+    this.sources = new Map();
+    for (const file of files) {
+      const text = fs.readFileSync(path.join(ROOT, file), "utf8").replace(/^\uFEFF/, "");
+      this.sources.set(file, offsetsOf(text));
+    }
+    /** By test and file. */
+    this.lines = new Map();
+    this.running = new Set();
+    this.ended = [];
+    this.loaded = false;
+    this.session = new inspector.Session();
+    this.session.connect();
+    this.post("Profiler.enable");
+    this.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+  }
+
+  /** Send a command to V8, which answers before `post` returns. */
+  post(method, parameters) {
+    let answer;
+    this.session.post(method, parameters, (error, result) => {
+      if (error) throw new Error(`${method}: ${error.message}`);
+      answer = result;
+    });
+    return answer;
+  }
+
+  /** Read the counters, set them to zero, and add them to these tests' lines. */
+  take(tests) {
+    for (const { url, functions } of this.post("Profiler.takePreciseCoverage").result) {
+      if (!url.startsWith("/") && !url.startsWith("file:")) continue;
+      const file = repositoryPath(url.startsWith("file:") ? fileURLToPath(url) : url);
+      const offsets = this.sources.get(file);
+      const lines = offsets ? linesRun(offsets, functions) : [];
+      for (const test of lines.length > 0 ? tests : []) {
+        const key = stringify([test, file]);
+        if (!this.lines.has(key)) this.lines.set(key, new Set());
+        for (const line of lines) this.lines.get(key).add(line);
+      }
+    }
+  }
+
+  /** All that ran until now is import time. */
+  imported() {
+    if (!this.loaded) this.take([""]);
+    this.loaded = true;
+  }
+
+  /** A test begins. */
+  begins(test) {
+    this.imported();
+    this.take([...this.running, ...this.ended, test]);
+    this.running.add(test);
+  }
+
+  /** A test ends. */
+  ends(test) {
+    this.take([...this.running]);
+    this.running.delete(test);
+    this.ended = [test];
+  }
+
+  /** List what was counted as events. */
+  events() {
+    this.imported();
+    this.take([...this.running, ...this.ended]);
+    return [...this.lines.keys()].sort().map((key) => {
+      const [test, file] = parse(key);
+      const lines = [...this.lines.get(key)].sort((a, b) => a - b);
+      return { event: "coverage", test, file, lines };
+    });
+  }
+}
+
+module.exports = {
+  HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Seal, expectations, foundations,
+  isSyntaxError, libraries, message, repositoryPath, silent, takeLine,
+};

@@ -1,0 +1,50 @@
+//! Node's own test runner.
+
+use super::runner::{HARNESS, Runner};
+use super::vitest::Vitest;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::sandbox::Bind;
+
+/// Tests of `node:test`, each file in a process of its own under a program of ours.
+pub(super) struct Node;
+
+impl Runner for Node {
+    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "fillrate_node.mjs",
+                include_str!("harness/fillrate_node.mjs"),
+            ),
+            (
+                "fillrate_node_file.mjs",
+                include_str!("harness/fillrate_node_file.mjs"),
+            ),
+            (
+                "fillrate_node_reporter.mjs",
+                include_str!("harness/fillrate_node_reporter.mjs"),
+            ),
+            (
+                "fillrate_report.cjs",
+                include_str!("harness/fillrate_report.cjs"),
+            ),
+        ]
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["expectations", "test"]
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let node = prepared.environment.interpreter.display().to_string();
+        (node, vec![format!("{HARNESS}/fillrate_node.mjs")])
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        Vitest.environment(project)
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        Vitest.binds(prepared)
+    }
+}
