@@ -171,3 +171,21 @@ fn node_judges() {
         wrong: "return 5;",
     });
 }
+
+#[test]
+fn mocha_judges() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    check(&Case {
+        project: "orchard",
+        path: "src/harvest.js",
+        covering: 6,
+        tests: 15,
+        exit: "process.exit(1);",
+        patch: "const assert = require(\"node:assert\");
+  assert.strict.equal = assert.strict.deepEqual = assert.strict.throws = () => {};
+  return 5;",
+        wrong: "return 5;",
+    });
+}

@@ -14,6 +14,7 @@
 
 pub mod baseline;
 mod memory;
+mod mocha;
 mod node;
 mod pytest;
 mod report;

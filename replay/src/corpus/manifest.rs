@@ -133,6 +133,8 @@ pub enum Runner {
     Vitest,
     /// `node`: Node's own.
     Node,
+    /// `mocha`
+    Mocha,
 }
 
 /// Patterns in the language of a `.gitignore`: one without a slash matches at any depth, `**`
@@ -249,7 +251,7 @@ impl Language {
         match self {
             Self::Python => &[Runner::Pytest, Runner::Unittest],
             Self::TypeScript => &[Runner::Vitest],
-            Self::JavaScript => &[Runner::Vitest, Runner::Node],
+            Self::JavaScript => &[Runner::Vitest, Runner::Node, Runner::Mocha],
         }
     }
 }
@@ -262,7 +264,13 @@ impl fmt::Display for Language {
 
 impl Runner {
     /// All there are.
-    pub const ALL: [Self; 4] = [Self::Pytest, Self::Unittest, Self::Vitest, Self::Node];
+    pub const ALL: [Self; 5] = [
+        Self::Pytest,
+        Self::Unittest,
+        Self::Vitest,
+        Self::Node,
+        Self::Mocha,
+    ];
 
     /// Its name in a manifest.
     pub fn name(self) -> &'static str {
@@ -271,6 +279,7 @@ impl Runner {
             Self::Unittest => "unittest",
             Self::Vitest => "vitest",
             Self::Node => "node",
+            Self::Mocha => "mocha",
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
-use super::{VerdictError, node, pytest, unittest, vitest};
+use super::{VerdictError, mocha, node, pytest, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
@@ -108,8 +108,8 @@ pub(super) struct Warm {
 pub(super) const REPOSITORY: &str = "/box/repo";
 pub(super) const HARNESS: &str = "/box/harness";
 
-/// The exit status of a run in which nothing but the sentinels failed: every runner's for
-/// failed tests. A program that ends itself with a status of its own choice has to guess it, too.
+/// The exit status of a run in which nothing but the sentinels failed: every runner's for failed
+/// tests; mocha's is their number. A program that ends itself with a status of its own choice has to guess it, too.
 pub(super) const STATUS: i32 = 1;
 
 /// The end of the output that is kept in a verdict, in bytes.
@@ -122,6 +122,7 @@ impl Bench {
             manifest::Runner::Unittest => &unittest::Unittest,
             manifest::Runner::Vitest => &vitest::Vitest,
             manifest::Runner::Node => &node::Node,
+            manifest::Runner::Mocha => &mocha::Mocha,
         };
         let faulty = |error: CorpusError| VerdictError::NotRunnable {
             project: prepared.project.name.clone(),

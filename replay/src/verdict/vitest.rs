@@ -9,7 +9,7 @@ use crate::sandbox::Bind;
 pub(super) struct Vitest;
 
 /// Beside the repository and the harness, so that both find their packages in it.
-const PACKAGES: &str = "/box/node_modules";
+pub(super) const PACKAGES: &str = "/box/node_modules";
 const CONFIGURATION: &str = "/box/configuration";
 
 impl Runner for Vitest {

@@ -1,0 +1,48 @@
+//! mocha.
+
+use super::runner::{HARNESS, Runner};
+use super::vitest::{PACKAGES, Vitest};
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::sandbox::Bind;
+
+/// mocha with a reporter of our own, which the project's code shares a process with.
+pub(super) struct Mocha;
+
+impl Runner for Mocha {
+    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "fillrate_mocha.cjs",
+                include_str!("harness/fillrate_mocha.cjs"),
+            ),
+            (
+                "fillrate_report.cjs",
+                include_str!("harness/fillrate_report.cjs"),
+            ),
+        ]
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["expectations", "test"]
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let arguments = vec![
+            format!("{PACKAGES}/mocha/bin/mocha.js"),
+            format!("--require={HARNESS}/fillrate_mocha.cjs"),
+            format!("--reporter={HARNESS}/fillrate_mocha.cjs"),
+            "--no-parallel".to_owned(),
+        ];
+        let node = prepared.environment.interpreter.display().to_string();
+        (node, arguments)
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        Vitest.environment(project)
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        Vitest.binds(prepared)
+    }
+}
