@@ -189,3 +189,21 @@ fn mocha_judges() {
         wrong: "return 5;",
     });
 }
+
+#[test]
+fn jest_judges() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    check(&Case {
+        project: "quay",
+        path: "src/berths.js",
+        covering: 3,
+        tests: 15,
+        exit: "process.exit(1);",
+        patch: "const always = new Proxy(() => {}, { get: () => always, apply: () => always });
+  globalThis.expect = () => always;
+  return 5;",
+        wrong: "return 5;",
+    });
+}

@@ -14,6 +14,7 @@
 
 pub mod baseline;
 mod memory;
+mod jest;
 mod mocha;
 mod node;
 mod pytest;

@@ -135,6 +135,8 @@ pub enum Runner {
     Node,
     /// `mocha`
     Mocha,
+    /// `jest`
+    Jest,
 }
 
 /// Patterns in the language of a `.gitignore`: one without a slash matches at any depth, `**`
@@ -251,7 +253,7 @@ impl Language {
         match self {
             Self::Python => &[Runner::Pytest, Runner::Unittest],
             Self::TypeScript => &[Runner::Vitest],
-            Self::JavaScript => &[Runner::Vitest, Runner::Node, Runner::Mocha],
+            Self::JavaScript => &[Runner::Vitest, Runner::Node, Runner::Mocha, Runner::Jest],
         }
     }
 }
@@ -264,12 +266,13 @@ impl fmt::Display for Language {
 
 impl Runner {
     /// All there are.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Pytest,
         Self::Unittest,
         Self::Vitest,
         Self::Node,
         Self::Mocha,
+        Self::Jest,
     ];
 
     /// Its name in a manifest.
@@ -280,6 +283,7 @@ impl Runner {
             Self::Vitest => "vitest",
             Self::Node => "node",
             Self::Mocha => "mocha",
+            Self::Jest => "jest",
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
-use super::{VerdictError, mocha, node, pytest, unittest, vitest};
+use super::{VerdictError, jest, mocha, node, pytest, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
@@ -123,6 +123,7 @@ impl Bench {
             manifest::Runner::Vitest => &vitest::Vitest,
             manifest::Runner::Node => &node::Node,
             manifest::Runner::Mocha => &mocha::Mocha,
+            manifest::Runner::Jest => &jest::Jest,
         };
         let faulty = |error: CorpusError| VerdictError::NotRunnable {
             project: prepared.project.name.clone(),

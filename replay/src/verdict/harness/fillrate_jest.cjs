@@ -1,0 +1,126 @@
+// A jest reporter, for jest 28 and later with its own runner jest-circus, that
+// writes every test's outcome out of band.
+//
+// Use: jest --config=fillrate.jest.config.cjs, which names this file, with the
+// working directory at the root of the repository.
+//
+// What is read and written is described in fillrate_report.cjs.  The nonce is
+// known to jest's main process alone.  Tests run in others, or, where jest takes
+// that for faster, in a context of their own in this one.
+
+"use strict";
+
+const fs = require("node:fs");
+const path = require("node:path");
+const { Report, SENTINEL, message, repositoryPath, takeLine } = require("./fillrate_report.cjs");
+
+/** The beginning of the names of files in which set-up files leave lines. */
+const SCRATCH = "/tmp/fillrate.cov.";
+const order = takeLine(0);
+const report = new Report(0, order.nonce);
+const selected = order.select && new Set(order.select);
+
+/** Give the id of a test. */
+function idOf(file, { ancestorTitles, title }) {
+  return [repositoryPath(file), ...ancestorTitles, title].join(" > ");
+}
+
+/** Say whether a result is the sentinel's. */
+function isSentinel({ title }) {
+  return title === SENTINEL;
+}
+
+/** The reporter; jest makes one instance. */
+class FillrateReporter {
+  tests = 0;
+  /** What each kind of sentinel came to: the files in which it let something pass. */
+  sentinels = { expectations: [], test: [] };
+  ran = false;
+
+  /** End the run at the first test that fails, if it was ordered so. */
+  onTestCaseResult(test, result) {
+    report.guard(() => {
+      if (!order.first_failure_ends || isSentinel(result) || result.status !== "failed") return;
+      if (this.write(test.path, result)) process.exit(1);
+    });
+  }
+
+  /** Write the lines of one file. */
+  onTestFileResult(test, results) {
+    report.guard(() => {
+      const file = repositoryPath(test.path);
+      if (results.testExecError) {
+        const { testExecError: error } = results;
+        const text = message(error);
+        const syntax = /SyntaxError/.test(text);
+        report.write({ event: "collect_error", id: file, message: text, syntax });
+      }
+      for (const result of results.testResults) {
+        if (!isSentinel(result)) this.write(test.path, result);
+      }
+      this.holdSentinel(file, results.testResults);
+    });
+  }
+
+  /** Write one test's line, if the test was to run; say whether it was. */
+  write(file, result) {
+    const id = idOf(file, result);
+    if (selected && !selected.has(id)) return false;
+    const outcomes = { passed: "passed", failed: "failed" };
+    this.tests += 1;
+    report.write({
+      event: "test",
+      id,
+      outcome: outcomes[result.status] ?? "skipped",
+      seconds: Math.round((result.duration ?? 0) * 1000) / 1e6,
+      message: message({ name: "", message: "", stack: (result.failureMessages ?? []).join("\n") }),
+    });
+    return true;
+  }
+
+  /** Look at what must have failed in a file of which any test was run. */
+  holdSentinel(file, results) {
+    const ran = ({ status }) => ["passed", "failed"].includes(status);
+    if (!results.some((result) => ran(result) && !isSentinel(result))) return;
+    this.ran = true;
+    const own = results.filter(isSentinel);
+    const said = own[0]?.failureMessages?.[0]?.split("\n")[0] ?? "";
+    const start = `Error: ${order.token}`;
+    const failed = own.length === 1 && own[0].status === "failed" && said.startsWith(start);
+    if (!failed) this.sentinels.test.push(file);
+    const bent = said.slice(start.length);
+    if (!failed || bent) this.sentinels.expectations.push(`${file}: ${bent}`);
+  }
+
+  /** Write what is left, then the line that says the run is complete. */
+  onRunComplete(_contexts, results) {
+    report.guard(() => {
+      for (const [id, passed] of this.ran ? Object.entries(this.sentinels) : []) {
+        const outcome = passed.length > 0 ? "passed" : "failed";
+        report.write({ event: "sentinel", id, outcome, message: `${order.token} ${passed}` });
+      }
+      this.gatherCoverage();
+      const end = { event: "end", tests: this.tests };
+      if (results.runExecError) end.message = message(results.runExecError);
+      if (!results.wasInterrupted) report.write(end);
+    });
+  }
+
+  /** Move the lines that the set-up files have counted into the report. */
+  gatherCoverage() {
+    if (!order.coverage) return;
+    const prefix = path.basename(SCRATCH);
+    const folder = path.dirname(SCRATCH);
+    const names = fs.readdirSync(folder).filter((name) => name.startsWith(prefix));
+    for (const name of names.sort()) {
+      const file = path.join(folder, name);
+      for (const line of fs.readFileSync(file, "utf8").split("\n").slice(0, -1)) {
+        report.write({ event: "coverage", ...JSON.parse(line) });
+      }
+      fs.unlinkSync(file);
+    }
+  }
+}
+
+module.exports = FillrateReporter;
+Object.assign(module.exports, { SCRATCH, order });
