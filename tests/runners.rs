@@ -207,3 +207,41 @@ fn jest_judges() {
         wrong: "return 5;",
     });
 }
+
+/// A command of the manifest's own can be held to less, and every verdict says to what.
+#[test]
+fn junit_judges_by_what_it_has() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let project = "kitchen-junit";
+    let tasks = mine(&place, project, "src/kitchen/scale.py");
+    let unasked = json!(["signature", "quiet", "sentinels", "framework", "process"]);
+
+    let reference = &verdicts(&place, project, &tasks, "reference", 1)[&0];
+    assert_eq!(reference["outcome"], "passed", "{reference:#}");
+    assert_eq!(reference["executed"], 11, "{reference:#}");
+    assert_eq!(reference["unasked"], unasked, "{reference:#}");
+    let empty = &verdicts(&place, project, &tasks, "empty", 1)[&0];
+    assert_ne!(empty["outcome"], "passed", "{empty:#}");
+
+    let completions = [
+        "return None",
+        "import os\n    os._exit(0)",
+        "import pytest\n    pytest.skip('not today')",
+        "import pathlib\n    pathlib.Path('conftest.py').write_text('')\n    return None",
+    ];
+    let prediction = json!({"hole": tasks[0]["id"], "completions": completions});
+    let predictions = place.write("hostile.jsonl", &prediction.to_string());
+    let model = text(&predictions);
+    let judged = verdicts(&place, project, &tasks[..1], &model, completions.len());
+    for verdict in judged.values() {
+        assert_eq!(verdict["outcome"], "failed", "{verdict:#}");
+        assert_eq!(verdict["unasked"], unasked, "{verdict:#}");
+    }
+    assert_ne!(judged[&0]["failed"], json!([]), "{judged:#?}");
+    assert!(lacks(&judged[&1], "report"), "{judged:#?}");
+    assert!(lacks(&judged[&2], "skips"), "{judged:#?}");
+    assert!(lacks(&judged[&3], "files"), "{judged:#?}");
+}

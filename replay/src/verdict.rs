@@ -13,8 +13,9 @@
 //! the sandbox or reach another verdict.
 
 pub mod baseline;
-mod memory;
 mod jest;
+mod junit;
+mod memory;
 mod mocha;
 mod node;
 mod pytest;
@@ -37,7 +38,7 @@ use crate::task::sha256_hex;
 use baseline::Baseline;
 use memory::Memory;
 use report::{TestOutcome, TestResult};
-use runner::{Bench, Finding, STATUS, TestRun};
+use runner::{Bench, Finding, TestRun};
 
 /// Judges changes to one project.
 pub struct Judge {
@@ -116,6 +117,10 @@ pub struct Verdict {
     /// What a pass needs beside tests that pass, and was not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Evidence>,
+    /// What the project's test runner can't show, so that it was not asked for: a pass without it
+    /// proves less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked: Vec<Evidence>,
     /// How many tests were run.
     pub executed: usize,
     /// Seconds of the clock, all runs together.
@@ -425,7 +430,13 @@ impl Judge {
                 first_failure_ends: true,
                 limits: self.limits(round),
             };
-            let finding = self.execute(engine, &run)?;
+            let mut finding = self.execute(engine, &run)?;
+            if !self.bench.chooses() {
+                // Quarantined tests were run, for nothing could leave them out.
+                let baseline = &self.baseline;
+                let tests = &mut finding.report.tests;
+                tests.retain(|id, _| !baseline.quarantines(id));
+            }
             verdict.add(self.interpret(&finding, round));
             if verdict.outcome != Outcome::Passed {
                 break;
@@ -487,6 +498,7 @@ impl Judge {
             reason,
             failed,
             missing,
+            unasked: self.bench.lacks().to_vec(),
             executed: finding.report.tests.len(),
             seconds: finding.wall.as_secs_f64(),
             sandbox: finding.level.clone(),
@@ -590,13 +602,15 @@ impl Judge {
             miss(Evidence::Files, what);
         }
         match finding.end {
-            End::Exited(STATUS) => {}
+            End::Exited(status) if status == self.bench.status() => {}
             End::Exited(status) => {
-                let what = format!("the test runner exited with status {status}, not {STATUS}");
+                let expected = self.bench.status();
+                let what = format!("the test runner exited with status {status}, not {expected}");
                 miss(Evidence::Status, what);
             }
             _ => miss(Evidence::Status, "the test runner was killed".to_owned()),
         }
+        missing.retain(|(evidence, _)| !self.bench.lacks().contains(evidence));
         missing
     }
 
@@ -647,6 +661,7 @@ impl Verdict {
             reason: String::new(),
             failed: Vec::new(),
             missing: Vec::new(),
+            unasked: Vec::new(),
             executed: 0,
             seconds: 0.0,
             sandbox: String::new(),

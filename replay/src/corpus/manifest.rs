@@ -120,6 +120,10 @@ pub struct Test {
     pub path: Vec<String>,
     /// `config`: a configuration file beside the manifest, absolute here (vitest).
     pub config: Option<PathBuf>,
+    /// `command`: the program and its arguments (junit). Empty for other runners.
+    pub command: Vec<String>,
+    /// `report`: the file that the command writes, inside the repository (junit).
+    pub report: Option<String>,
 }
 
 /// A test runner.
@@ -137,6 +141,8 @@ pub enum Runner {
     Mocha,
     /// `jest`
     Jest,
+    /// `junit`: any command that writes JUnit XML.
+    Junit,
 }
 
 /// Patterns in the language of a `.gitignore`: one without a slash matches at any depth, `**`
@@ -251,9 +257,15 @@ impl Language {
     /// The runners of its tests.
     pub fn runners(self) -> &'static [Runner] {
         match self {
-            Self::Python => &[Runner::Pytest, Runner::Unittest],
-            Self::TypeScript => &[Runner::Vitest],
-            Self::JavaScript => &[Runner::Vitest, Runner::Node, Runner::Mocha, Runner::Jest],
+            Self::Python => &[Runner::Pytest, Runner::Unittest, Runner::Junit],
+            Self::TypeScript => &[Runner::Vitest, Runner::Junit],
+            Self::JavaScript => &[
+                Runner::Vitest,
+                Runner::Node,
+                Runner::Mocha,
+                Runner::Jest,
+                Runner::Junit,
+            ],
         }
     }
 }
@@ -266,13 +278,14 @@ impl fmt::Display for Language {
 
 impl Runner {
     /// All there are.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Pytest,
         Self::Unittest,
         Self::Vitest,
         Self::Node,
         Self::Mocha,
         Self::Jest,
+        Self::Junit,
     ];
 
     /// Its name in a manifest.
@@ -284,6 +297,7 @@ impl Runner {
             Self::Node => "node",
             Self::Mocha => "mocha",
             Self::Jest => "jest",
+            Self::Junit => "junit",
         }
     }
 }
@@ -790,7 +804,7 @@ impl<'a> Section<'a> {
     }
 
     fn test(&self, language: Language) -> Result<Test, ManifestError> {
-        self.only(&["runner", "args", "path", "config"])?;
+        self.only(&["runner", "args", "path", "config", "command", "report"])?;
         let known = Runner::ALL.map(|runner| (runner.name(), runner));
         let (runner, span) = self.choice("runner", &known)?;
         if !language.runners().contains(&runner) {
@@ -837,8 +851,11 @@ impl<'a> Section<'a> {
                 Some(config)
             }
         };
+        let (command, report) = self.command(runner)?;
         Ok(Test {
             runner,
+            command,
+            report,
             args: args
                 .unwrap_or_default()
                 .into_iter()
@@ -847,6 +864,30 @@ impl<'a> Section<'a> {
             path,
             config,
         })
+    }
+
+    /// `command` and `report`, which junit needs and no other runner has.
+    fn command(&self, runner: Runner) -> Result<(Vec<String>, Option<String>), ManifestError> {
+        if runner != Runner::Junit {
+            for key in ["command", "report"] {
+                if let Some(value) = self.value(key) {
+                    return Err(self.wrong(value.span(), key, "is only for junit"));
+                }
+            }
+            return Ok((Vec::new(), None));
+        }
+        if let Some(value) = self.value("args") {
+            let message = "is not for junit; write the arguments into `command`";
+            return Err(self.wrong(value.span(), "args", message));
+        }
+        let (command, span) = self.required("command", Self::strings)?;
+        let command: Vec<String> = command.into_iter().map(|(word, _)| word).collect();
+        if command.first().is_none_or(String::is_empty) {
+            return Err(self.wrong(span, "command", "must name a program"));
+        }
+        let (report, span) = self.required("report", Self::string)?;
+        self.inside("report", &report, span)?;
+        Ok((command, Some(report)))
     }
 
     /// Refuses a path that does not stay in the repository.

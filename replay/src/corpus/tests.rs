@@ -126,7 +126,7 @@ fn the_manifests_of_the_repository_are_valid() {
 #[test]
 fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes", "hole"), @"corpora/some.toml:6: `project.hole` is not a known key; `holes` is the nearest that is");
-    assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `path`, `config`");
+    assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `path`, `config`, `command`, `report`");
     assert_snapshot!(error_after("schema = 1", "scheme = 1"), @"corpora/some.toml:1: `scheme` is not a known key; `schema` is the nearest that is");
     assert_snapshot!(error_after("schema = 1", "schema = 2"), @"corpora/some.toml:1: `schema` is 2, but this version of Fillrate reads 1");
     assert_snapshot!(error_after("schema = 1", "schema = \"1\""), @"corpora/some.toml:1: `schema` must be an integer, not a string");
@@ -138,9 +138,14 @@ fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes = [\"src/**/*.py\"]\n", ""), @"corpora/some.toml:2: `project.holes` is missing");
     assert_snapshot!(error_after("language = \"python\"", "language = \"pyhton\""), @"corpora/some.toml:4: `project.language` does not know `pyhton`; `python` is the nearest that is");
     assert_snapshot!(error_after("language = \"python\"", "language = \"cobol\""), @"corpora/some.toml:4: `project.language` does not know `cobol`; known are `python`, `typescript`, `javascript`");
-    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"tap\""), @"corpora/some.toml:10: `project.test.runner` does not know `tap`; known are `pytest`, `unittest`, `vitest`, `node`, `mocha`, `jest`");
-    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"vitest\""), @"corpora/some.toml:10: `project.test.runner` is `vitest`, but python projects run under `pytest`, `unittest`");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"tap\""), @"corpora/some.toml:10: `project.test.runner` does not know `tap`; known are `pytest`, `unittest`, `vitest`, `node`, `mocha`, `jest`, `junit`");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"vitest\""), @"corpora/some.toml:10: `project.test.runner` is `vitest`, but python projects run under `pytest`, `unittest`, `junit`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\npath = [\"../src\"]"), @"corpora/some.toml:11: `project.test.path` has `../src`, which must be a path inside the repository");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"junit\""), @"corpora/some.toml:9: `project.test.command` is missing");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"junit\"\ncommand = []"), @"corpora/some.toml:11: `project.test.command` must name a program");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"junit\"\ncommand = [\"true\"]\nreport = \"/r.xml\""), @"corpora/some.toml:12: `project.test.report` has `/r.xml`, which must be a path inside the repository");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"junit\"\nargs = [\"a\"]"), @"corpora/some.toml:11: `project.test.args` is not for junit; write the arguments into `command`");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\nreport = \"r.xml\""), @"corpora/some.toml:11: `project.test.report` is only for junit");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\nconfig = \"c.mjs\""), @"corpora/some.toml:11: `project.test.config` is only for vitest");
     assert_snapshot!(error_after("[project.environment]\n", "[project.environment]\nlock = \"package-lock.json\"\n"), @"corpora/some.toml:8: `project.environment.lock` is not for python projects; use `requirements` or `packages`");
     assert_snapshot!(error_after("packages = [\"pytest==8.4.2\"]\n", ""), @"corpora/some.toml:7: `project.environment` needs `packages`, `requirements` or both");

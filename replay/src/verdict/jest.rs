@@ -1,5 +1,6 @@
 //! jest.
 
+use super::Evidence;
 use super::runner::{HARNESS, Runner};
 use super::vitest::{PACKAGES, Vitest};
 use crate::corpus::Prepared;
@@ -33,6 +34,10 @@ impl Runner for Jest {
 
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
+    }
+
+    fn lacks(&self) -> &'static [Evidence] {
+        Vitest.lacks()
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

@@ -200,7 +200,8 @@ impl Report {
         });
     }
 
-    fn add(&mut self, test: TestResult) {
+    /// Adds a test; of two with one id the worse counts.
+    pub(super) fn add(&mut self, test: TestResult) {
         match self.tests.get(&test.id) {
             Some(known) if known.outcome >= test.outcome => {}
             _ => {

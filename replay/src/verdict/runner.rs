@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
-use super::{VerdictError, jest, mocha, node, pytest, unittest, vitest};
+use super::{Evidence, VerdictError, jest, junit, mocha, node, pytest, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
@@ -74,6 +74,22 @@ pub(super) trait Runner: Sync {
     /// and all others passing, the framework ends with [`STATUS`].
     fn sentinels(&self) -> &'static [&'static str];
 
+    /// What of a pass its runs can't show, and is not asked for.
+    fn lacks(&self) -> &'static [Evidence] {
+        &[]
+    }
+
+    /// The exit status of a run in which nothing but the sentinels failed.
+    fn status(&self) -> i32 {
+        STATUS
+    }
+
+    /// The file of JUnit XML, relative to the repository, that takes the place of the report. A
+    /// runner with one neither chooses tests nor tells which lines they run.
+    fn writes(&self, _project: &Project) -> Option<PathBuf> {
+        None
+    }
+
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
@@ -124,11 +140,22 @@ impl Bench {
             manifest::Runner::Node => &node::Node,
             manifest::Runner::Mocha => &mocha::Mocha,
             manifest::Runner::Jest => &jest::Jest,
+            manifest::Runner::Junit => &junit::Junit,
         };
-        let faulty = |error: CorpusError| VerdictError::NotRunnable {
+        let refuse = |reason: String| VerdictError::NotRunnable {
             project: prepared.project.name.clone(),
-            reason: error.to_string(),
+            reason,
         };
+        let faulty = |error: CorpusError| refuse(error.to_string());
+        // A run that dies early would be judged by what lies there.
+        if let Some(path) = runner.writes(&prepared.project)
+            && prepared.source.join(&path).exists()
+        {
+            return Err(refuse(format!(
+                "its source has a file {} already; let the command write its report elsewhere",
+                path.display()
+            )));
+        }
         Ok(Self {
             prepared: prepared.clone(),
             runner,
@@ -140,6 +167,21 @@ impl Bench {
 
     pub(super) fn prepared(&self) -> &Prepared {
         &self.prepared
+    }
+
+    /// What of a pass its runs can't show, and is not asked for.
+    pub(super) fn lacks(&self) -> &'static [Evidence] {
+        self.runner.lacks()
+    }
+
+    /// The exit status of a run in which nothing but the sentinels failed.
+    pub(super) fn status(&self) -> i32 {
+        self.runner.status()
+    }
+
+    /// Whether single tests can be run, and the lines that each runs be told.
+    pub(super) fn chooses(&self) -> bool {
+        self.runner.writes(&self.prepared.project).is_none()
     }
 
     /// Whether a file of the project, by its path in it, is one that tests have no business in
@@ -164,6 +206,7 @@ impl Bench {
             format!("{:?}", self.prepared.project.holes.patterns()),
             format!("{:?}", self.prepared.project.exclude.patterns()),
         ];
+        parts.extend(test.command.iter().chain(&test.report).cloned());
         parts.extend(
             self.runner
                 .harness()
@@ -189,7 +232,7 @@ impl Bench {
         let mut job = self.job(program, arguments, run.limits.clone());
         job.arguments
             .extend(self.prepared.project.test.args.iter().cloned());
-        job.question = Some(order.line());
+        job.question = self.written().is_none().then(|| order.line());
         job.overlays[0].replaced.extend(run.laid_over());
         let finished = sandbox::run(&job)?;
         Ok(self.finding(finished, &order))
@@ -218,7 +261,7 @@ impl Bench {
         let mut job = self.job(program, arguments, run.limits.clone());
         job.arguments
             .extend(self.prepared.project.test.args.iter().cloned());
-        job.question = Some(order.line());
+        job.question = self.written().is_none().then(|| order.line());
         job.overlays[0].lower = copy;
         let finished = sandbox::run(&job)?;
         Ok(self.finding(finished, &order))
@@ -300,12 +343,26 @@ impl Bench {
         let mut overlay = Overlay::new(&self.prepared.source, REPOSITORY);
         overlay.guarded.clone_from(&self.guarded);
         job.overlays = vec![overlay];
+        job.collect = self.written().into_iter().collect();
         job.limits = limits;
         job
     }
 
+    /// Where inside the tests leave their report, where it does not go over their standard input.
+    fn written(&self) -> Option<PathBuf> {
+        let path = self.runner.writes(&self.prepared.project)?;
+        Some(Path::new(REPOSITORY).join(path))
+    }
+
     fn finding(&self, finished: Finished, order: &Order<'_>) -> Finding {
-        let mut report = Report::parse(&finished.statement, &order.nonce);
+        let mut report = match self.written() {
+            Some(path) => finished
+                .collected
+                .get(&path)
+                .map(|bytes| junit::read(bytes))
+                .unwrap_or_default(),
+            None => Report::parse(&finished.statement, &order.nonce),
+        };
         report.hold_sentinels(self.runner.sentinels(), &order.token);
         let output = [finished.stdout.text(), finished.stderr.text()].concat();
         Finding {

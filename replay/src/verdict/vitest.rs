@@ -1,5 +1,6 @@
 //! vitest.
 
+use super::Evidence;
 use super::runner::{HARNESS, Runner};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -40,6 +41,11 @@ impl Runner for Vitest {
 
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
+    }
+
+    fn lacks(&self) -> &'static [Evidence] {
+        // Tests run in contexts and processes of their own, and their functions are not compared.
+        &[Evidence::Framework, Evidence::Process]
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

@@ -1,0 +1,253 @@
+//! Any command that leaves a report as JUnit XML, which nearly every test framework can.
+//!
+//! The format has no standard; what is read is what frameworks agree on: a `testcase` with a
+//! `name` and usually a `classname`, that passed unless a `failure`, an `error` or a `skipped`
+//! stands in it. See <https://github.com/testmoapp/junitxml>.
+//!
+//! Such a run proves less than others. Nothing chooses tests or tells which lines they run, so
+//! that every verdict takes all of them. The report is a file that the code under test can write
+//! as well as the framework: it has no signature, no test that must fail is among those that ran,
+//! and nobody looks at the framework or the process. A verdict says so in
+//! [`Verdict::unasked`](super::Verdict::unasked). What is left is worth something against wrong
+//! completions, and little against hostile ones.
+
+use std::path::PathBuf;
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+use super::Evidence;
+use super::pytest::Pytest;
+use super::report::{Report, TestOutcome, TestResult};
+use super::runner::{REPOSITORY, Runner};
+use super::vitest::Vitest;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::{Language, Project};
+use crate::sandbox::Bind;
+
+/// The manifest's own command.
+pub(super) struct Junit;
+
+/// Where the interpreter of a project in JavaScript or TypeScript is found under its name.
+const PROGRAMS: &str = "/box/bin";
+/// Longest failure message that is kept, in characters, as in the other runners' scripts.
+const MESSAGE_LIMIT: usize = 4000;
+
+impl Runner for Junit {
+    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn lacks(&self) -> &'static [Evidence] {
+        &[
+            Evidence::Signature,
+            Evidence::Quiet,
+            Evidence::Sentinels,
+            Evidence::Framework,
+            Evidence::Process,
+        ]
+    }
+
+    fn status(&self) -> i32 {
+        0
+    }
+
+    fn writes(&self, project: &Project) -> Option<PathBuf> {
+        project.test.report.as_ref().map(PathBuf::from)
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let mut words = prepared.project.test.command.iter().cloned();
+        (words.next().unwrap_or_default(), words.collect())
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        let (mut environment, programs) = match project.language {
+            Language::Python => (Pytest.environment(project), "/box/venv/bin".to_owned()),
+            Language::TypeScript | Language::JavaScript => (
+                Vec::new(),
+                format!("{REPOSITORY}/node_modules/.bin:/box/node_modules/.bin:{PROGRAMS}"),
+            ),
+        };
+        let path = format!("{programs}:/usr/local/bin:/usr/bin:/bin");
+        environment.push(("PATH", path));
+        environment
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        match prepared.project.language {
+            Language::Python => Pytest.binds(prepared),
+            Language::TypeScript | Language::JavaScript => {
+                let node = &prepared.environment.interpreter;
+                let mut binds = Vitest.binds(prepared);
+                binds.push(Bind::read_only(node, format!("{PROGRAMS}/node")));
+                binds
+            }
+        }
+    }
+}
+
+/// Reads a report. One that is no whole XML document gives a report without an end.
+pub(super) fn read(bytes: &[u8]) -> Report {
+    let mut report = Report::default();
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return report;
+    };
+    let mut reader = Reader::from_str(text);
+    // Elements that are open, and the test among them with what it has said so far.
+    let mut depth = 0_usize;
+    let mut seen = false;
+    let mut test: Option<TestResult> = None;
+    loop {
+        let Ok(event) = reader.read_event() else {
+            return report;
+        };
+        match event {
+            Event::Start(element) => {
+                depth += 1;
+                seen = true;
+                open(&mut test, &element);
+            }
+            Event::Empty(element) => {
+                open(&mut test, &element);
+                if element.name().as_ref() == "testcase" {
+                    close(&mut report, &mut test);
+                }
+            }
+            Event::End(element) => {
+                depth = depth.saturating_sub(1);
+                if element.name().as_ref() == "testcase" {
+                    close(&mut report, &mut test);
+                }
+            }
+            Event::Text(text) => says(&mut test, &text.xml10_content()),
+            Event::CData(text) => says(&mut test, &text.xml10_content()),
+            Event::GeneralRef(reference) => {
+                let known = match &*reference {
+                    "lt" => Some('<'),
+                    "gt" => Some('>'),
+                    "amp" => Some('&'),
+                    "quot" => Some('"'),
+                    "apos" => Some('\''),
+                    _ => reference.resolve_char_ref().ok().flatten(),
+                };
+                if let Some(character) = known {
+                    says(&mut test, character.encode_utf8(&mut [0; 4]));
+                }
+            }
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    report.ended = seen && depth == 0;
+    report
+}
+
+/// A test begins, or says how it ended.
+fn open(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
+    let attribute = |name: &str| {
+        let found = element.try_get_attribute(name).ok().flatten()?;
+        let value = found.normalized_value(XmlVersion::Implicit1_0).ok()?;
+        Some(value.into_owned())
+    };
+    let outcome = match element.name().as_ref() {
+        "testcase" => {
+            let name = attribute("name").unwrap_or_default();
+            let class = attribute("classname").filter(|class| !class.is_empty());
+            *test = Some(TestResult {
+                id: class.map_or(name.clone(), |class| format!("{class} > {name}")),
+                outcome: TestOutcome::Passed,
+                seconds: attribute("time")
+                    .and_then(|time| time.replace(',', "").parse().ok())
+                    .filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
+                    .unwrap_or_default(),
+                message: String::new(),
+            });
+            return;
+        }
+        "failure" => TestOutcome::Failed,
+        "error" => TestOutcome::Error,
+        "skipped" => TestOutcome::Skipped,
+        _ => return,
+    };
+    if let Some(test) = test {
+        test.outcome = test.outcome.max(outcome);
+        if let Some(message) = attribute("message") {
+            test.message.push_str(&message);
+            test.message.push('\n');
+        }
+    }
+}
+
+/// Adds to what a test has said, unless that is only what it printed while it passed.
+fn says(test: &mut Option<TestResult>, text: &str) {
+    if let Some(test) = test
+        && test.outcome != TestOutcome::Passed
+    {
+        test.message.push_str(text);
+    }
+}
+
+/// A test has ended.
+fn close(report: &mut Report, test: &mut Option<TestResult>) {
+    if let Some(mut test) = test.take() {
+        let end = test.message.char_indices().nth(MESSAGE_LIMIT);
+        test.message
+            .truncate(end.map_or(test.message.len(), |(at, _)| at));
+        report.add(test);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="s" tests="4">
+<testcase classname="a.b" name="x[1 &lt; 2]" time="0.25"><system-out>said</system-out></testcase>
+<testcase classname="a.b" name="y"><failure message="one &quot;two&quot;">at &#65; &amp; <![CDATA[<b>]]></failure></testcase>
+<testcase classname="" name="z"><skipped/></testcase>
+<testcase name="w" time="nan"><error>no set-up</error></testcase>
+</testsuite></testsuites>"#;
+
+    #[test]
+    fn tests_are_read_with_how_they_ended() {
+        let report = read(REPORT.as_bytes());
+        let tests: Vec<String> = report
+            .tests
+            .values()
+            .map(|test| {
+                let outcome = test.outcome.name();
+                format!("{} {outcome} {} {:?}", test.id, test.seconds, test.message)
+            })
+            .collect();
+        insta::assert_snapshot!(tests.join("\n"), @r#"
+        a.b > x[1 < 2] passed 0.25 ""
+        a.b > y failed 0 "one \"two\"\nat A & <b>"
+        w failed around the test 0 "no set-up"
+        z was skipped 0 ""
+        "#);
+        assert!(report.ended);
+    }
+
+    #[test]
+    fn a_report_that_breaks_off_has_no_end() {
+        for cut in 0..REPORT.len() {
+            assert!(!read(&REPORT.as_bytes()[..cut]).ended, "{}", &REPORT[..cut]);
+        }
+        assert!(!read(b"not XML").ended);
+        assert!(!read(b"<a></b>").ended);
+    }
+
+    #[test]
+    fn of_two_tests_with_one_name_the_worse_counts() {
+        let report = read(
+            b"<testsuite><testcase name='a'><failure/></testcase><testcase name='a'/></testsuite>",
+        );
+        assert_eq!(report.tests["a"].outcome, TestOutcome::Failed);
+    }
+}
