@@ -100,6 +100,11 @@ impl Runner for Pytest {
             // The project's source has no bytecode, and none is written: a stale file can't be
             // run in place of the change. The environment's own bytecode is read-only.
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
+            // NumPy's and SciPy's algebra starts a thread for every further processor as soon as
+            // it is loaded, and a process with threads can't be forked; nor should the last digit
+            // of a sum hang on how many processors a machine has. See
+            // <https://github.com/OpenMathLib/OpenBLAS/blob/develop/USAGE.md>.
+            ("OPENBLAS_NUM_THREADS", "1".to_owned()),
         ]
     }
 

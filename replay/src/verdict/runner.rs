@@ -203,6 +203,7 @@ impl Bench {
             self.prepared.digest.clone(),
             self.prepared.environment.key.clone(),
             format!("{:?} {:?} {config:?}", test.args, test.path),
+            format!("{:?}", self.environment()),
             format!("{:?}", self.prepared.project.holes.patterns()),
             format!("{:?}", self.prepared.project.exclude.patterns()),
         ];
