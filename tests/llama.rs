@@ -107,6 +107,7 @@ fn request(settings: &Settings) -> Request {
             text: "def g(x):\n    return x".to_owned(),
             score: 1.0,
         }],
+        question: None,
         parameters: settings.parameters(),
     }
 }

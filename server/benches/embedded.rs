@@ -85,6 +85,7 @@ fn measure(model: &Embedded, files: &[File], hole: Hole, wanted: usize) {
             repository: "bench".to_owned(),
             language: Language::for_path(Path::new(path)),
             windows: Vec::new(),
+            question: None,
             parameters: Settings::default().parameters(),
         };
         let begin = Instant::now();

@@ -394,6 +394,7 @@ impl Engine {
             repository: self.repository.name.clone(),
             language: document.language,
             windows,
+            question: None,
             parameters: self.configuration.model.parameters(),
         };
         let tree = document.tree().cloned();

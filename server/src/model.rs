@@ -28,7 +28,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Window;
-use crate::prompt::Place;
+use crate::prompt::{Place, chat};
 use crate::syntax::Language;
 
 pub use embedded::Embedded;
@@ -167,11 +167,35 @@ pub struct Request {
     pub language: Option<&'static Language>,
     /// Windows from other files, best first.
     pub windows: Vec<Window>,
+    /// What a model that [chats](Model::chats) is asked in place of filling in; others pass it
+    /// over.
+    pub question: Option<Question>,
     /// How to generate.
     pub parameters: Parameters,
 }
 
+/// What a chat model is asked where nothing is to be filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What to do: the system's message.
+    pub instructions: String,
+    /// With what: the user's message.
+    pub text: String,
+}
+
 impl Request {
+    /// What a chat model is asked: the request's own question, or to fill in at its place within
+    /// about `budget_tokens` tokens.
+    fn question(&self, budget_tokens: usize) -> Question {
+        self.question.clone().unwrap_or_else(|| {
+            let chat = chat::write(&self.place(), budget_tokens);
+            Question {
+                instructions: chat.instructions,
+                text: chat.question,
+            }
+        })
+    }
+
     /// What a prompt for this place is made of.
     fn place(&self) -> Place<'_> {
         Place {

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::http::{Body, Draw, Piece, Several, Wire};
 use super::{Finish, ModelError, Request, Secret, Settings};
-use crate::prompt::chat;
 
 /// The version of the interface that is spoken here.
 /// <https://docs.anthropic.com/en/api/versioning>
@@ -64,12 +63,12 @@ impl Wire for AnthropicMessages {
     }
 
     fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let chat = chat::write(&request.place(), self.context_tokens);
+        let question = request.question(self.context_tokens);
         let parameters = &request.parameters;
         let mut json = json!({
             "model": self.name,
-            "system": chat.instructions,
-            "messages": [{ "role": "user", "content": chat.question }],
+            "system": question.instructions,
+            "messages": [{ "role": "user", "content": question.text }],
             "max_tokens": parameters.max_tokens,
             // Above 1 is refused.
             "temperature": parameters.temperature.min(1.0),

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::http::{Body, Draw, Piece, Several, Wire};
 use super::openai_completions::{LogProbabilities, finish};
 use super::{ModelError, Request, Settings};
-use crate::prompt::chat;
 
 /// Completions at `/v1/chat/completions`.
 #[derive(Debug)]
@@ -61,12 +60,12 @@ impl Wire for OpenAiChat {
     }
 
     fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let chat = chat::write(&request.place(), self.context_tokens);
+        let question = request.question(self.context_tokens);
         let mut json = json!({
             "model": self.name,
             "messages": [
-                { "role": "system", "content": chat.instructions },
-                { "role": "user", "content": chat.question },
+                { "role": "system", "content": question.instructions },
+                { "role": "user", "content": question.text },
             ],
             "temperature": request.parameters.temperature,
             "top_p": request.parameters.top_p,

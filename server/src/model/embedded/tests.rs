@@ -14,6 +14,7 @@ fn request(fixture: &str) -> Request {
         repository: "demo".to_owned(),
         language: None,
         windows: Vec::new(),
+        question: None,
         parameters: Settings::default().parameters(),
     }
 }

@@ -195,3 +195,27 @@ async fn thoughts_of_a_chat_are_no_text() {
     let answer = completes(&settings(Protocol::AnthropicMessages, &server.url), &Whole).await;
     assert_eq!(texts(&answer), [("f(1)", Finish::Length)]);
 }
+
+#[tokio::test]
+async fn a_chat_is_asked_a_question_of_its_own_in_place_of_filling_in() {
+    for protocol in [Protocol::OpenAiChat, Protocol::AnthropicMessages] {
+        let good = exchange(protocol).expect("it goes over HTTP");
+        let mut settings = settings(protocol, "");
+        let server = Server::start(vec![good.script(settings.stream)]).await;
+        settings.url = Some(server.url.clone());
+        let model = open(&settings, &environment).expect("the settings are sound");
+        let question = Question {
+            instructions: "Write tests.".to_owned(),
+            text: "Of this code.".to_owned(),
+        };
+        let asked = Request {
+            question: Some(question),
+            ..request(&settings)
+        };
+        model.complete(&asked, &Whole).await.expect("an answer");
+        let body = server.bodies()[0].to_string();
+        assert!(body.contains("\"Write tests.\""), "{body}");
+        assert!(body.contains("\"Of this code.\""), "{body}");
+        assert!(!body.contains("return f(x)"), "{body}");
+    }
+}
