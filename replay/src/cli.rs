@@ -135,7 +135,7 @@ struct HoleChoice {
 }
 
 /// How tests are run.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 struct Execution {
     /// How many holes are worked on at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -150,10 +150,14 @@ struct Execution {
     /// Judge anew what was judged in an earlier run
     #[arg(long)]
     anew: bool,
+    /// Tests to add to the projects' own: files in DIR/PROJECT/, at the paths they shall have in
+    /// the project
+    #[arg(long, value_name = "DIR")]
+    tests: Option<PathBuf>,
 }
 
 impl Execution {
-    fn jobs(self) -> usize {
+    fn jobs(&self) -> usize {
         self.jobs.map_or_else(
             || std::thread::available_parallelism().map_or(1, usize::from),
             usize::from,

@@ -5,6 +5,7 @@
 //! Everything is brought into a cache outside every repository, once, under an exact pin, and is
 //! only read after that. Nobody's working tree is touched.
 
+mod added;
 mod archive;
 pub mod cache;
 mod command;
@@ -52,6 +53,9 @@ pub struct Prepared {
     pub digest: String,
     /// What the project's tests run in.
     pub environment: Environment,
+    /// The files of the source that [`Corpus::with_tests`] added, sorted. Tests see them, and no
+    /// language server is shown them.
+    pub added: Vec<String>,
 }
 
 /// What [`Corpus::prepare`] is doing for a project.
@@ -216,6 +220,7 @@ impl Corpus {
             source: source.root,
             digest: source.digest,
             environment,
+            added: Vec::new(),
         };
         if tree::hole_files(&prepared)?.is_empty() {
             return Err(CorpusError::Unusable {
@@ -227,6 +232,22 @@ impl Corpus {
         }
         tell(Step::Ready);
         Ok(prepared)
+    }
+
+    /// The project with the files of `tests/PROJECT` added to its source, a tree that mirrors the
+    /// project's; the same project where that folder does not exist. The source in the cache is
+    /// another one then, with a digest of its own.
+    ///
+    /// # Errors
+    /// [`CorpusError::Unusable`] if a file stands in the project already, or is one that holes
+    /// may be cut into; [`CorpusError::Io`] if a file can't be read or kept.
+    pub fn with_tests(
+        &self,
+        prepared: Prepared,
+        tests: &Path,
+        tell: &dyn Fn(Step),
+    ) -> Result<Prepared, CorpusError> {
+        added::lay_over(&self.cache, prepared, tests, tell)
     }
 }
 

@@ -351,6 +351,35 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
+    /// Notes where the tests are that were added to the corpus's projects.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_tests(&self, folder: &Path) -> Result<(), StoreError> {
+        let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('tests', ?1)",
+                [path.to_string_lossy()],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Where the tests were that were added when the run was made; nothing where none were.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn tests(&self) -> Result<Option<PathBuf>, StoreError> {
+        self.database
+            .query_row("SELECT value FROM meta WHERE key = 'tests'", [], |row| {
+                row.get::<_, String>(0)
+            })
+            .optional()
+            .map(|path| path.map(PathBuf::from))
+            .map_err(|source| self.fault(source))
+    }
+
     /// Notes what judging an attempt again came to, in place of what was noted before.
     ///
     /// # Errors

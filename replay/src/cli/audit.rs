@@ -33,6 +33,9 @@ pub(super) struct Arguments {
     /// The corpus's manifest, where it is no longer where it was
     #[arg(long, value_name = "FILE")]
     corpus: Option<PathBuf>,
+    /// The tests that were added to its projects, where they are no longer where they were
+    #[arg(long, value_name = "DIR")]
+    tests: Option<PathBuf>,
     /// How many are judged at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -96,7 +99,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         || std::thread::available_parallelism().map_or(1, usize::from),
         usize::from,
     );
-    let (prepared, _) = projects::prepare(&corpus, &manifest);
+    let tests = match &arguments.tests {
+        Some(folder) => Some(folder.clone()),
+        None => run.tests()?,
+    };
+    let (prepared, _) = projects::prepare(&corpus, &manifest, tests.as_deref())?;
     let cache = corpus.cache.root().to_owned();
     let (ready, _) = projects::judge(prepared, &cache, Engine::Naive, true, jobs)?;
     let ready: BTreeMap<&str, &Ready> = ready

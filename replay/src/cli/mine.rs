@@ -28,7 +28,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let corpus = Corpus::from_environment()?;
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
-    let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
+    let (prepared, mut absent) =
+        projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
     let (ready, failed) = projects::judge(
         prepared,
         &cache,

@@ -66,7 +66,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let cache = corpus.cache.root().to_owned();
     let Execution { engine, anew, .. } = arguments.execution;
     let jobs = arguments.execution.jobs();
-    let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
+    let (prepared, mut absent) =
+        projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
     let (ready, failed) = projects::judge(prepared, &cache, engine, anew, jobs)?;
     absent.extend(failed);
     let rounds = rounds(&ready, &holes)?;

@@ -31,8 +31,31 @@ pub(super) type Absent = (String, ProjectState);
 /// The version of the mining rules: what older rules chose is not read from the cache.
 const RULES: u32 = 5;
 
-/// Brings the sources and environments of all projects.
-pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, Vec<Absent>) {
+/// Brings the sources and environments of all projects, and lays tests over them that are kept in
+/// a folder beside the corpus.
+///
+/// # Errors
+/// The folder of tests has nothing for any project.
+pub(super) fn prepare(
+    corpus: &Corpus,
+    manifest: &Manifest,
+    tests: Option<&Path>,
+) -> Result<(Vec<Prepared>, Vec<Absent>), CliError> {
+    if let Some(folder) = tests
+        && !manifest
+            .projects
+            .iter()
+            .any(|project| folder.join(&project.name).is_dir())
+    {
+        return Err(CliError::Refused(format!(
+            "{} has no tests to add: it needs a folder named after a project, such as {}",
+            folder.display(),
+            manifest
+                .projects
+                .first()
+                .map_or("PROJECT", |project| &project.name)
+        )));
+    }
     let progress = Progress::of("preparing projects");
     let mut prepared = Vec::new();
     let mut absent = Vec::new();
@@ -48,7 +71,15 @@ pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, V
                 ));
             }
         };
-        match corpus.prepare_project(project, &tell) {
+        let ready = corpus
+            .prepare_project(project, &tell)
+            .and_then(|prepared| match tests {
+                Some(folder) => {
+                    corpus.with_tests(prepared, folder, &|step| tell(&project.name, step))
+                }
+                None => Ok(prepared),
+            });
+        match ready {
             Ok(ready) => prepared.push(ready),
             Err(error) => {
                 let state = match error {
@@ -66,7 +97,7 @@ pub(super) fn prepare(corpus: &Corpus, manifest: &Manifest) -> (Vec<Prepared>, V
         }
     }
     progress.at(all, all);
-    (prepared, absent)
+    Ok((prepared, absent))
 }
 
 /// Runs the projects' own tests.

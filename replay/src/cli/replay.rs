@@ -69,7 +69,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
 
-    let (prepared, mut absent) = projects::prepare(&corpus, &manifest);
+    let (prepared, mut absent) =
+        projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
     let projects: BTreeMap<&str, Value> = prepared
         .iter()
         .map(|prepared| {
@@ -122,6 +123,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     // Nothing is written before all that was given is known to fit together.
     let run = begin(arguments, &identity)?;
     run.set_corpus(&arguments.corpus)?;
+    if let Some(tests) = &arguments.execution.tests {
+        run.set_tests(tests)?;
+    }
     for (name, state) in &states {
         run.set_project(name, state)?;
     }

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             manifest
                 .projects
                 .retain(|project| holes.iter().any(|hole| hole.project == project.name));
-            projects::prepare(&Corpus::from_environment()?, &manifest)
+            projects::prepare(&Corpus::from_environment()?, &manifest, None)?
         }
         None => (Vec::new(), Vec::new()),
     };

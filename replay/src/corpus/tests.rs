@@ -675,6 +675,50 @@ fn prepared(project: Project, source: source::Source) -> Prepared {
             key: String::new(),
             lock: String::new(),
         },
+        added: Vec::new(),
+    }
+}
+
+#[test]
+fn added_tests_are_part_of_the_source_and_no_language_server_sees_them() {
+    let folder = working_folder();
+    let cache = TempDir::new().unwrap();
+    let project = project(&format!("{{ path = {:?} }}", folder.path()));
+    let source = bring(cache.path(), &project).unwrap();
+    let plain = prepared(project, source);
+    let corpus = Corpus {
+        cache: Cache::at(cache.path()),
+        toolchain: Toolchain::default(),
+    };
+    let tests = TempDir::new().unwrap();
+    let lay = || corpus.with_tests(plain.clone(), tests.path(), &|_| ());
+    assert_eq!(lay().unwrap().source, plain.source);
+
+    let own = tests.path().join(&plain.project.name);
+    fs::create_dir_all(own.join("tests")).unwrap();
+    fs::write(own.join("tests/test_more.py"), "def test(): pass\n").unwrap();
+    let with = lay().unwrap();
+    assert_eq!(with.added, ["tests/test_more.py"]);
+    assert_ne!(with.digest, plain.digest);
+    assert_eq!(with.digest, tree::digest(&with.source).unwrap());
+    assert!(with.source.join("tests/test_more.py").is_file());
+    assert!(with.source.join("src/a.py").is_file());
+    assert!(!plain.source.join("tests/test_more.py").exists());
+    assert_eq!(
+        tree::visible_files(&with).unwrap(),
+        tree::visible_files(&plain).unwrap()
+    );
+    assert_eq!(lay().unwrap().source, with.source);
+
+    fs::create_dir_all(own.join("src")).unwrap();
+    for (path, complaint) in [
+        ("tests/test_a.py", "stands in the project already"),
+        ("src/new.py", "matches the project's `holes`"),
+    ] {
+        fs::write(own.join(path), "").unwrap();
+        let error = lay().unwrap_err().to_string();
+        assert!(error.contains(complaint) && error.contains(path), "{error}");
+        fs::remove_file(own.join(path)).unwrap();
     }
 }
 

@@ -42,8 +42,9 @@ pub(super) enum Kind {
     Link(String),
 }
 
-/// The files that a language server is shown and the tests see: everything but `exclude`,
-/// relative to the source, with `/` between names, sorted by bytes.
+/// The files that a language server is shown and the tests see: everything but `exclude` and
+/// [added tests](Prepared::added), relative to the source, with `/` between names, sorted by
+/// bytes.
 ///
 /// # Errors
 /// If the cached source cannot be read.
@@ -118,7 +119,10 @@ pub fn digest(root: &Path) -> Result<String, CorpusError> {
 
 fn visible(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
     let mut entries = entries(&prepared.source)?;
-    entries.retain(|entry| !prepared.project.exclude.matches(&entry.path));
+    entries.retain(|entry| {
+        !prepared.project.exclude.matches(&entry.path)
+            && prepared.added.binary_search(&entry.path).is_err()
+    });
     Ok(entries)
 }
 

@@ -126,7 +126,7 @@ fn measure(
     };
     // The first run alone tells whether there is any point in the others.
     let plain = TestRun {
-        replaced: None,
+        replaced: &[],
         select: None,
         coverage: None,
         first_failure_ends: false,

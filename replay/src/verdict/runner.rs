@@ -30,8 +30,8 @@ pub(super) struct Bench {
 /// What is run.
 #[derive(Clone)]
 pub(super) struct TestRun<'a> {
-    /// A file that has other contents, by its path in the project.
-    pub(super) replaced: Option<(&'a str, &'a str)>,
+    /// Files that have other contents or are new, by their paths in the project.
+    pub(super) replaced: &'a [(&'a str, &'a str)],
     /// The tests to run; nothing means all.
     pub(super) select: Option<&'a [&'a str]>,
     /// The files whose lines are recorded by test; nothing means no recording.
@@ -44,9 +44,9 @@ pub(super) struct TestRun<'a> {
 
 impl TestRun<'_> {
     fn laid_over(&self) -> impl Iterator<Item = Replaced> {
-        self.replaced.into_iter().map(|(path, contents)| Replaced {
-            path: path.into(),
-            content: contents.into(),
+        self.replaced.iter().map(|(path, contents)| Replaced {
+            path: (*path).into(),
+            content: (*contents).into(),
         })
     }
 }
@@ -254,7 +254,7 @@ impl Bench {
             project: self.prepared.project.name.clone(),
             reason: error.to_string(),
         })?;
-        if let Some((path, contents)) = run.replaced {
+        for (path, contents) in run.replaced {
             std::fs::write(copy.join(path), contents).map_err(fault)?;
         }
         let order = Order::new(run);

@@ -1,0 +1,88 @@
+//! Tests that are kept beside a corpus and laid over its projects' sources.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::cache::{Cache, entry_name};
+use super::tree::{self, Entry, Kind};
+use super::{CorpusError, Prepared, Step};
+
+/// What the cache remembers of a source with tests added.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// [`tree::digest`] of the tree when it was made.
+    digest: String,
+}
+
+/// Counts up when a cached tree would come out differently from the same two.
+const SCHEMA: &str = "1";
+
+/// See [`super::Corpus::with_tests`].
+pub(super) fn lay_over(
+    cache: &Cache,
+    prepared: Prepared,
+    tests: &Path,
+    tell: &dyn Fn(Step),
+) -> Result<Prepared, CorpusError> {
+    let name = prepared.project.name.clone();
+    let from = tests.join(&name);
+    if !from.is_dir() {
+        return Ok(prepared);
+    }
+    let entries = tree::kept_entries(&from)?;
+    if entries.is_empty() {
+        return Ok(prepared);
+    }
+    check(&prepared, &from, &entries)?;
+    let digest = tree::digest_of(&from, &entries)?;
+    let (folder, record) = cache.entry(
+        "sources",
+        &entry_name(
+            &format!("{name}-tests"),
+            &[SCHEMA, &prepared.digest, &digest],
+        ),
+        tell,
+        |folder, record: &Record| {
+            tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
+        },
+        |folder| {
+            let root = folder.join("tree");
+            tree::copy_source(&prepared, &root)?;
+            tree::copy(&from, &entries, &root)?;
+            Ok(Record {
+                digest: tree::digest(&root)?,
+            })
+        },
+    )?;
+    let mut added = prepared.added;
+    added.extend(entries.into_iter().map(|entry| entry.path));
+    added.sort();
+    Ok(Prepared {
+        source: folder.join("tree"),
+        digest: record.digest,
+        added,
+        ..prepared
+    })
+}
+
+/// Tests are added: they replace nothing and are no code that holes are cut into.
+fn check(prepared: &Prepared, from: &Path, entries: &[Entry]) -> Result<(), CorpusError> {
+    for entry in entries {
+        let fault = if matches!(entry.kind, Kind::Link(_)) {
+            "is a symbolic link; put the file itself there"
+        } else if fs::symlink_metadata(prepared.source.join(&entry.path)).is_ok() {
+            "stands in the project already, and tests are only added; give it another name"
+        } else if prepared.project.holes.matches(&entry.path) {
+            "matches the project's `holes`, and tests are no code that holes are cut into; move it"
+        } else {
+            continue;
+        };
+        return Err(CorpusError::Unusable {
+            project: prepared.project.name.clone(),
+            message: format!("{} {fault}", from.join(&entry.path).display()),
+        });
+    }
+    Ok(())
+}
