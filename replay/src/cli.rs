@@ -16,6 +16,7 @@ macro_rules! outln {
 }
 
 mod audit;
+mod augment;
 mod complete;
 mod doctor;
 mod mine;
@@ -49,6 +50,7 @@ pub fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Mutate(arguments) => mutate::run(&arguments),
+        Command::Augment(arguments) => augment::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
@@ -87,6 +89,8 @@ enum Command {
     Mine(mine::Arguments),
     /// Put faults into the code of holes and see whether their tests notice
     Mutate(mutate::Arguments),
+    /// Have a model write tests that notice the faults which survived mutation
+    Augment(augment::Arguments),
     /// Show a run's figures, or one hole of it with all that was seen
     Show(show::Arguments),
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ

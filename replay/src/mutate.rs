@@ -5,6 +5,7 @@
 //! do otherwise, stands in the reference page, `replay/README.md`. Everything here is a pure
 //! function of the file's text; running tests on a mutant is another room's work.
 
+pub mod augment;
 mod number;
 mod operators;
 mod python;
@@ -60,6 +61,31 @@ pub fn mutants(language: &'static Language, contents: &str, range: Range<usize>)
 /// The range must lie within the file, on character boundaries. `None` if it begins in no statement,
 /// or the file does not parse.
 pub fn canary(language: &'static Language, contents: &str, range: Range<usize>) -> Option<Edit> {
+    before_statement(language, contents, range, language.raising_statement)
+}
+
+/// The mutant that must live: a statement without effect, where [`canary`] puts one that raises.
+/// It changes the code's text, its lines and what it compiles to. A test that fails with it looks
+/// at these, and not at what the code does.
+///
+/// The range and `None` are as for [`canary`].
+pub fn neutral(language: &'static Language, contents: &str, range: Range<usize>) -> Option<Edit> {
+    let statement = if language.indented_blocks {
+        // Constants alone would be left out of the bytecode.
+        "[]"
+    } else {
+        "void 0;"
+    };
+    before_statement(language, contents, range, statement)
+}
+
+/// Puts a statement before the one that a range begins in.
+fn before_statement(
+    language: &'static Language,
+    contents: &str,
+    range: Range<usize>,
+    statement: &str,
+) -> Option<Edit> {
     let tree = language.parse(contents);
     if tree.root_node().has_error() {
         return None;
@@ -68,7 +94,7 @@ pub fn canary(language: &'static Language, contents: &str, range: Range<usize>) 
     let mut node = tree.root_node().descendant_for_byte_range(start, start);
     while let Some(current) = node {
         if language.is_statement(current) {
-            let edit = raising_before(language, contents, current.start_byte());
+            let edit = insert_before(language, contents, current.start_byte(), statement);
             // Among the members of a class no statement can stand; before the class one can.
             if language.parses(&edit.apply(contents)) {
                 return Some(edit);
@@ -81,6 +107,10 @@ pub fn canary(language: &'static Language, contents: &str, range: Range<usize>) 
 
 /// Puts the language's raising statement before the statement that begins at a byte.
 pub fn raising_before(language: &Language, contents: &str, statement: usize) -> Edit {
+    insert_before(language, contents, statement, language.raising_statement)
+}
+
+fn insert_before(language: &Language, contents: &str, statement: usize, inserted: &str) -> Edit {
     let lead = lead(contents, statement);
     let indentation: String = lead.chars().take_while(|c| c.is_whitespace()).collect();
     // After other code on the line (`case 1: return x`) a line break would leave the block.
@@ -93,7 +123,7 @@ pub fn raising_before(language: &Language, contents: &str, statement: usize) -> 
     };
     Edit {
         range: statement..statement,
-        replacement: [language.raising_statement, &separator].concat(),
+        replacement: [inserted, &separator].concat(),
     }
 }
 

@@ -21,6 +21,7 @@ mod node;
 mod pytest;
 mod report;
 mod runner;
+mod trial;
 mod unittest;
 mod vitest;
 

@@ -155,7 +155,7 @@ fn rounds<'a>(ready: &'a [Ready], holes: &'a [Hole]) -> Result<Vec<Round<'a>>, C
 }
 
 /// A range widened to whole lines, without the blanks that indent the first.
-fn lines_of(contents: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+pub(super) fn lines_of(contents: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
     let line = contents[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
     let end = contents[range.end..]

@@ -852,3 +852,28 @@ fn mutants_of_the_demos_keep_the_rules() {
         }
     }
 }
+
+#[test]
+fn a_statement_without_effect_stands_where_the_canary_does() {
+    let inserted = |id: &str, code: &str| {
+        let (contents, range) = fixture(code);
+        let edit = neutral(language(id), &contents, range.clone()).expect("there is a statement");
+        let raising = canary(language(id), &contents, range).expect("there is a statement");
+        assert_eq!(edit.range, raising.range);
+        edit.diff(&contents)
+    };
+    insta::assert_snapshot!(inserted("python", "def f(a):\n    b = a $0+ 1$0\n    return b\n"), @r#"
+@@ -1,3 +1,4 @@
+ def f(a):
++    []
+     b = a + 1
+     return b
+"#);
+    insta::assert_snapshot!(inserted("typescript", "if (a) {\n  f($0b$0)\n}\n"), @r#"
+@@ -1,3 +1,4 @@
+ if (a) {
++  void 0;
+   f(b)
+ }
+"#);
+}

@@ -1,0 +1,382 @@
+//! What a model is asked when tests are wanted that notice surviving mutants, and how the tests
+//! are read from what it answers. Whether they are any good is the judge's to say.
+
+use std::ops::Range;
+
+use fillrate_server::model::Question;
+use fillrate_server::syntax::Language;
+use sha2::{Digest, Sha256};
+use tree_sitter::Node;
+
+use super::neutral;
+
+/// Code whose tests miss faults.
+#[derive(Clone, Debug)]
+pub struct Focus<'a> {
+    /// Its language, which must be Python: other languages get no tests.
+    pub language: &'static Language,
+    /// Its file's path in the project.
+    pub path: &'a str,
+    /// The file.
+    pub contents: &'a str,
+    /// The bytes of the file that the faults are in.
+    pub range: Range<usize>,
+    /// One of the project's files of tests, by its path in the project, to take after.
+    pub example: (&'a str, &'a str),
+    /// The faults that no test notices.
+    pub faults: Vec<Fault<'a>>,
+}
+
+/// A fault that no test notices.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault<'a> {
+    /// What it is, in a line.
+    pub description: &'a str,
+    /// What it changes in the file, as a unified diff.
+    pub diff: &'a str,
+}
+
+/// A file with one test, as a model proposes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The test function's name.
+    pub test: String,
+    /// The file: all that stood around the model's tests, and this one of them.
+    pub contents: String,
+}
+
+/// The longest stretch of the code under test that is shown, in bytes, where a single definition
+/// is not longer.
+const FOCUS_BYTES: usize = 6000;
+/// The longest beginning of the example that is shown, in bytes.
+const EXAMPLE_BYTES: usize = 4000;
+/// The most faults that are shown at once.
+const FAULTS: usize = 20;
+
+/// What to ask for tests that notice faults. The same focus gives the same question.
+pub fn question(focus: &Focus<'_>) -> Question {
+    let instructions = "You write tests in Python with pytest. You get code of a project, one of \
+        the project's files of tests, and faults: changes of the code that the project's tests do \
+        not notice. Write tests that pass with the code as it is and fail with at least one of \
+        the faults. Each test is a function of its own at the top level whose name begins with \
+        `test_`; use no classes and no `parametrize`. Each calls the code through the project's \
+        own modules, imported as the file of tests does it, and asserts what the code does. No \
+        test reads source files, replaces anything that others use, or hangs on time, chance or \
+        the network. Answer with one code block that holds the imports and the tests, and with \
+        nothing else."
+        .to_owned();
+    let mut text = format!("The code, from {}:\n", focus.path);
+    text.push_str(&block("python", shown(focus)));
+    let (path, example) = focus.example;
+    text.push_str(&format!("\nThe project's tests, from {path}:\n"));
+    text.push_str(&block("python", beginning(example, EXAMPLE_BYTES)));
+    text.push_str("\nFaults that no test notices:\n");
+    for (index, fault) in focus.faults.iter().take(FAULTS).enumerate() {
+        text.push_str(&format!("\n{}. {}\n", index + 1, fault.description));
+        text.push_str(&block("diff", fault.diff));
+    }
+    Question { instructions, text }
+}
+
+/// The tests in an answer, each in a file of its own, so that a bad one takes no other with it.
+/// What is no test, such as imports and fixtures, stands in every file.
+///
+/// The first block of code that parses and has tests counts; an answer without any block is one
+/// as a whole. Tests that stand for several, by `parametrize`, are left out.
+pub fn proposals(language: &'static Language, answer: &str) -> Vec<Proposal> {
+    let mut blocks = blocks(answer);
+    if blocks.is_empty() {
+        blocks.push(answer.to_owned());
+    }
+    blocks
+        .iter()
+        .map(|block| parted(language, block))
+        .find(|proposals| !proposals.is_empty())
+        .unwrap_or_default()
+}
+
+/// The path at which a new file of tests is kept: beside the example, found by the framework as
+/// the example is, and of the same name whenever code, contents and place are the same.
+pub fn path(focus: &Focus<'_>, proposal: &Proposal) -> String {
+    let (example, _) = focus.example;
+    let (folder, example) = match example.rsplit_once('/') {
+        Some((folder, name)) => (format!("{folder}/"), name),
+        None => (String::new(), example),
+    };
+    let file = focus.path.rsplit('/').next().unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default();
+    let word = format!("{}\0{}", focus.path, proposal.contents);
+    let digest: String = Sha256::digest(word.as_bytes())
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    if example.ends_with("_test.py") && !example.starts_with("test_") {
+        format!("{folder}added_{stem}_{digest}_test.py")
+    } else {
+        format!("{folder}test_added_{stem}_{digest}.py")
+    }
+}
+
+/// The file with other text and other compiled code that does the same: with [`neutral`] in the
+/// range, and in Python as one statement that runs the text from its bytes in hexadecimal digits.
+/// A test that fails with it looks at how the code is written. Constants stay constants, so that
+/// one that looks for them in compiled code is told by [`names_code_objects`].
+pub fn disguised(language: &'static Language, contents: &str, range: Range<usize>) -> String {
+    let text = neutral(language, contents, range)
+        .map_or_else(|| contents.to_owned(), |edit| edit.apply(contents));
+    if language.id != "python" {
+        return text;
+    }
+    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("exec(compile(bytes.fromhex(\"{digits}\"), __file__, \"exec\"))\n")
+}
+
+/// Whether a test spells the name under which Python keeps a function's compiled code. What it
+/// finds there says how a function is written, not what it does.
+pub fn names_code_objects(contents: &str) -> bool {
+    contents.contains("__code__")
+}
+
+/// The largest definition around the faults that is not too long, or the whole file; at least the
+/// innermost definition.
+fn shown<'a>(focus: &Focus<'a>) -> &'a str {
+    let tree = focus.language.parse(focus.contents);
+    let Range { start, end } = focus.range;
+    let mut node = tree.root_node().descendant_for_byte_range(start, end);
+    let mut best: Option<Range<usize>> = None;
+    while let Some(current) = node {
+        let whole = current.parent().is_none();
+        if whole || focus.language.is_definition(current) {
+            let range = if whole {
+                0..focus.contents.len()
+            } else {
+                current.byte_range()
+            };
+            if best.is_some() && range.len() > FOCUS_BYTES {
+                break;
+            }
+            best = Some(range);
+        }
+        node = current.parent();
+    }
+    let range = best.unwrap_or(0..focus.contents.len());
+    let line = focus.contents[..range.start]
+        .rfind('\n')
+        .map_or(0, |end| end + 1);
+    &focus.contents[line..range.end]
+}
+
+/// The beginning of a text, in whole lines.
+fn beginning(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = text
+        .char_indices()
+        .filter(|(at, c)| *c == '\n' && *at < most)
+        .map(|(at, _)| at + 1)
+        .next_back();
+    &text[..end.unwrap_or_default()]
+}
+
+/// A text in a fence that is longer than any in it.
+fn block(name: &str, text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(3.max(longest + 1));
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}{name}\n{text}{end}{fence}\n")
+}
+
+/// The fenced blocks of an answer. One that was cut off goes to the end.
+fn blocks(answer: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for line in answer.lines() {
+        let ticks = line.len() - line.trim_start_matches('`').len();
+        match &mut open {
+            None if ticks >= 3 => open = Some((ticks, String::new())),
+            None => {}
+            Some((fence, text)) if ticks >= *fence && line.trim().len() == ticks => {
+                blocks.push(std::mem::take(text));
+                open = None;
+            }
+            Some((_, text)) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    blocks.extend(open.map(|(_, text)| text));
+    blocks
+}
+
+/// A file of several tests as several files of one.
+fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
+    let tree = language.parse(text);
+    if tree.root_node().has_error() {
+        return Vec::new();
+    }
+    let mut cursor = tree.root_node().walk();
+    let tests: Vec<(Range<usize>, String, bool)> = tree
+        .root_node()
+        .named_children(&mut cursor)
+        .filter_map(|node| {
+            let name = test_name(node, text)?;
+            let range = node.byte_range();
+            let several = node.kind() == "decorated_definition"
+                && text[range.clone()]
+                    .lines()
+                    .take_while(|line| !line.starts_with("def ") && !line.starts_with("async "))
+                    .any(|line| line.contains("parametrize"));
+            Some((range, name, several))
+        })
+        .collect();
+    let single = tests
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, _, several))| !several);
+    single
+        .map(|(kept, (_, name, _))| {
+            let mut contents = String::new();
+            let mut at = 0;
+            for (index, (range, _, _)) in tests.iter().enumerate() {
+                if index != kept {
+                    contents.push_str(&text[at..range.start]);
+                    let rest = &text[range.end..];
+                    at = range.end + (rest.len() - rest.trim_start_matches('\n').len());
+                }
+            }
+            contents.push_str(&text[at..]);
+            Proposal {
+                test: name.clone(),
+                contents: contents.trim_end().to_owned() + "\n",
+            }
+        })
+        .collect()
+}
+
+/// The name of a test function at the top level.
+fn test_name(node: Node<'_>, text: &str) -> Option<String> {
+    let function = match node.kind() {
+        "decorated_definition" => node.child_by_field_name("definition")?,
+        _ => node,
+    };
+    if function.kind() != "function_definition" {
+        return None;
+    }
+    let name = &text[function.child_by_field_name("name")?.byte_range()];
+    name.starts_with("test").then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn python() -> &'static Language {
+        Language::by_id("python").expect("it is in the table")
+    }
+
+    fn focus(contents: &str) -> Focus<'_> {
+        let start = contents.find("a + 1").expect("it stands there");
+        Focus {
+            language: python(),
+            path: "src/m.py",
+            contents,
+            range: start..start + 5,
+            example: ("tests/test_m.py", "from m import f\n"),
+            faults: vec![Fault {
+                description: "line 2: AOR: \"+\" → \"-\"",
+                diff: "-    return a + 1\n+    return a - 1\n",
+            }],
+        }
+    }
+
+    #[test]
+    fn a_model_is_asked_with_code_tests_and_faults() {
+        let asked = question(&focus("def f(a):\n    return a + 1\n"));
+        insta::assert_snapshot!(asked.text, @r#"
+        The code, from src/m.py:
+        ```python
+        def f(a):
+            return a + 1
+        ```
+
+        The project's tests, from tests/test_m.py:
+        ```python
+        from m import f
+        ```
+
+        Faults that no test notices:
+
+        1. line 2: AOR: "+" → "-"
+        ```diff
+        -    return a + 1
+        +    return a - 1
+        ```
+        "#);
+    }
+
+    #[test]
+    fn of_a_long_file_the_definition_is_shown() {
+        let code = "class A:\n    def f(a):\n        return a + 1\n";
+        let long = format!("{}{code}", "x = 1\n".repeat(2000));
+        assert_eq!(shown(&focus(&long)), code.trim_end());
+        let fenced = block("python", "a = '````'\n");
+        assert!(fenced.starts_with("`````python\n") && fenced.ends_with("\n`````\n"));
+    }
+
+    #[test]
+    fn every_test_of_an_answer_becomes_a_file() {
+        let answer = "Here:\n```python\nimport pytest\n\nfrom m import f\n\n\ndef one():\n    \
+            return 1\n\n\ndef test_a():\n    assert f(1) == 2\n\n\n\
+            @pytest.mark.parametrize('a', [1])\ndef test_b(a):\n    assert f(a)\n\n\n\
+            @pytest.mark.skipif(False, reason='')\ndef test_c():\n    assert f(0) == one()\n```\nBye.\n";
+        let found = proposals(python(), answer);
+        let names: Vec<&str> = found.iter().map(|found| found.test.as_str()).collect();
+        assert_eq!(names, ["test_a", "test_c"]);
+        insta::assert_snapshot!(found[1].contents, @r"
+        import pytest
+
+        from m import f
+
+
+        def one():
+            return 1
+
+
+        @pytest.mark.skipif(False, reason='')
+        def test_c():
+            assert f(0) == one()
+        ");
+        assert!(!found[0].contents.contains("test_b"));
+        assert_eq!(proposals(python(), "I can't."), []);
+        assert_eq!(proposals(python(), "```python\ndef test_a(:\n```\n"), []);
+        let bare = proposals(python(), "def test_a():\n    assert True\n");
+        assert_eq!(bare.len(), 1);
+        let cut = proposals(python(), "```\ndef test_a():\n    assert True\n");
+        assert_eq!(cut, bare);
+    }
+
+    #[test]
+    fn a_file_of_tests_is_named_after_code_and_contents() {
+        let code = "def f(a):\n    return a + 1\n";
+        let mut focus = focus(code);
+        let proposal = |contents: &str| Proposal {
+            test: "test_a".to_owned(),
+            contents: contents.to_owned(),
+        };
+        let name = path(&focus, &proposal("1"));
+        insta::assert_snapshot!(name, @"tests/test_added_m_d12d00692904.py");
+        assert_eq!(name, path(&focus, &proposal("1")));
+        assert_ne!(name, path(&focus, &proposal("2")));
+        focus.example.0 = "m_test.py";
+        let name = path(&focus, &proposal("1"));
+        assert!(name.starts_with("added_m_") && name.ends_with("_test.py"));
+    }
+}

@@ -1,0 +1,313 @@
+//! Tests written by a model: what is kept of them, and what they are good for.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use fillrate::task::{Hole, Kind};
+use play::{Place, files, has, holes, kitchen, text};
+use serde_json::{Value, json};
+
+/// A model server on loopback that speaks `/v1/chat/completions`: each request gets the next
+/// list of answers as its choices, and none when there are no more.
+struct Chat {
+    address: String,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Chat {
+    fn new(rounds: Vec<Vec<String>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let chat = Self {
+            address: format!("http://{}", listener.local_addr().unwrap()),
+            asked: Arc::default(),
+        };
+        let asked = Arc::clone(&chat.asked);
+        let rounds = Arc::new(Mutex::new(VecDeque::from(rounds)));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (asked, rounds) = (Arc::clone(&asked), Arc::clone(&rounds));
+                std::thread::spawn(move || while answer(&stream, &asked, &rounds).is_some() {});
+            }
+        });
+        chat
+    }
+
+    fn settings(&self, protocol: &str) -> String {
+        format!(
+            "[model]\nprotocol = \"{protocol}\"\nurl = \"{}\"\nname = \"qwen2.5-coder\"\n\
+             temperature = 0.8\nstream = false\nretries = 0\n",
+            self.address
+        )
+    }
+}
+
+fn answer(
+    stream: &TcpStream,
+    asked: &Mutex<Vec<Value>>,
+    rounds: &Mutex<VecDeque<Vec<String>>>,
+) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let body: Value = serde_json::from_slice(&body).ok()?;
+    asked.lock().unwrap().push(body.clone());
+    let mut answers = rounds.lock().unwrap().pop_front().unwrap_or_default();
+    let wanted = usize::try_from(body["n"].as_u64()?).ok()?;
+    answers.resize(wanted, "I have no further idea.".to_owned());
+    let choices: Vec<Value> = answers
+        .iter()
+        .enumerate()
+        .map(|(index, answer)| {
+            json!({
+                "index": index,
+                "message": {"role": "assistant", "content": answer},
+                "finish_reason": "stop",
+            })
+        })
+        .collect();
+    let answer = json!({"object": "chat.completion", "choices": choices}).to_string();
+    let mut output = stream;
+    write!(
+        output,
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",
+        answer.len()
+    )
+    .ok()
+}
+
+const SHOP: &str = "def price(count, member):
+    total = count * 3
+    if count > 10:
+        total -= 5
+    if member:
+        total -= 1
+    return total
+";
+
+/// A project with a function that its one test hardly looks at, and the function's body as a
+/// hole, with its survivors.
+fn shop(place: &Place) -> (PathBuf, PathBuf) {
+    place.write("shop/shop.py", SHOP);
+    place.write(
+        "shop/test_shop.py",
+        "from shop import price\n\n\ndef test_one():\n    assert price(1, False) == 3\n",
+    );
+    let manifest = fs::read_to_string(kitchen()).unwrap();
+    let manifest = manifest
+        .replace("kitchen", "shop")
+        .replace("src/**/*.py", "shop.py")
+        .replace("args = [\"tests\"]", "args = []")
+        .replace("path = [\"src\"]", "path = [\".\"]");
+    let corpus = place.write("shop.toml", &manifest);
+    let start = SHOP.find("total = count").unwrap();
+    let range = start..SHOP.trim_end().len();
+    let hole = Hole::new("shop", "python", "shop.py", Kind::Body, range, SHOP);
+    let line = serde_json::to_string(&hole).unwrap() + "\n";
+    (corpus, place.write("tasks.jsonl", &line))
+}
+
+fn count(tasks: &Path, name: &str) -> u64 {
+    holes(tasks)[0]["mutation"][name].as_u64().unwrap()
+}
+
+#[test]
+fn only_tests_that_notice_faults_by_honest_means_are_kept() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let (corpus, tasks) = shop(&place);
+    let corpus = text(&corpus);
+    let mutate = |more: &[&str]| {
+        let tasks = text(&tasks);
+        let mut arguments = vec!["mutate", &tasks, "--corpus", &corpus];
+        arguments.extend(more);
+        place.fillrate(&arguments).ended(0);
+    };
+    mutate(&[]);
+    let before = (count(&tasks, "killed"), count(&tasks, "survived"));
+    assert!(before.1 > 5, "{before:?}");
+
+    let code = |tests: &str| {
+        format!("Here they are.\n```python\nfrom shop import price\n\n\n{tests}```\nGood luck!\n")
+    };
+    let first = vec![
+        code(
+            "def test_many():\n    assert price(12, False) == 31\n\n\n\
+             def test_wrong():\n    assert price(12, False) == 36\n\n\n\
+             def test_chance():\n    import random\n\n    assert price(12, False) == 31\n    \
+             assert random.random() < 0.3\n",
+        ),
+        code(
+            "def test_exit():\n    import os\n\n    assert price(12, False) == 31\n    \
+             os._exit(0)\n\n\n\
+             def test_patch():\n    import pytest\n\n    pytest.raises = print\n    \
+             assert price(12, False) == 31\n\n\n\
+             def test_settings():\n    from pathlib import Path\n\n    \
+             Path(__file__).with_name(\"conftest.py\").write_text(\"\")\n    \
+             assert price(12, False) == 31\n\n\n\
+             def test_skip():\n    import pytest\n\n    \
+             if price(12, False) == 31:\n        pytest.skip()\n    assert False\n",
+        ),
+        code(
+            "def test_nothing_new():\n    assert price(2, False) == 6\n\n\n\
+             def test_no_question():\n    price(12, True)\n\n\n\
+             def test_elsewhere():\n    assert 1 + 1 == 2\n\n\n\
+             def test_text():\n    import inspect\n\n    assert price(1, False) == 3\n    \
+             assert \"total -= 5\" in inspect.getsource(price)\n\n\n\
+             def test_bytecode():\n    assert price(1, False) == 3\n    \
+             assert 10 in price.__code__.co_consts\n",
+        ),
+        "I would rather not.".to_owned(),
+    ];
+    let second = vec![code(
+        "def test_many():\n    assert price(12, False) == 31\n\n\n\
+         def test_member():\n    assert price(1, True) == 2\n",
+    )];
+    let chat = Chat::new(vec![first, second]);
+    let model = text(&place.write("model.toml", &chat.settings("openai-chat")));
+    let kept = place.path("kept");
+    let (tests, answers) = (text(&kept), text(&tasks));
+    let said = place
+        .fillrate(&[
+            "augment", &answers, "--corpus", &corpus, "--model", &model, "-o", &tests,
+        ])
+        .ended(0);
+
+    let records = fs::read_to_string(kept.join("provenance.jsonl")).unwrap();
+    let records: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = records
+        .iter()
+        .map(|record| record["test"].as_str().unwrap().rsplit(':').next().unwrap())
+        .collect();
+    assert_eq!(names, ["test_many", "test_member"], "{}", said.out);
+    let hole = &holes(&tasks)[0];
+    for record in &records {
+        assert_eq!(record["hole"], hole["id"]);
+        assert_eq!(record["model"], "qwen2.5-coder");
+        assert_eq!(record["prompt_sha256"].as_str().unwrap().len(), 64);
+        let survivors = hole["mutation"]["survivors"].as_array().unwrap();
+        let kills = record["kills"].as_array().unwrap();
+        assert!(!kills.is_empty() && kills.iter().all(|kill| survivors.contains(kill)));
+    }
+    let mut paths: Vec<PathBuf> = records
+        .iter()
+        .map(|record| Path::new("shop").join(record["path"].as_str().unwrap()))
+        .collect();
+    paths.push("provenance.jsonl".into());
+    paths.sort();
+    assert_eq!(files(&kept), paths);
+    for reason in [
+        "no test to be found",
+        "proposed before",
+        "does not run, or tampers with the run",
+        "does not run the code",
+        "looks at how the code is written",
+        "notices nothing new",
+    ] {
+        assert!(said.out.contains(reason), "{reason}: {}", said.out);
+    }
+
+    // It was told what matters, and the second time only what was left.
+    let asked = chat.asked.lock().unwrap();
+    let question = |round: usize| asked[round]["messages"][1]["content"].as_str().unwrap();
+    assert!(question(0).contains("def price(count, member):"));
+    assert!(question(0).contains("def test_one():"));
+    let faults = |round: usize| question(round).matches("```diff").count();
+    assert!(faults(0) > faults(1) && faults(1) > faults(2), "{said:#?}");
+    assert_eq!(asked.len(), 3);
+
+    // The tests are worth something, and so is one that a person adds.
+    mutate(&["--tests", &tests]);
+    let with = (count(&tasks, "killed"), count(&tasks, "survived"));
+    let kills: u64 = records
+        .iter()
+        .map(|record| record["kills"].as_array().unwrap().len() as u64)
+        .sum();
+    assert_eq!(with, (before.0 + kills, before.1 - kills));
+    let own = "from shop import price\n\n\ndef test_edge():\n    assert price(11, False) == 28\n";
+    place.write("kept/shop/test_own.py", own);
+    mutate(&["--tests", &tests]);
+    assert!(count(&tasks, "killed") > with.0);
+    mutate(&[]);
+    assert_eq!(count(&tasks, "killed"), before.0);
+
+    // A replay judges with them, and so does its audit.
+    let out = text(&place.path("run"));
+    let replay = [
+        "replay",
+        &corpus,
+        "--tasks",
+        &answers,
+        "--model",
+        "reference",
+        "--out",
+        &out,
+        "--tests",
+        &tests,
+        "--json",
+    ];
+    let report = place.fillrate(&replay).ended(0);
+    assert_eq!(play::attempts(Path::new(&out)).len(), 1, "{report:#?}");
+    place.fillrate(&["audit", &out, "--sample", "1"]).ended(0);
+    let without = &replay[..replay.len() - 3];
+    let said = place.fillrate(without).ended(1);
+    assert!(said.complaint().contains("run"), "{said:#?}");
+}
+
+#[test]
+fn what_can_write_no_tests_is_told_so() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let (corpus, tasks) = shop(&place);
+    let chat = Chat::new(Vec::new());
+    let fills = text(&place.write("fills.toml", &chat.settings("openai-completions")));
+    let chats = text(&place.write("chats.toml", &chat.settings("openai-chat")));
+    let complaint = |model: &str| {
+        let (corpus, tasks, output) = (text(&corpus), text(&tasks), text(&place.path("kept")));
+        let arguments = [
+            "augment", &tasks, "--corpus", &corpus, "--model", model, "-o", &output,
+        ];
+        let said = place.fillrate(&arguments).ended(1);
+        said.complaint().to_owned()
+    };
+    assert!(complaint("embedded").starts_with("`embedded` can't write tests"));
+    assert!(complaint(&fills).starts_with("qwen2.5-coder only fills in"));
+    assert!(complaint(&chats).ends_with("has a survivor; `fillrate mutate` finds them"));
+    let (corpus, tasks) = (text(&corpus), text(&tasks));
+    let nowhere = text(&place.path("nowhere"));
+    let said = place
+        .fillrate(&["mutate", &tasks, "--corpus", &corpus, "--tests", &nowhere])
+        .ended(1);
+    assert!(
+        said.complaint().contains("has no tests to add"),
+        "{said:#?}"
+    );
+    assert!(chat.asked.lock().unwrap().is_empty());
+}
