@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use fillrate_server::configuration::Layers;
 use fillrate_server::model::{self, Model, Question, Request, Whole};
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::progress::Progress;
 use super::projects::{self, Ready};
@@ -424,9 +426,11 @@ impl Target<'_> {
 
 /// The model that writes tests.
 struct Author {
-    model: std::sync::Arc<dyn Model>,
+    model: Arc<dyn Model>,
     parameters: model::Parameters,
     runtime: tokio::runtime::Runtime,
+    /// How many holes are asked about at once.
+    jobs: usize,
 }
 
 impl Author {
@@ -461,6 +465,7 @@ impl Author {
             model,
             parameters: settings.parameters(),
             runtime,
+            jobs: arguments.execution.jobs(),
         })
     }
 
@@ -470,68 +475,94 @@ impl Author {
         targets: &mut [Target<'_>],
         round: u32,
     ) -> (Vec<Result<Candidate, Rejection>>, Vec<String>) {
-        let progress = Progress::of(format!("round {}: asking", round + 1));
-        let all = targets.iter().filter(|target| target.open).count();
-        let (mut candidates, mut faults, mut done) = (Vec::new(), Vec::new(), 0);
-        for (index, target) in targets.iter_mut().enumerate() {
-            if !target.open {
-                continue;
-            }
-            progress.at(done, all);
-            let question = augment::question(&target.focus());
-            let words = format!("{}\0{}", question.instructions, question.text);
-            let prompt_sha256 = sha256_hex(words.as_bytes());
-            match self.answers(target, question, round) {
-                Err(error) => {
+        let questions: BTreeMap<usize, Question> = targets
+            .iter()
+            .enumerate()
+            .filter(|(_, target)| target.open)
+            .map(|(index, target)| (index, augment::question(&target.focus())))
+            .collect();
+        let requests = questions
+            .iter()
+            .map(|(index, question)| (*index, self.request(&targets[*index], question, round)))
+            .collect();
+        let (mut candidates, mut faults) = (Vec::new(), Vec::new());
+        for (index, answers) in self.answers(requests, round) {
+            let target = &mut targets[index];
+            let answers = match answers {
+                Ok(answers) => answers,
+                Err(fault) => {
                     target.open = false;
-                    faults.push(format!("{}: {error}", target.hole.id));
+                    faults.push(format!("{}: {fault}", target.hole.id));
+                    continue;
                 }
-                Ok(answers) => {
-                    for answer in answers {
-                        let proposals = augment::proposals(target.language, &answer);
-                        if proposals.is_empty() {
-                            candidates.push(Err(Rejection::Unreadable));
-                        }
-                        candidates.extend(proposals.into_iter().map(|proposal| {
-                            Ok(Candidate {
-                                target: index,
-                                path: augment::path(&target.focus(), &proposal),
-                                proposal,
-                                prompt_sha256: prompt_sha256.clone(),
-                            })
-                        }));
-                    }
+            };
+            let Question { instructions, text } = &questions[&index];
+            let prompt_sha256 = sha256_hex(format!("{instructions}\0{text}").as_bytes());
+            for answer in answers {
+                let proposals = augment::proposals(target.language, &answer);
+                if proposals.is_empty() {
+                    candidates.push(Err(Rejection::Unreadable));
                 }
+                candidates.extend(proposals.into_iter().map(|proposal| {
+                    Ok(Candidate {
+                        target: index,
+                        path: augment::path(&target.focus(), &proposal),
+                        proposal,
+                        prompt_sha256: prompt_sha256.clone(),
+                    })
+                }));
             }
-            done += 1;
-            progress.at(done, all);
         }
         (candidates, faults)
     }
 
-    fn answers(
-        &self,
-        target: &Target<'_>,
-        question: Question,
-        round: u32,
-    ) -> Result<Vec<String>, CliError> {
+    fn request(&self, target: &Target<'_>, question: &Question, round: u32) -> Request {
         let mut parameters = self.parameters.clone();
         parameters.seed = parameters.seed.wrapping_add(u64::from(round));
-        let request = Request {
+        Request {
             prefix: String::new(),
             suffix: String::new(),
             path: target.hole.path.clone(),
             repository: target.hole.project.clone(),
             language: Some(target.language),
             windows: Vec::new(),
-            question: Some(question),
+            question: Some(question.clone()),
             parameters,
-        };
-        let answer = self
-            .runtime
-            .block_on(self.model.complete(&request, &Whole))?;
-        let candidates = answer.candidates.into_iter();
-        Ok(candidates.map(|candidate| candidate.text).collect())
+        }
+    }
+
+    /// What the model answers to requests, several at once: texts, or what went wrong.
+    fn answers(
+        &self,
+        requests: Vec<(usize, Request)>,
+        round: u32,
+    ) -> BTreeMap<usize, Result<Vec<String>, String>> {
+        let progress = Progress::of(format!("round {}: asking", round + 1));
+        let all = requests.len();
+        progress.at(0, all);
+        let permits = Arc::new(Semaphore::new(self.jobs));
+        self.runtime.block_on(async {
+            let mut exchanges = JoinSet::new();
+            for (index, request) in requests {
+                let (model, permits) = (Arc::clone(&self.model), Arc::clone(&permits));
+                exchanges.spawn(async move {
+                    let _permit = permits.acquire().await;
+                    (index, model.complete(&request, &Whole).await)
+                });
+            }
+            let mut answers = BTreeMap::new();
+            while let Some(ended) = exchanges.join_next().await {
+                // One that panicked has no answer, and the panic has been told.
+                let Ok((index, answer)) = ended else { continue };
+                let texts = answer.map_err(|error| error.to_string()).map(|answer| {
+                    let candidates = answer.candidates.into_iter();
+                    candidates.map(|candidate| candidate.text).collect()
+                });
+                answers.insert(index, texts);
+                progress.at(answers.len(), all);
+            }
+            answers
+        })
     }
 }
 

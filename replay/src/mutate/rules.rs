@@ -82,7 +82,8 @@ impl Rules {
     pub(super) fn of(language: &Language) -> &'static Self {
         match language.name {
             "python" => &python::RULES,
-            "typescript" => &typescript::RULES,
+            // One grammar reads both.
+            "typescript" | "javascript" => &typescript::RULES,
             name => unreachable!("{name} has no mutation rules: tested"),
         }
     }
