@@ -106,7 +106,8 @@ fn one_seed_gives_one_report_by_either_way() {
     let names = |names: &[&str]| -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     };
-    assert_eq!(keys(&first), names(&["rows", "run", "projects"]));
+    let expected = ["rows", "run", "projects", "audited", "differing"];
+    assert_eq!(keys(&first), names(&expected));
     assert_eq!(first["run"], text(&place.path("one")));
     let rows = first["rows"].as_array().unwrap();
     let projects: Vec<&str> = rows
