@@ -20,7 +20,7 @@ use crate::sandbox::{End, Limits, SandboxError};
 pub const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// How a project's own tests run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,6 +56,8 @@ pub(super) struct Loaded {
     pub(super) modules: BTreeSet<String>,
     /// Of the project, by file, and whether the framework rewrites its assertions.
     pub(super) sources: BTreeMap<String, bool>,
+    /// Whether a test's id says what it stands in.
+    pub(super) plain_names: bool,
 }
 
 /// A test, `""` for import time, and the lines it runs as ranges with both ends included.
@@ -335,6 +337,7 @@ impl Baseline {
                 .map(|(_, finding)| Loaded {
                     modules: finding.report.modules.clone(),
                     sources: finding.report.sources.clone(),
+                    plain_names: finding.report.plain_names,
                 })
                 .unwrap_or_default(),
             unfit: Some("it was not tried".to_owned()),

@@ -74,6 +74,7 @@ impl Runner for Pytest {
         let task = serde_json::json!({
             "modules": loaded.modules,
             "sources": loaded.sources,
+            "plain_names": loaded.plain_names,
             "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
             "directory": REPOSITORY,
         });

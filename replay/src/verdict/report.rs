@@ -24,6 +24,8 @@ pub(super) struct Report {
     /// The project's files that were loaded, and whether their assertions were rewritten; from a
     /// run of all tests.
     pub(super) sources: BTreeMap<String, bool>,
+    /// Whether a test's id says what it stands in, from a run of all tests.
+    pub(super) plain_names: bool,
     /// Functions that decide over tests and were found replaced after one.
     pub(super) broken: BTreeSet<String>,
     /// Errors outside any test, where the framework sees them.
@@ -126,6 +128,8 @@ enum Line {
         #[serde(default)]
         sources: BTreeMap<String, bool>,
         #[serde(default)]
+        plain_names: bool,
+        #[serde(default)]
         message: Option<String>,
     },
 }
@@ -164,12 +168,14 @@ impl Report {
                     marks,
                     modules,
                     sources,
+                    plain_names,
                     message,
                 }) => {
                     report.ended = true;
                     report.marks.extend(marks);
                     report.modules.extend(modules);
                     report.sources.extend(sources);
+                    report.plain_names |= plain_names;
                     report.stray_errors = message;
                 }
                 Err(_) => report.forged += 1,

@@ -11,17 +11,20 @@ through, so that whoever bends that bends them.  The seal tells whether the
 functions that decide over tests are still those of the beginning.
 """
 
+import functools
 import importlib.metadata
 import os
 import sys
 import tempfile
 import threading
 import traceback
+import unittest
 import unittest.case
 from pathlib import Path
 
 import fillrate_report
 import pytest
+from _pytest.unittest import UnitTestCase
 from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
@@ -64,6 +67,11 @@ class SentinelTest(unittest.TestCase):
 
 #: The seal of a process that was made to be forked, see fillrate_warm.
 SEALED = None
+#: Whether every test is known by the names of what it stands in, one after the
+#: other: then what holds no selected test need not even be collected.
+PLAIN_NAMES = False
+#: The names of the methods to collect, while a unittest class is.
+METHODS = None
 
 
 class Seal(fillrate_report.Seal):
@@ -101,6 +109,8 @@ class Plugin:
         selected = order["select"]
         self.selected = None if selected is None else set(selected)
         self.selected_files = selected and {name.split("::")[0] for name in selected}
+        self.wanted = within(selected) if selected and PLAIN_NAMES else None
+        self.plain_names = False
         self.first_failure_ends = order["first_failure_ends"]
         self.token = order["token"]
         self.seal = seal
@@ -130,6 +140,14 @@ class Plugin:
             return None
         return True
 
+    @pytest.hookimpl(tryfirst=True)
+    @guarded
+    def pytest_pycollect_makeitem(self, collector, name):
+        """Leave out functions and classes without a selected test."""
+        if self.wanted is not None and f"{collector.nodeid}::{name}" not in self.wanted:
+            return []
+        return None
+
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session, config, items):
         """Deselect by exact node id; then add what must fail.
@@ -138,8 +156,10 @@ class Plugin:
         to sort many takes pytest long: where every name is known before, what
         is not selected leaves before.
         """
+        names = [item.nodeid for item in items]
         self.deselect(config, items, self.selected_are_among(items))
         yield
+        self.plain_names = are_plain(items) and set(names) == {item.nodeid for item in items}
         self.deselect(config, items, True)
         self.begin(session, items)
 
@@ -173,6 +193,7 @@ class Plugin:
 
     def make_sentinels(self, session):
         """Collect the tests that must fail."""
+        self.wanted = None
         folder = Path(tempfile.mkdtemp(prefix="fillrate-"))
         path = folder / f"test_{self.token}.py"
         path.write_text(SENTINELS.replace("TOKEN", repr(self.token)), encoding="utf-8")
@@ -205,7 +226,12 @@ class Plugin:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
         """Report a file that can't be collected."""
+        global METHODS
+        if self.wanted is not None and isinstance(collector, UnitTestCase):
+            start = collector.nodeid + "::"
+            METHODS = {name[len(start) :] for name in self.wanted if name.startswith(start)}
         outcome = yield
+        METHODS = None
         if outcome.excinfo is None:
             self.collected(outcome.get_result())
 
@@ -322,6 +348,7 @@ class Plugin:
         if self.selected is None:
             fields["modules"] = list(self.modules())
             fields["sources"] = dict(self.sources())
+            fields["plain_names"] = self.plain_names
         self.report.write("end", status=status, tests=self.tests, marks=marks, **fields)
 
     def sources(self):
@@ -362,6 +389,36 @@ def entry_points(group):
     """Give the entry points of a group; before Python 3.10 they are a dict."""
     every = importlib.metadata.entry_points()
     return every.select(group=group) if hasattr(every, "select") else every.get(group, [])
+
+
+def are_plain(items):
+    """Say whether each item's id is its parent's and then its own name."""
+    return all(
+        item.nodeid == f"{item.parent.nodeid}::{item.name}"
+        and "[" not in item.nodeid.split("::")[0]
+        for item in items
+    )
+
+
+def within(selected):
+    """Give the ids of all that selected tests stand in, and theirs without parameters."""
+    wanted = set()
+    for name in selected:
+        parts = name.split("[")[0].split("::")
+        wanted.update("::".join(parts[:length]) for length in range(2, len(parts) + 1))
+    return wanted
+
+
+def choose_methods():
+    """Let pytest make tests only of those methods of a unittest class that are wanted."""
+    every = unittest.TestLoader.getTestCaseNames
+
+    @functools.wraps(every)
+    def wanted(self, testCaseClass):
+        names = every(self, testCaseClass)
+        return names if METHODS is None else [name for name in names if name in METHODS]
+
+    unittest.TestLoader.getTestCaseNames = wanted
 
 
 def code_of(item):

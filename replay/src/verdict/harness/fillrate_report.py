@@ -27,6 +27,7 @@ the beginning.  Nothing here knows a test framework.
 
 import functools
 import json
+import operator
 import os
 import socket
 import sys
@@ -131,7 +132,6 @@ class Seal:
         self.modules = {}
         self.finders = [list(sys.meta_path), list(sys.path_hooks)]
         self.quick = None
-        self.present = []
         self.extend(lambda name, module: True)
 
     def extend(self, wanted):
@@ -140,6 +140,7 @@ class Seal:
             if isinstance(module, types.ModuleType) and name not in self.modules:
                 if wanted(name, module):
                     self.modules[name] = (module, list(parts_of(module)))
+        self.quick = None
 
     def broken(self, names):
         """Yield the names of functions that are others now, or gone."""
@@ -150,10 +151,8 @@ class Seal:
             if sys.modules.get(name) is not module:
                 yield name
                 continue
-            for holder, key, value, code in parts:
-                now = holder.__dict__.get(key)
-                if now is not value or (code is not None and now.__code__ is not code):
-                    yield f"{name}.{getattr(holder, '__qualname__', '')}.{key}"
+            for part in parts:
+                yield from part.broken(name)
 
     def deciding(self):
         """List what is broken of the modules that decide.
@@ -162,18 +161,13 @@ class Seal:
         """
         if self.quick is None:
             known = [name for name in self.DECIDING if name in self.modules]
-            self.quick = [
-                (holder.__dict__.get, key, value, code)
-                for name in known
-                for holder, key, value, code in self.modules[name][1]
-            ]
-            self.present = [(name, self.modules[name][0]) for name in known]
-        for name, module in self.present:
+            self.quick = [(name, *self.modules[name]) for name in known]
+        for name, module, parts in self.quick:
             if sys.modules.get(name) is not module:
                 return list(self.broken(self.DECIDING))
-        for get, key, value, code in self.quick:
-            if get(key) is not value or (code is not None and value.__code__ is not code):
-                return list(self.broken(self.DECIDING))
+            for part in parts:
+                if not part.holds():
+                    return list(self.broken(self.DECIDING))
         return []
 
     def marks(self):
@@ -187,19 +181,61 @@ class Seal:
                     yield f"import hook {kind.__module__}.{kind.__qualname__}"
 
 
+class Part:
+    """What a module or a class held: functions, classes and the like.
+
+    What is bound below as a default is what this looks with; a name that is
+    looked up only then could be another's by then.
+    """
+
+    def __init__(self, holder, held):
+        """Keep what is ``held``, by name, and the code of what are functions."""
+        self.holder = holder
+        self.names = tuple(held)
+        self.values = tuple(held.values())
+        self.functions = [v for v in self.values if isinstance(v, types.FunctionType)]
+        self.codes = [function.__code__ for function in self.functions]
+        self.get = operator.itemgetter(*self.names)
+
+    def holds(
+        self, all=all, map=map, same=operator.is_, code=operator.attrgetter("__code__")
+    ):
+        """Say whether all of it is there, and the same."""
+        try:
+            values = self.get(self.holder.__dict__)
+        except KeyError:
+            return False
+        if len(self.names) == 1:
+            values = (values,)
+        return all(map(same, values, self.values)) and all(
+            map(same, map(code, self.functions), self.codes)
+        )
+
+    def broken(self, module):
+        """Yield the names of what is not."""
+        if self.holds():
+            return
+        codes = dict(zip(map(id, self.functions), self.codes))
+        for name, value in zip(self.names, self.values):
+            code = codes.get(id(value))
+            now = self.holder.__dict__.get(name)
+            if now is not value or (code is not None and value.__code__ is not code):
+                yield f"{module}.{getattr(self.holder, '__qualname__', '')}.{name}"
+
+
 def parts_of(module):
-    """Yield holder, name, value and code of a module's functions and methods."""
+    """Yield the parts of a module that are sealed."""
+    held = {}
     for key, value in list(vars(module).items()):
-        if isinstance(value, types.FunctionType):
-            yield module, key, value, value.__code__
-        elif isinstance(value, (types.BuiltinFunctionType, type)):
-            yield module, key, value, None
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+            held[key] = value
         if isinstance(value, type) and value.__module__ == module.__name__:
-            for name, part in list(vars(value).items()):
-                if isinstance(part, types.FunctionType):
-                    yield value, name, part, part.__code__
-                elif isinstance(part, (property, classmethod, staticmethod)):
-                    yield value, name, part, None
+            kinds = (types.FunctionType, property, classmethod, staticmethod)
+            own = {k: v for k, v in list(vars(value).items()) if isinstance(v, kinds)}
+            if own:
+                yield Part(value, own)
+    if held:
+        yield Part(module, held)
 
 
 class LineCoverage:

@@ -9,6 +9,8 @@ Standard input is a socket.  The first line that comes is a JSON object:
     rewrites its assertions.
 ``arguments``
     pytest's arguments, the same for every run.
+``plain_names``
+    Whether a test's id says what it stands in, see fillrate_harness.
 ``directory``
     The repository's root.  It holds the unchanged project now and is another
     for every run.
@@ -19,7 +21,9 @@ wait status goes back as a line.
 """
 
 import ast
+import atexit
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.machinery
@@ -28,9 +32,11 @@ import os
 import runpy
 import socket
 import sys
+import threading
 from pathlib import Path
 
 import fillrate_harness
+from _pytest import config
 from _pytest.assertion import rewrite
 
 #: prctl(2): whether this process can be traced and its memory opened.
@@ -88,12 +94,12 @@ class Compiled:
             return
         rewrite_test = rewrite._rewrite_test
 
-        def cached(path, config):
+        def cached(path, settings):
             # With this setting, pytest writes more into the code.
-            if config.getini("enable_assertion_pass_hook"):
-                return rewrite_test(path, config)
+            if settings.getini("enable_assertion_pass_hook"):
+                return rewrite_test(path, settings)
             known = self.rewritten.get((str(path), path.read_bytes()))
-            return (path.stat(), known) if known else rewrite_test(path, config)
+            return (path.stat(), known) if known else rewrite_test(path, settings)
 
         rewrite._rewrite_test = cached
 
@@ -119,7 +125,42 @@ def run(arguments, directory):
         numpy_random.seed()
     sys.path[0] = directory
     sys.argv = ["pytest", *arguments]
-    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            leave(end.code)
+        raise
+
+
+def leave(status):
+    """End as the interpreter does, but without taking everything apart first.
+
+    That takes as long as some tests do.  See Py_FinalizeEx,
+    https://docs.python.org/3/c-api/init.html#c.Py_FinalizeEx.
+    """
+    try:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status & 0xFF)
+
+
+def prepare(arguments, directory):
+    """Make what pytest begins with, before the project has any part in it."""
+    os.chdir(directory)
+    make = config.get_config
+    made = [make(list(arguments), None)]
+    os.chdir("/")
+
+    def get_config(args=None, plugins=None, **others):
+        if made and list(args or ()) == arguments and not plugins and not others:
+            return made.pop()
+        return make(args, plugins, **others)
+
+    config.get_config = functools.wraps(make)(get_config)
 
 
 def main():
@@ -136,6 +177,9 @@ def main():
     for name, rewritten in task["sources"].items():
         compiled.compile(os.path.join(task["directory"], name), rewritten)
     compiled.install()
+    prepare(task["arguments"], task["directory"])
+    fillrate_harness.PLAIN_NAMES = task["plain_names"]
+    fillrate_harness.choose_methods()
     reason = unfit()
     if reason:
         orders.sendall(f"unfit {reason}\n".encode())
