@@ -39,6 +39,8 @@ fn holes_learn_what_their_tests_make_of_faults() {
                 "--engine",
                 engine,
                 "--anew",
+                "--audit",
+                "0.3",
                 "-o",
                 &text(&output),
             ])
@@ -53,6 +55,13 @@ fn holes_learn_what_their_tests_make_of_faults() {
         "{}",
         said.out
     );
+    let again = said
+        .out
+        .split(" verdicts judged again by the naive engine, 0 differ");
+    let again: Vec<&str> = again.collect();
+    assert_eq!(again.len(), 2, "{}", said.out);
+    let again: u64 = again[0].split('\n').next_back().unwrap().parse().unwrap();
+    assert!(again > 2, "{}", said.out);
     let count = |name: &str| -> u64 {
         scored
             .iter()

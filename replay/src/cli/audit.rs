@@ -48,6 +48,14 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a share is above 0 and at most 1".to_owned())
 }
 
+/// As [`share`], or nothing at all.
+pub(super) fn share_or_none(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "a share is from 0 to 1".to_owned())
+}
+
 /// The share of every run's verdicts that is judged again while it is made.
 pub(super) const CONTINUOUS: f64 = 0.01;
 

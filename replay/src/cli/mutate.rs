@@ -11,12 +11,12 @@ use fillrate_server::syntax::Language;
 
 use super::progress::Progress;
 use super::projects::{self, Ready};
-use super::{CliError, Execution, Success};
+use super::{CliError, Execution, Success, audit};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::mutate::{self, Mutant, MutationScore};
 use crate::task::{self, Hole, Mutation, Survivor};
-use crate::verdict::Outcome;
+use crate::verdict::{Engine, Outcome};
 
 /// Put faults into the code of each hole and see whether its tests notice.
 ///
@@ -33,6 +33,9 @@ pub(super) struct Arguments {
     /// Where the holes with their scores go [default: the same file]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// The share of the verdicts that is judged again by the naive engine, from 0 to 1
+    #[arg(long, default_value_t = audit::CONTINUOUS, value_name = "P", value_parser = audit::share_or_none)]
+    audit: f64,
     #[command(flatten)]
     execution: Execution,
 }
@@ -71,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let (ready, failed) = projects::judge(prepared, &cache, engine, anew, jobs)?;
     absent.extend(failed);
     let rounds = rounds(&ready, &holes)?;
-    let ended = play(&rounds, jobs)?;
+    let (ended, audits) = play(&rounds, jobs, arguments.audit)?;
 
     let void: Vec<(String, String)> = ended
         .iter()
@@ -95,6 +98,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         holes.len(),
         output.display()
     );
+    let differing: Vec<&Audit> = audits.iter().filter(|audit| audit.differs()).collect();
+    if !audits.is_empty() {
+        outln!(
+            "{} verdicts judged again by the naive engine, {} differ",
+            audits.len(),
+            differing.len()
+        );
+    }
+    for audit in &differing {
+        outln!("{audit}");
+    }
     for (hole, why) in &void {
         eprintln!("fillrate: {hole}: {why}");
     }
@@ -104,6 +118,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             state.reason.as_deref().unwrap_or("left out")
         );
     }
+    if !differing.is_empty() {
+        return Err(CliError::Refused(format!(
+            "{} verdicts differ from those of the naive engine",
+            differing.len()
+        )));
+    }
     if scored == 0 {
         return Err(CliError::Refused("no hole got a score".to_owned()));
     }
@@ -111,6 +131,40 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         return Ok(Success::Partial);
     }
     Ok(Success::Whole)
+}
+
+/// A mutant that was judged twice.
+struct Audit {
+    hole: String,
+    fault: String,
+    outcome: Outcome,
+    /// What the naive engine says.
+    again: Outcome,
+    /// Why it says so.
+    reason: String,
+}
+
+impl Audit {
+    fn differs(&self) -> bool {
+        self.outcome != self.again
+    }
+}
+
+impl std::fmt::Display for Audit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            hole,
+            fault,
+            outcome,
+            again,
+            reason,
+        } = self;
+        let (outcome, again) = (outcome.name(), again.name());
+        write!(
+            formatter,
+            "{hole}: {fault}: {outcome}, and {again} by the naive engine ({reason})"
+        )
+    }
 }
 
 /// The mutants of each hole of the projects at hand.
@@ -164,8 +218,12 @@ pub(super) fn lines_of(contents: &str, range: std::ops::Range<usize>) -> std::op
     line + blanks..end
 }
 
-/// Judges every mutant and canary.
-fn play(rounds: &[Round<'_>], jobs: usize) -> Result<BTreeMap<usize, Ended>, CliError> {
+/// Judges every mutant and canary, and a share of the mutants once more.
+fn play(
+    rounds: &[Round<'_>],
+    jobs: usize,
+    share: f64,
+) -> Result<(BTreeMap<usize, Ended>, Vec<Audit>), CliError> {
     /// What is judged: a canary or a mutant of a round.
     #[derive(Clone, Copy)]
     enum Errand {
@@ -188,6 +246,7 @@ fn play(rounds: &[Round<'_>], jobs: usize) -> Result<BTreeMap<usize, Ended>, Cli
     progress.at(0, errands.len());
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failure = Mutex::new(None);
+    let audits = Mutex::new(Vec::new());
     let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; errands.len()]);
     std::thread::scope(|scope| {
         for _ in 0..jobs {
@@ -205,10 +264,31 @@ fn play(rounds: &[Round<'_>], jobs: usize) -> Result<BTreeMap<usize, Ended>, Cli
                             Some(round.mutants[*index].edit.apply(round.contents))
                         }
                     };
-                    let verdict = text.map(|text| round.ready.judge.judge(&round.hole.path, &text));
-                    match verdict.transpose() {
-                        Ok(verdict) => {
-                            let outcome = verdict.map(|verdict| verdict.outcome);
+                    let judge = &round.ready.judge;
+                    let verdict = text
+                        .as_ref()
+                        .map(|text| judge.judge(&round.hole.path, text));
+                    let verdict = verdict.transpose().and_then(|verdict| {
+                        let outcome = verdict.map(|verdict| verdict.outcome);
+                        if let (Errand::Mutant(index), Some(text), Some(outcome)) =
+                            (errand, text, outcome)
+                            && audit::chosen(&format!("{}\0{text}", round.hole.id), share, 0)
+                        {
+                            let again = judge.judge_with(Engine::Naive, &round.hole.path, &text)?;
+                            let audit = Audit {
+                                hole: round.hole.id.clone(),
+                                fault: round.mutants[*index].describe(round.contents),
+                                outcome,
+                                again: again.outcome,
+                                reason: again.reason,
+                            };
+                            let mut audits = audits.lock().unwrap_or_else(PoisonError::into_inner);
+                            audits.push(audit);
+                        }
+                        Ok(outcome)
+                    });
+                    match verdict {
+                        Ok(outcome) => {
                             outcomes.lock().unwrap_or_else(PoisonError::into_inner)[place] =
                                 outcome;
                         }
@@ -258,7 +338,9 @@ fn play(rounds: &[Round<'_>], jobs: usize) -> Result<BTreeMap<usize, Ended>, Cli
             }
         }
     }
-    Ok(ended)
+    let mut audits = audits.into_inner().unwrap_or_else(PoisonError::into_inner);
+    audits.sort_by(|a, b| (&a.hole, &a.fault).cmp(&(&b.hole, &b.fault)));
+    Ok((ended, audits))
 }
 
 fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outcome) {
