@@ -812,19 +812,25 @@ print('pid 1 lives')
 #[test]
 fn a_killed_caller_leaves_nothing() {
     let marker = marker("orphan");
+    let said = tempfile::NamedTempFile::new().unwrap();
     // This test binary again, as a caller that will be killed.
     let mut caller = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "caller_to_be_killed", "--ignored", "--nocapture"])
         .env("SANDBOX_MARKER", &marker)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stdout(said.reopen().unwrap())
+        .stderr(said.reopen().unwrap())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while alive(&marker).len() < 2 && Instant::now() < deadline {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while alive(&marker).len() < 2 {
+        let ended = caller.try_wait().unwrap();
+        assert!(
+            ended.is_none() && Instant::now() < deadline,
+            "the sandbox never started: {ended:?}\n{}",
+            std::fs::read_to_string(said.path()).unwrap()
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(alive(&marker).len() >= 2, "the sandbox never started");
     caller.kill().unwrap();
     caller.wait().unwrap();
     assert_eq!(survivors(&marker), Vec::<String>::new());
@@ -837,7 +843,7 @@ fn caller_to_be_killed() {
         return;
     };
     run(&shell(&format!(
-        "setsid sh -c 'sleep 30; : {marker}' & sleep 30; : {marker}"
+        "setsid sh -c 'sleep 300; : {marker}' & sleep 300; : {marker}"
     )));
 }
 
