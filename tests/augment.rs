@@ -279,6 +279,86 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
     assert!(said.complaint().contains("run"), "{said:#?}");
 }
 
+const PRICE: &str = "export function price(count: number, member: boolean): number {
+  let total = count * 3;
+  if (count > 10) {
+    total -= 5;
+  }
+  return member ? total - 1 : total;
+}
+";
+
+#[test]
+fn typescript_gets_tests_as_well() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora");
+    for name in ["package.json", "package-lock.json"] {
+        let file = fs::read_to_string(demo.join("demo-typescript").join(name)).unwrap();
+        place.write(&format!("shop/{name}"), &file);
+    }
+    place.write("shop/src/price.ts", PRICE);
+    place.write(
+        "shop/tests/price.test.ts",
+        "import { expect, test } from \"vitest\";\nimport { price } from \"../src/price\";\n\n\
+         test(\"one\", () => {\n  expect(price(1, false)).toBe(3);\n});\n",
+    );
+    let corpus = "schema = 1\n[[project]]\nname = \"shop\"\nlanguage = \"typescript\"\nsource = { \
+                  path = \"shop\" }\nholes = [\"src/*.ts\"]\n[project.environment]\nlock = \
+                  \"package-lock.json\"\n[project.test]\nrunner = \"vitest\"\n";
+    let corpus = text(&place.write("shop.toml", corpus));
+    let range = PRICE.find("let total").unwrap()..PRICE.rfind("\n}").unwrap();
+    let hole = Hole::new(
+        "shop",
+        "typescript",
+        "src/price.ts",
+        Kind::Body,
+        range,
+        PRICE,
+    );
+    let line = serde_json::to_string(&hole).unwrap() + "\n";
+    let tasks = place.write("tasks.jsonl", &line);
+    let answers = text(&tasks);
+    place
+        .fillrate(&["mutate", &answers, "--corpus", &corpus])
+        .ended(0);
+    let survived = count(&tasks, "survived");
+    assert!(survived > 1);
+
+    let answer = "```ts\nimport { describe, expect, it, test } from \"vitest\";\nimport { price } \
+                  from \"../src/price\";\n\ntest(\"many\", () => {\n  expect(price(12, \
+                  false)).toBe(31);\n});\n\ntest(\"wrong\", () => {\n  expect(price(12, \
+                  false)).toBe(36);\n});\n\nit(\"leaves\", () => {\n  price(12, false);\n  \
+                  process.exit(0);\n});\n\ntest(\"reads\", () => {\n  \
+                  expect(price.toString()).toContain(\"5\");\n});\n\ndescribe(\"price\", () => {\n  \
+                  it(\"is\", () => expect(price(12, false)).toBe(31));\n});\n```\n";
+    let chat = Chat::new(vec![vec![answer.to_owned()]]);
+    let model = text(&place.write("model.toml", &chat.settings("openai-chat")));
+    let kept = text(&place.path("kept"));
+    let said = place
+        .fillrate(&[
+            "augment", &answers, "--corpus", &corpus, "--model", &model, "-o", &kept,
+        ])
+        .ended(0);
+    let records = fs::read_to_string(place.path("kept/provenance.jsonl")).unwrap();
+    let records: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(records.len(), 1, "{said:#?}");
+    let test = records[0]["test"].as_str().unwrap();
+    assert!(test.starts_with("tests/added_price_") && test.ends_with(".test.ts > many"));
+    place
+        .fillrate(&["mutate", &answers, "--corpus", &corpus, "--tests", &kept])
+        .ended(0);
+    assert_eq!(
+        count(&tasks, "survived"),
+        survived - records[0]["kills"].as_array().unwrap().len() as u64
+    );
+}
+
 #[test]
 fn what_can_write_no_tests_is_told_so() {
     if !has(&["python3"]) {

@@ -172,10 +172,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .retain(|project| holes.iter().any(|hole| hole.project == project.name));
     let mut complaints: Vec<String> = Vec::new();
     manifest.projects.retain(|project| {
-        let fits = project.test.runner == Runner::Pytest;
+        let fits = matches!(project.test.runner, Runner::Pytest | Runner::Vitest);
         if !fits {
             complaints.push(format!(
-                "{}: tests are written for pytest only, so it is left out",
+                "{}: tests are written for pytest and vitest only, so it is left out",
                 project.name
             ));
         }
@@ -270,7 +270,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         ));
     }
     for provenance in &kept {
-        println!(
+        outln!(
             "{}: {} survivors noticed",
             provenance.test,
             provenance.kills.len()
@@ -282,14 +282,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .iter()
         .map(|provenance| (provenance.project.as_str(), provenance.path.as_str()))
         .collect();
-    println!(
+    outln!(
         "{} tests kept, which notice {} of {all} survivors: {}",
         files.len(),
         all - left,
         arguments.output.display()
     );
     for (rejection, count) in &rejected {
-        println!("{count} not kept: {}", rejection.name());
+        outln!("{count} not kept: {}", rejection.name());
     }
     if complaints.is_empty() {
         Ok(Success::Whole)
@@ -366,7 +366,7 @@ fn example(
     let ids = covering.into_iter().chain(stable);
     let source = &ready.prepared.source;
     for id in ids {
-        let name = id.split("::").next().unwrap_or_default();
+        let name = id.split(ready.separator()).next().unwrap_or_default();
         // Ids begin at pytest's own root, which may be a folder of the project.
         let folders = std::iter::once(String::new()).chain(
             ready
@@ -388,6 +388,16 @@ fn example(
         "{}: the file of none of its project's tests can be found",
         hole.id
     )))
+}
+
+impl Ready {
+    /// What stands between a file and a test in the ids that the project's framework gives.
+    fn separator(&self) -> &'static str {
+        match self.prepared.project.test.runner {
+            Runner::Vitest => " > ",
+            _ => "::",
+        }
+    }
 }
 
 /// The one-based lines of a hole.
@@ -420,7 +430,11 @@ impl Target<'_> {
     fn id(&self, candidate: &Candidate) -> String {
         let path = candidate.path.strip_prefix(&self.root);
         let path = path.unwrap_or(&candidate.path);
-        format!("{path}::{}", candidate.proposal.test)
+        format!(
+            "{path}{}{}",
+            self.ready.separator(),
+            candidate.proposal.test
+        )
     }
 }
 

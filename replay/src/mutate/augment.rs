@@ -13,7 +13,7 @@ use super::neutral;
 /// Code whose tests miss faults.
 #[derive(Clone, Debug)]
 pub struct Focus<'a> {
-    /// Its language, which must be Python: other languages get no tests.
+    /// Its language.
     pub language: &'static Language,
     /// Its file's path in the project.
     pub path: &'a str,
@@ -55,21 +55,35 @@ const FAULTS: usize = 20;
 
 /// What to ask for tests that notice faults. The same focus gives the same question.
 pub fn question(focus: &Focus<'_>) -> Question {
-    let instructions = "You write tests in Python with pytest. You get code of a project, one of \
-        the project's files of tests, and faults: changes of the code that the project's tests do \
-        not notice. Write tests that pass with the code as it is and fail with at least one of \
-        the faults. Each test is a function of its own at the top level whose name begins with \
-        `test_`; use no classes and no `parametrize`. Each calls the code through the project's \
-        own modules, imported as the file of tests does it, and asserts what the code does. No \
-        test reads source files, replaces anything that others use, or hangs on time, chance or \
-        the network. Answer with one code block that holds the imports and the tests, and with \
-        nothing else."
-        .to_owned();
+    let python = focus.language.indented_blocks;
+    let (framework, form) = if python {
+        (
+            "Python with pytest",
+            "a function of its own at the top level whose name begins with `test_`; use no \
+             classes and no `parametrize`",
+        )
+    } else {
+        (
+            "TypeScript with vitest",
+            "a call `test(\"NAME\", () => { … })` of its own at the top level, and each has \
+             another plain name; use no `describe` and no `each`",
+        )
+    };
+    let instructions = format!(
+        "You write tests in {framework}. You get code of a project, one of the project's files of \
+         tests, and faults: changes of the code that the project's tests do not notice. Write \
+         tests that pass with the code as it is and fail with at least one of the faults. Each \
+         test is {form}. Each calls the code through the project's own modules, imported as the \
+         file of tests does it, and asserts what the code does. No test reads source files, \
+         replaces anything that others use, or hangs on time, chance or the network. Answer with \
+         one code block that holds the imports and the tests, and with nothing else."
+    );
+    let fence = if python { "python" } else { "typescript" };
     let mut text = format!("The code, from {}:\n", focus.path);
-    text.push_str(&block("python", shown(focus)));
+    text.push_str(&block(fence, shown(focus)));
     let (path, example) = focus.example;
     text.push_str(&format!("\nThe project's tests, from {path}:\n"));
-    text.push_str(&block("python", beginning(example, EXAMPLE_BYTES)));
+    text.push_str(&block(fence, beginning(example, EXAMPLE_BYTES)));
     text.push_str("\nFaults that no test notices:\n");
     for (index, fault) in focus.faults.iter().take(FAULTS).enumerate() {
         text.push_str(&format!("\n{}. {}\n", index + 1, fault.description));
@@ -82,7 +96,7 @@ pub fn question(focus: &Focus<'_>) -> Question {
 /// What is no test, such as imports and fixtures, stands in every file.
 ///
 /// The first block of code that parses and has tests counts; an answer without any block is one
-/// as a whole. Tests that stand for several, by `parametrize`, are left out.
+/// as a whole. Tests that stand for several, by `parametrize`, `each` or `describe`, are left out.
 pub fn proposals(language: &'static Language, answer: &str) -> Vec<Proposal> {
     let mut blocks = blocks(answer);
     if blocks.is_empty() {
@@ -111,6 +125,11 @@ pub fn path(focus: &Focus<'_>, proposal: &Proposal) -> String {
         .take(6)
         .map(|byte| format!("{byte:02x}"))
         .collect();
+    if let Some((_, endings)) = example.split_once('.')
+        && !focus.language.indented_blocks
+    {
+        return format!("{folder}added_{stem}_{digest}.{endings}");
+    }
     if example.ends_with("_test.py") && !example.starts_with("test_") {
         format!("{folder}added_{stem}_{digest}_test.py")
     } else {
@@ -223,29 +242,27 @@ fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
         return Vec::new();
     }
     let mut cursor = tree.root_node().walk();
-    let tests: Vec<(Range<usize>, String, bool)> = tree
+    let tests: Vec<(Range<usize>, Option<String>)> = tree
         .root_node()
         .named_children(&mut cursor)
         .filter_map(|node| {
-            let name = test_name(node, text)?;
-            let range = node.byte_range();
-            let several = node.kind() == "decorated_definition"
-                && text[range.clone()]
-                    .lines()
-                    .take_while(|line| !line.starts_with("def ") && !line.starts_with("async "))
-                    .any(|line| line.contains("parametrize"));
-            Some((range, name, several))
+            let name = if language.indented_blocks {
+                test_function(node, text)?
+            } else {
+                test_call(node, text)?
+            };
+            Some((node.byte_range(), name))
         })
         .collect();
     let single = tests
         .iter()
         .enumerate()
-        .filter(|(_, (_, _, several))| !several);
+        .filter_map(|(index, (_, name))| Some((index, name.as_ref()?)));
     single
-        .map(|(kept, (_, name, _))| {
+        .map(|(kept, name)| {
             let mut contents = String::new();
             let mut at = 0;
-            for (index, (range, _, _)) in tests.iter().enumerate() {
+            for (index, (range, _)) in tests.iter().enumerate() {
                 if index != kept {
                     contents.push_str(&text[at..range.start]);
                     let rest = &text[range.end..];
@@ -261,17 +278,44 @@ fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
         .collect()
 }
 
-/// The name of a test function at the top level.
-fn test_name(node: Node<'_>, text: &str) -> Option<String> {
-    let function = match node.kind() {
-        "decorated_definition" => node.child_by_field_name("definition")?,
-        _ => node,
+/// What is a test function of pytest's, and its name if it is a single test.
+fn test_function(node: Node<'_>, text: &str) -> Option<Option<String>> {
+    let decorated = node.kind() == "decorated_definition";
+    let function = if decorated {
+        node.child_by_field_name("definition")?
+    } else {
+        node
     };
     if function.kind() != "function_definition" {
         return None;
     }
     let name = &text[function.child_by_field_name("name")?.byte_range()];
-    name.starts_with("test").then(|| name.to_owned())
+    let decorators = &text[node.start_byte()..function.start_byte()];
+    let single = !decorators.contains("parametrize");
+    name.starts_with("test")
+        .then(|| single.then(|| name.to_owned()))
+}
+
+/// What calls vitest's `test`, `it` or `describe`, and its name if it is a single test.
+fn test_call(node: Node<'_>, text: &str) -> Option<Option<String>> {
+    let call = node.named_child(0)?;
+    if node.kind() != "expression_statement" || call.kind() != "call_expression" {
+        return None;
+    }
+    let function = &text[call.child_by_field_name("function")?.byte_range()];
+    let word = function.split(['.', '(']).next().unwrap_or_default();
+    if !["test", "it", "describe", "suite"].contains(&word) {
+        return None;
+    }
+    let name = call
+        .child_by_field_name("arguments")?
+        .named_child(0)
+        .filter(|_| ["test", "it"].contains(&function))
+        .filter(|name| name.kind() == "string")
+        .map(|name| &text[name.start_byte() + 1..name.end_byte() - 1])
+        // What is written with escapes has another name.
+        .filter(|name| !name.contains('\\'));
+    Some(name.map(str::to_owned))
 }
 
 #[cfg(test)]
@@ -361,6 +405,37 @@ mod tests {
         assert_eq!(bare.len(), 1);
         let cut = proposals(python(), "```\ndef test_a():\n    assert True\n");
         assert_eq!(cut, bare);
+    }
+
+    #[test]
+    fn every_typescript_test_becomes_a_file() {
+        let typescript = Language::by_id("typescript").expect("it is in the table");
+        let answer = "```typescript\nimport { expect, it, test } from 'vitest';\nimport { f } from \
+            '../src/m';\n\nconst one = () => 1;\n\ntest('adds', () => {\n  expect(f(1)).toBe(2);\n\
+            });\n\ntest.each([1])('is %i', (a) => {\n  expect(f(a)).toBe(a);\n});\n\n\
+            it(\"counts\", () => {\n  expect(f(0)).toBe(one());\n});\n\ndescribe('f', () => {\n  \
+            it('is', () => {});\n});\n\ntest('it\\'s', () => {});\n```\n";
+        let found = proposals(typescript, answer);
+        let names: Vec<&str> = found.iter().map(|found| found.test.as_str()).collect();
+        assert_eq!(names, ["adds", "counts"]);
+        insta::assert_snapshot!(found[1].contents, @r#"
+        import { expect, it, test } from 'vitest';
+        import { f } from '../src/m';
+
+        const one = () => 1;
+
+        it("counts", () => {
+          expect(f(0)).toBe(one());
+        });
+        "#);
+        let code = "export const f = (a: number) => a + 1;\n";
+        let mut focus = focus(code);
+        (focus.language, focus.path) = (typescript, "src/m.ts");
+        focus.example = ("tests/m.test.ts", "");
+        let name = path(&focus, &found[0]);
+        assert!(name.starts_with("tests/added_m_") && name.ends_with(".test.ts"));
+        let asked = question(&focus);
+        assert!(asked.instructions.contains("vitest") && asked.text.contains("```typescript\n"));
     }
 
     #[test]
