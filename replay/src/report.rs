@@ -297,7 +297,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         };
         put(
             name.to_owned(),
-            estimate.map(|estimate| within(estimate, most)),
+            estimate.map(|estimate| estimate.within(0.0..=most)),
         );
     }
     let offered: Vec<&&Scored> = scored
@@ -363,16 +363,6 @@ fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
     match whole {
         Some(whole) => stats::clustered_proportion(&whole),
         None => stats::clustered_mean(values),
-    }
-}
-
-/// An estimate whose interval ends where the metric's range does: Student's interval does not
-/// know of it.
-fn within(estimate: Estimate, most: f64) -> Estimate {
-    Estimate {
-        low: estimate.low.map(|low| low.max(0.0)),
-        high: estimate.high.map(|high| high.min(most)),
-        ..estimate
     }
 }
 
@@ -505,17 +495,5 @@ mod tests {
         1 project left out:
           other: node is needed
         ");
-    }
-
-    #[test]
-    fn an_interval_ends_where_the_metric_does() {
-        let estimate = Estimate {
-            value: 90.0,
-            low: Some(-3.0),
-            high: Some(104.0),
-            n: 4,
-        };
-        let within = within(estimate, 100.0);
-        assert_eq!((within.low, within.high), (Some(0.0), Some(100.0)));
     }
 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use super::{Estimate, TAIL, proportion::wilson_bounds};
+use super::{Estimate, TAIL, proportion::wilson_bounds, student_quantile};
 
 /// The mean of samples, each with the cluster it belongs to, with an interval from the
 /// [`clustered_standard_error`] and Student's t with (clusters − 1) degrees of freedom.
@@ -65,6 +63,39 @@ pub fn paired_difference<K: Ord + Clone>(pairs: &[(K, f64, f64)]) -> Option<Esti
     clustered_mean(&differences)
 }
 
+/// The mean of samples that count as much as their weights, Σ weight · sample / Σ weight, with an
+/// interval like [`clustered_mean`]'s: the error is that of statsmodels' weighted regression on a
+/// constant with `cov_type="cluster"`. Of each sample: its cluster, its weight, its value.
+///
+/// `None` without a weight above 0, or with one that is negative or not finite. With fewer than
+/// two clusters of any weight there is no interval.
+pub fn clustered_weighted_mean<K: Ord>(samples: &[(K, f64, f64)]) -> Option<Estimate> {
+    let whole: f64 = samples.iter().map(|(_, weight, _)| weight).sum();
+    let valid = |weight: f64| weight.is_finite() && weight >= 0.0;
+    if whole <= 0.0 || !samples.iter().all(|(_, weight, _)| valid(*weight)) {
+        return None;
+    }
+    let sum: f64 = samples
+        .iter()
+        .map(|(_, weight, sample)| weight * sample)
+        .sum();
+    let value = sum / whole;
+    let mut residuals: BTreeMap<&K, f64> = BTreeMap::new();
+    for (cluster, weight, sample) in samples.iter().filter(|(_, weight, _)| *weight > 0.0) {
+        *residuals.entry(cluster).or_insert(0.0) += weight * (sample - value);
+    }
+    let clusters = residuals.len() as f64;
+    let squares: f64 = residuals.values().map(|residual| residual * residual).sum();
+    let half = student_quantile(1.0 - TAIL, clusters - 1.0)
+        .map(|student| student * (clusters / (clusters - 1.0) * squares).sqrt() / whole);
+    Some(Estimate {
+        value,
+        low: half.map(|half| value - half),
+        high: half.map(|half| value + half),
+        n: samples.len(),
+    })
+}
+
 /// The standard error of a mean whose samples are independent between clusters but not within:
 /// √(C / (C − 1) · Σ_c (Σ_{i∈c} (sᵢ − s̄))²) / N for C clusters and N samples. It is what
 /// statsmodels gives for a regression on a constant with `cov_type="cluster"`, whose second
@@ -99,6 +130,5 @@ fn residuals<K: Ord>(samples: &[(K, f64)], mean: f64) -> BTreeMap<&K, f64> {
 fn half_width<K: Ord>(samples: &[(K, f64)]) -> Option<f64> {
     let error = clustered_standard_error(samples)?;
     let clusters = residuals(samples, 0.0).len();
-    let student = StudentsT::new(0.0, 1.0, (clusters - 1) as f64).ok()?;
-    Some(student.inverse_cdf(1.0 - TAIL) * error)
+    Some(student_quantile(1.0 - TAIL, (clusters - 1) as f64)? * error)
 }

@@ -1,4 +1,5 @@
-//! Numbers in these tests come from scipy 1.17.1 and statsmodels 0.15.0.
+//! Numbers in these tests come from scipy 1.17.1, statsmodels 0.15.0 and numpy 2.4.6, called as
+//! the comment before each test says.
 #![allow(clippy::unwrap_used)] // A test may panic: that is how it fails.
 
 use proptest::prelude::*;
@@ -210,7 +211,440 @@ fn an_interval_far_out_holds_its_value() {
     assert_eq!((estimate.low, estimate.high), (None, Some(estimate.value)));
 }
 
+// r = WLS(y, ones(10), weights=w).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True)
+// r.params[0], *r.conf_int()[0]
+#[test]
+fn a_weighted_mean_is_that_of_statsmodels() {
+    let samples = [1., 0., 1., 1., 0., 1., 0., 0., 1., 1.];
+    let weights = [0.5, 1.0, 0.25, 0.8, 0.3, 0.9, 1.0, 0.1, 0.6, 0.75];
+    let mut weighted: Vec<(char, f64, f64)> = "aaabbccddd"
+        .chars()
+        .zip(weights)
+        .zip(samples)
+        .map(|((cluster, weight), sample)| (cluster, weight, sample))
+        .collect();
+    let estimate = clustered_weighted_mean(&weighted).unwrap();
+    close(estimate.value, 0.6129032258064516);
+    close(estimate.low.unwrap(), 0.2368070793972178);
+    close(estimate.high.unwrap(), 0.9889993722156855);
+    // What has no weight is no cluster.
+    weighted.push(('e', 0.0, 1.0));
+    let again = clustered_weighted_mean(&weighted).unwrap();
+    assert_eq!((again.low, again.high), (estimate.low, estimate.high));
+    assert_eq!(clustered_weighted_mean(&[('a', 0.0, 1.0)]), None);
+    assert_eq!(
+        clustered_weighted_mean(&[('a', -1.0, 1.0), ('b', 2.0, 1.0)]),
+        None
+    );
+    assert_eq!(clustered_weighted_mean::<char>(&[]), None);
+}
+
+// scipy.stats.t.ppf(p, degrees)
+#[test]
+fn quantiles_of_student_are_those_of_scipy() {
+    for (p, degrees, quantile) in [
+        (0.975, 1.0, 12.706204736174694),
+        (0.975, 3.0, 3.1824463052837078),
+        (0.975, 10.5, 2.2138402929187886),
+        (0.025, 2.0, -4.302652729749464),
+        (0.999, 7.0, 4.785289628638333),
+        (0.6, 30.0, 0.2556053649519128),
+        (0.975, 1000.0, 1.9623390808264083),
+    ] {
+        close(student_quantile(p, degrees).unwrap(), quantile);
+    }
+    assert_eq!(student_quantile(0.975, 0.0), None);
+    assert_eq!(student_quantile(1.0, 3.0), None);
+}
+
+#[test]
+fn an_interval_ends_where_the_metric_does() {
+    let estimate = Estimate {
+        value: 90.0,
+        low: Some(-3.0),
+        high: Some(104.0),
+        n: 4,
+    };
+    let within = estimate.within(0.0..=100.0);
+    assert_eq!((within.low, within.high), (Some(0.0), Some(100.0)));
+}
+
+fn pairs(first: &[f64], second: &[f64]) -> Vec<(f64, f64)> {
+    assert_eq!(first.len(), second.len());
+    first.iter().copied().zip(second.iter().copied()).collect()
+}
+
+/// Offline and online figures of six versions.
+fn six() -> Vec<(f64, f64)> {
+    pairs(
+        &[0.31, 0.28, 0.42, 0.55, 0.47, 0.39],
+        &[0.21, 0.25, 0.24, 0.33, 0.27, 0.30],
+    )
+}
+
+/// Nine pairs without ties.
+fn nine() -> Vec<(f64, f64)> {
+    pairs(
+        &[0.1, 0.4, 0.35, 0.8, 0.55, 0.62, 0.9, 0.2, 0.71],
+        &[3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.3, 5.0, 8.0],
+    )
+}
+
+// Coefficients: scipy.stats.pearsonr, spearmanr, kendalltau. p: the share of
+// itertools.permutations of the second side whose |coefficient| is at least the one seen, minus
+// 1e-12; of Kendall's without ties also kendalltau(method="exact").pvalue.
+#[test]
+fn coefficients_and_their_exact_p_are_those_of_scipy() {
+    let ties = pairs(&[1., 2., 2., 3., 4.], &[2., 1., 3., 3., 3.]);
+    for (pairs, expected) in [
+        (
+            six(),
+            [
+                (0.7366615866752362, 0.09027777777777778),
+                (0.6, 0.24166666666666667),
+                (0.4666666666666666, 0.2722222222222222),
+            ],
+        ),
+        (
+            ties,
+            [
+                (0.5393193716300062, 0.45),
+                (0.6308932681440449, 0.3),
+                (0.5039526306789696, 0.4),
+            ],
+        ),
+        (
+            nine(),
+            [
+                (0.17415011127091512, 0.6467013888888888),
+                (0.13333333333333333, 0.7435405643738977),
+                (0.05555555555555555, 0.919455467372134),
+            ],
+        ),
+    ] {
+        for (coefficient, (value, p)) in Coefficient::ALL.into_iter().zip(expected) {
+            close(coefficient.of(&pairs).unwrap(), value);
+            close(exact_permutation_p(coefficient, &pairs).unwrap(), p);
+        }
+    }
+}
+
+// Table 9 of RepoMasterEval, https://arxiv.org/abs/2408.03519: each version's difference to the
+// baseline, which is 0.
+#[test]
+fn the_published_trend_is_reproduced_with_its_exact_p() {
+    let python_accepted = [0.0, -0.1, 1.4, 1.2];
+    for (offline, online, r, p) in [
+        ([0.0, -0.9, 6.3, 5.1], python_accepted, 0.998, 1.0 / 24.0),
+        (
+            [0.0, 5.2, 5.2, 8.1],
+            [0.0, 1.2, 1.7, 3.9],
+            0.922,
+            4.0 / 24.0,
+        ),
+        ([0.0, 0.8, -8.9, -14.8], python_accepted, -0.908, 7.0 / 24.0),
+    ] {
+        let pairs = pairs(&offline, &online);
+        let ours = Coefficient::Pearson.of(&pairs).unwrap();
+        assert!((ours - r).abs() < 5e-4, "{ours} is not {r}");
+        close(
+            exact_permutation_p(Coefficient::Pearson, &pairs).unwrap(),
+            p,
+        );
+    }
+    // Python: all six pairs of versions agree. HumanEval orders one of six alike.
+    let agreement = sign_agreement(&pairs(&[0.0, -0.9, 6.3, 5.1], &python_accepted));
+    assert_eq!((agreement.agreeing, agreement.rate()), (6, Some(1.0)));
+    let agreement = sign_agreement(&pairs(&[0.0, 0.8, -8.9, -14.8], &python_accepted));
+    assert_eq!((agreement.agreeing, agreement.disagreeing), (1, 5));
+}
+
+// scipy.stats.permutation_test((x,), lambda x: abs(coefficient(x, y)), permutation_type="pairings",
+// n_resamples=20000, alternative="greater", random_state=1): .7469, .7031, .6379; the last one
+// exactly, kendalltau(x, y, method="exact"): .638361.
+#[test]
+fn beyond_nine_pairs_a_p_is_drawn_or_absent() {
+    let twelve: Vec<(f64, f64)> = (0..12_u32)
+        .map(|i| (f64::from(i * 37 % 101), f64::from(i * i * 29 % 97)))
+        .collect();
+    for (coefficient, theirs) in Coefficient::ALL.into_iter().zip([0.7469, 0.7031, 0.638361]) {
+        assert_eq!(exact_permutation_p(coefficient, &twelve), None);
+        let drawn = |seed| permutation_p_by_draws(coefficient, &twelve, 20_000, seed).unwrap();
+        assert!((drawn(1) - theirs).abs() < 0.02, "{}", coefficient.name());
+        assert_eq!(drawn(1), drawn(1));
+        assert_ne!(drawn(1), drawn(2));
+    }
+    // Where there is an exact one, the drawn one estimates it.
+    let drawn = permutation_p_by_draws(Coefficient::Pearson, &six(), 20_000, 3).unwrap();
+    assert!((drawn - 0.09027777777777778).abs() < 0.01);
+    assert_eq!(
+        permutation_p_by_draws(Coefficient::Pearson, &six(), 0, 3),
+        None
+    );
+}
+
+#[test]
+fn sides_without_differences_have_no_correlation() {
+    for coefficient in Coefficient::ALL {
+        for pairs in [
+            vec![],
+            vec![(1.0, 2.0)],
+            vec![(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)],
+            vec![(1.0, 0.1), (2.0, 0.1), (3.0, 0.1)],
+            vec![(1.0, f64::NAN), (2.0, 1.0)],
+        ] {
+            assert_eq!(coefficient.of(&pairs), None);
+            assert_eq!(exact_permutation_p(coefficient, &pairs), None);
+            assert_eq!(permutation_p_by_draws(coefficient, &pairs, 9, 0), None);
+        }
+    }
+    assert_eq!(sign_agreement(&[]).rate(), None);
+    let tied = sign_agreement(&[(1.0, 2.0), (1.0, 3.0), (2.0, 2.0)]);
+    assert_eq!((tied.tied, tied.disagreeing), (2, 1));
+}
+
+// values = numpy.array([.31, .28, .42, .55]); se = numpy.array([.03, .025, .04, .035])
+// 1 - (se**2).mean() / values.var(ddof=1), and .6 / numpy.sqrt(that * .8)
+#[test]
+fn noise_hides_a_correlation() {
+    let figures = pairs(&[0.31, 0.28, 0.42, 0.55], &[0.03, 0.025, 0.04, 0.035]);
+    let reliability_offline = reliability(&figures).unwrap();
+    close(reliability_offline, 0.9275);
+    close(
+        attenuation_corrected(0.6, reliability_offline, 0.8).unwrap(),
+        0.696545190318858,
+    );
+    assert_eq!(attenuation_corrected(0.6, 0.0, 1.0), None);
+    assert_eq!(attenuation_corrected(0.6, 1.1, 1.0), None);
+    assert_eq!(reliability(&[(0.3, 0.1), (0.3, 0.1)]), None);
+    assert_eq!(reliability(&[(0.3, 0.1), (0.35, 0.1)]), None);
+    assert_eq!(reliability(&[(0.3, 0.1)]), None);
+}
+
+// numpy, 200,000 simulations: Student's t .253 (n = 4) and .755 (n = 8); all permutations .178
+// (n = 4); with 2,000 simulations .752 (n = 8).
+#[test]
+fn four_versions_find_a_strong_correlation_in_one_study_of_four() {
+    let power = |n, test, simulations| {
+        let estimate = correlation_power(0.8, n, test, simulations, 1).unwrap();
+        assert_eq!(estimate.n, simulations);
+        estimate.value
+    };
+    assert!((power(4, CorrelationTest::Student, 20_000) - 0.253).abs() < 0.01);
+    assert!((power(8, CorrelationTest::Student, 20_000) - 0.755).abs() < 0.01);
+    assert!((power(4, CorrelationTest::Permutation, 5_000) - 0.178).abs() < 0.02);
+    // Without an association it is the level, and three pairs can show nothing exactly.
+    let none = correlation_power(0.0, 6, CorrelationTest::Student, 20_000, 2).unwrap();
+    assert!((none.value - 0.05).abs() < 0.01);
+    assert_eq!(power(3, CorrelationTest::Permutation, 200), 0.0);
+    assert_eq!(
+        correlation_power(1.1, 4, CorrelationTest::Student, 9, 1),
+        None
+    );
+    assert_eq!(
+        correlation_power(0.5, 2, CorrelationTest::Student, 9, 1),
+        None
+    );
+    assert_eq!(
+        correlation_power(0.5, 10, CorrelationTest::Permutation, 9, 1),
+        None
+    );
+}
+
+// All 6**6 resamples of the pairs by numpy, the 6 of one version only left out:
+// numpy.percentile(pearson, [2.5, 97.5]).
+#[test]
+fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
+    let versions: Vec<Version> = six()
+        .into_iter()
+        .map(|(offline, online)| Version {
+            offline: vec![vec![offline]],
+            online: vec![vec![online]],
+        })
+        .collect();
+    let found = two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1).unwrap();
+    close(found.estimate.value, 0.7366615866752362);
+    assert!(
+        (found.estimate.low.unwrap() + 0.00314464).abs() < 0.03,
+        "{found:?}"
+    );
+    assert!(
+        (found.estimate.high.unwrap() - 0.99705449).abs() < 0.002,
+        "{found:?}"
+    );
+    assert_eq!((found.estimate.n, found.draws), (6, 20_000));
+    // 1.3 in 10,000.
+    assert!(found.undefined < 15);
+}
+
+// numpy.random.default_rng(7), 60,000 draws of versions and in them of clusters:
+// numpy.percentile(pearson, [2.5, 97.5]), and .062 % undefined.
+#[test]
+fn a_bootstrap_draws_within_versions_too() {
+    let clusters = |clusters: &[&[f64]]| clusters.iter().map(|cluster| cluster.to_vec()).collect();
+    let version = |offline: &[&[f64]], online: &[&[f64]]| Version {
+        offline: clusters(offline),
+        online: clusters(online),
+    };
+    let versions = [
+        version(
+            &[&[0., 1.], &[1., 1.], &[0., 0., 1.]],
+            &[&[1., 0., 0.], &[0., 0.]],
+        ),
+        version(
+            &[&[1., 1.], &[0., 1.], &[1., 0., 1.]],
+            &[&[1., 0., 0.], &[1., 0.]],
+        ),
+        version(
+            &[&[1., 1.], &[1., 1.], &[0., 1., 1.]],
+            &[&[1., 1., 0.], &[0., 1.]],
+        ),
+        version(
+            &[&[0., 0.], &[1., 0.], &[0., 0., 1.]],
+            &[&[0., 1., 0.], &[0., 0.]],
+        ),
+        version(
+            &[&[1., 1.], &[1., 0.], &[1., 1., 1.]],
+            &[&[1., 1., 1.], &[0., 1.]],
+        ),
+    ];
+    let found = two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1).unwrap();
+    close(found.estimate.value, 0.8479461097510954);
+    assert!(
+        (found.estimate.low.unwrap() + 0.27500907).abs() < 0.04,
+        "{found:?}"
+    );
+    assert!(
+        (found.estimate.high.unwrap() - 0.97854163).abs() < 0.004,
+        "{found:?}"
+    );
+    assert!((1..30).contains(&found.undefined), "{found:?}");
+    assert_eq!(
+        two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1),
+        Some(found)
+    );
+    assert_eq!(
+        two_level_bootstrap(&versions, Coefficient::Pearson, 0, 1),
+        None
+    );
+    assert_eq!(two_level_bootstrap(&[], Coefficient::Pearson, 9, 1), None);
+}
+
+// m = GLM(wins, differences, family=Binomial()).fit(tol=1e-14), the first strength 0; then with
+// C = eye(4) - 1/4: C @ beta, and sqrt(diag(C @ cov @ C.T)) times scipy.stats.norm.ppf(.975).
+#[test]
+fn strengths_are_those_of_statsmodels() {
+    let wins = [
+        ('a', 'b', 6.0),
+        ('b', 'a', 4.0),
+        ('a', 'c', 8.0),
+        ('c', 'a', 2.0),
+        ('b', 'c', 5.5),
+        ('c', 'b', 3.5),
+        ('c', 'd', 4.0),
+        ('d', 'c', 3.0),
+        ('d', 'a', 1.0),
+    ];
+    let strengths = bradley_terry(&wins).unwrap();
+    for (name, value, low, high, n) in [
+        (
+            'a',
+            0.5566467389949173,
+            -0.20463700065330215,
+            1.3179304786431367,
+            21,
+        ),
+        (
+            'b',
+            0.10945026625863213,
+            -0.6780544542492424,
+            0.8969549867665065,
+            19,
+        ),
+        (
+            'c',
+            -0.3894107415144813,
+            -0.9975923752766953,
+            0.21877089224773272,
+            26,
+        ),
+        (
+            'd',
+            -0.27668626373906824,
+            -1.4006645861992864,
+            0.84729205872115,
+            8,
+        ),
+    ] {
+        let estimate = strengths[&name];
+        close(estimate.value, value);
+        close(estimate.low.unwrap(), low);
+        close(estimate.high.unwrap(), high);
+        assert_eq!(estimate.n, n);
+    }
+}
+
+#[test]
+fn strengths_without_bound_are_absent() {
+    assert!(bradley_terry(&[('a', 'b', 3.0)]).is_none());
+    assert!(bradley_terry(&[('a', 'b', 3.0), ('b', 'a', 0.0)]).is_none());
+    assert!(bradley_terry::<char>(&[]).is_none());
+    let two_islands = [
+        ('a', 'b', 1.),
+        ('b', 'a', 1.),
+        ('c', 'd', 1.),
+        ('d', 'c', 1.),
+    ];
+    assert!(bradley_terry(&two_islands).is_none());
+    assert!(bradley_terry(&[('a', 'b', -1.0), ('b', 'a', 1.0)]).is_none());
+}
+
 proptest! {
+    #[test]
+    fn strengths_explain_the_wins(
+        wins in prop::collection::vec(prop::collection::vec(1_u8..30, 4), 4),
+    ) {
+        let mut list = Vec::new();
+        for (i, row) in wins.iter().enumerate() {
+            for (j, count) in row.iter().enumerate().filter(|(j, _)| *j != i) {
+                list.push((i, j, f64::from(*count)));
+            }
+        }
+        let strengths = bradley_terry(&list).unwrap();
+        let sum: f64 = strengths.values().map(|strength| strength.value).sum();
+        prop_assert!(sum.abs() < 1e-9);
+        // At the maximum, each has as many wins as its strength lets expect.
+        for i in 0..4 {
+            let (mut won, mut expected) = (0.0, 0.0);
+            for j in (0..4).filter(|j| *j != i) {
+                let both = f64::from(wins[i][j]) + f64::from(wins[j][i]);
+                won += f64::from(wins[i][j]);
+                let difference = strengths[&j].value - strengths[&i].value;
+                expected += both / (1.0 + difference.exp());
+            }
+            prop_assert!((won - expected).abs() < 1e-6, "{won} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn coefficients_are_symmetric_and_p_is_a_probability(
+        pairs in prop::collection::vec((-5_i8..5, -5_i8..5), 2..7),
+    ) {
+        let pairs: Vec<(f64, f64)> =
+            pairs.into_iter().map(|(a, b)| (f64::from(a), f64::from(b))).collect();
+        let swapped: Vec<(f64, f64)> = pairs.iter().map(|&(a, b)| (b, a)).collect();
+        for coefficient in Coefficient::ALL {
+            let value = coefficient.of(&pairs);
+            prop_assert_eq!(value.is_some(), coefficient.of(&swapped).is_some());
+            let Some(value) = value else { continue };
+            prop_assert!((-1.0..=1.0).contains(&value));
+            prop_assert!((value - coefficient.of(&swapped).unwrap()).abs() < 1e-12);
+            let p = exact_permutation_p(coefficient, &pairs).unwrap();
+            prop_assert!(p > 0.0 && p <= 1.0);
+            prop_assert_eq!(p, exact_permutation_p(coefficient, &swapped).unwrap());
+        }
+    }
+
     #[test]
     fn the_order_of_clusters_and_their_names_do_not_matter(
         samples in prop::collection::vec((0_u8..6, -100.0..100.0), 1..40),
