@@ -232,7 +232,7 @@ impl Scored {
         let language = Language::for_path(std::path::Path::new(&hole.path));
         if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
             let sample = Sample {
-                language,
+                language: language.into(),
                 prompt: prefix,
                 prediction: attempt.completion(),
                 reference: &hole.reference,

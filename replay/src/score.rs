@@ -1,29 +1,35 @@
 //! Metrics: pure functions from a prediction and its reference to a number.
 //!
 //! Every metric that has rivals is a named variant. [`METRICS`] is the table reports iterate
-//! over; [`Sample`] is what each of its rows is given.
+//! over; [`Sample`] is what each of its rows is given. Metrics of what tests and people made of
+//! a completion take their outcomes; the mutation score is [`crate::mutate::MutationScore`].
 
 mod acceptance;
 mod cceval;
 mod edit;
 mod execution;
 mod identifiers;
+mod language;
 mod python;
 
 pub use acceptance::oracle_prefix;
 pub use cceval::{remove_comments_cceval, truncate_cceval};
 pub use edit::{difflib_ratio, indel_distance, levenshtein};
-pub use execution::pass_at_k;
+pub use execution::{
+    AcceptedAndPassed, dependency_invocation_rate, mutation_weighted_pass_rate, pass_at_k,
+};
 pub use identifiers::identifiers_cceval;
+pub use language::ScoringLanguage;
+
+use std::cell::OnceCell;
 
 use cceval::Cleaned;
-use fillrate_server::syntax::Language;
 
 /// One prediction beside the code it should have been.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
     /// The language of the file. It chooses the truncation rule and the keyword list.
-    pub language: &'a Language,
+    pub language: ScoringLanguage,
     /// What stands in the file before the hole. Truncation parses it together with the
     /// prediction; cross-file context does not belong here.
     pub prompt: &'a str,
@@ -135,28 +141,60 @@ impl Metric {
         METRICS.iter().find(|metric| metric.name == name)
     }
 
-    /// The value for one sample, exact, in the metric's [`Unit`].
+    /// Whether the prediction is cut to its first statement before this metric looks at it. Such
+    /// a metric depends on the prompt.
+    pub fn truncates(&self) -> bool {
+        matches!(self.measure, Measure::Cleaned(_))
+    }
+
+    /// The value for one sample, exact, in the metric's [`Unit`]. For several metrics of one
+    /// sample, [`Scorer`] is faster.
     pub fn score(&self, sample: &Sample<'_>) -> f64 {
-        match self.measure {
-            Measure::Raw(function) => function(sample.prediction, sample.reference),
-            Measure::Cleaned(function) => function(&Cleaned::new(sample)),
-        }
+        Scorer::new(*sample).score(self)
     }
 }
 
-/// The value of every metric for one sample, in the order of [`METRICS`]. The same as asking
-/// each one, but the prediction is truncated only once.
+/// One sample under several metrics: the prediction is truncated once, when the first metric
+/// asks for it.
+#[derive(Debug)]
+pub struct Scorer<'a> {
+    sample: Sample<'a>,
+    cleaned: OnceCell<Cleaned<'a>>,
+}
+
+impl<'a> Scorer<'a> {
+    /// A scorer of this sample.
+    pub fn new(sample: Sample<'a>) -> Self {
+        Self {
+            sample,
+            cleaned: OnceCell::new(),
+        }
+    }
+
+    /// The metric's value, exact, in its [`Unit`].
+    pub fn score(&self, metric: &Metric) -> f64 {
+        match metric.measure {
+            Measure::Raw(function) => function(self.sample.prediction, self.sample.reference),
+            Measure::Cleaned(function) => function(self.cleaned()),
+        }
+    }
+
+    /// The prediction's first statement, [`truncate_cceval`].
+    pub fn truncated(&self) -> &'a str {
+        self.cleaned().truncated
+    }
+
+    fn cleaned(&self) -> &Cleaned<'a> {
+        self.cleaned.get_or_init(|| Cleaned::new(&self.sample))
+    }
+}
+
+/// The value of every metric for one sample, in the order of [`METRICS`].
 pub fn scores(sample: &Sample<'_>) -> Vec<(&'static Metric, f64)> {
-    let cleaned = Cleaned::new(sample);
+    let scorer = Scorer::new(*sample);
     METRICS
         .iter()
-        .map(|metric| {
-            let value = match metric.measure {
-                Measure::Raw(function) => function(sample.prediction, sample.reference),
-                Measure::Cleaned(function) => function(&cleaned),
-            };
-            (metric, value)
-        })
+        .map(|metric| (metric, scorer.score(metric)))
         .collect()
 }
 

@@ -1,10 +1,14 @@
 //! What CrossCodeEval's reference scorer does to a prediction before it compares
 //! (<https://github.com/amazon-science/cceval>), and its exact match.
 
+use std::cell::OnceCell;
+
 use fillrate_server::syntax::Language;
 use tree_sitter::{Node, Parser};
 
-use super::{Sample, indicator, python};
+use super::{
+    Sample, ScoringLanguage, identifiers_cceval, indicator, language::StatementEnd, python,
+};
 
 /// The first statement of a completion, as CrossCodeEval cuts it.
 ///
@@ -19,15 +23,18 @@ use super::{Sample, indicator, python};
 /// only those places are parsed here. Each is parsed from scratch: an incremental parse may
 /// recover from an error in another way and so answer differently. The reference gives up a
 /// parse after five seconds and a tree deeper than Python's recursion limit; this does not.
-pub fn truncate_cceval<'c>(prompt: &str, completion: &'c str, language: &Language) -> &'c str {
-    if language.indented_blocks {
-        first_parsing_lines(prompt, completion, language)
-    } else {
-        match completion.find([';', '}', '{']) {
+pub fn truncate_cceval<'c>(
+    prompt: &str,
+    completion: &'c str,
+    language: ScoringLanguage,
+) -> &'c str {
+    match language.statement_end {
+        StatementEnd::Parsed(language) => first_parsing_lines(prompt, completion, language),
+        StatementEnd::Punctuation => match completion.find([';', '}', '{']) {
             // All three characters are one byte long.
             Some(at) if at > 0 => &completion[..=at],
             _ => completion,
-        }
+        },
     }
 }
 
@@ -85,21 +92,34 @@ pub fn remove_comments_cceval(text: &str) -> String {
 /// Prediction and reference as the `*/cceval` metrics compare them.
 #[derive(Debug)]
 pub(super) struct Cleaned<'a> {
-    pub(super) language: &'a Language,
-    /// Truncated and without comments.
+    language: ScoringLanguage,
+    /// The first statement of the prediction.
+    pub(super) truncated: &'a str,
+    /// The same without comments.
     pub(super) prediction: String,
     /// Without comments.
     pub(super) reference: String,
+    /// Of the two above. Four metrics look at them.
+    identifiers: OnceCell<[Vec<String>; 2]>,
 }
 
 impl<'a> Cleaned<'a> {
     pub(super) fn new(sample: &Sample<'a>) -> Self {
-        let prediction = truncate_cceval(sample.prompt, sample.prediction, sample.language);
+        let truncated = truncate_cceval(sample.prompt, sample.prediction, sample.language);
         Self {
             language: sample.language,
-            prediction: remove_comments_cceval(prediction),
+            truncated,
+            prediction: remove_comments_cceval(truncated),
             reference: remove_comments_cceval(sample.reference),
+            identifiers: OnceCell::new(),
         }
+    }
+
+    /// The identifiers of prediction and reference.
+    pub(super) fn identifiers(&self) -> &[Vec<String>; 2] {
+        self.identifiers.get_or_init(|| {
+            [&self.prediction, &self.reference].map(|text| identifiers_cceval(text, self.language))
+        })
     }
 }
 

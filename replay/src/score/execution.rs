@@ -1,5 +1,7 @@
 //! Metrics of verdicts.
 
+use std::collections::BTreeSet;
+
 /// The chance that at least one of `k` completions passes, drawn without replacement from `n`
 /// of which `correct` pass: 1 − Π_{i = n − correct + 1 … n} (1 − k / i), and 1 where fewer than
 /// `k` fail. This is the unbiased estimator of Chen et al. 2021, <https://arxiv.org/abs/2107.03374>,
@@ -18,4 +20,95 @@ pub fn pass_at_k(n: u64, correct: u64, k: u64) -> Option<f64> {
         .map(|i| 1.0 - k as f64 / i as f64)
         .product();
     Some(1.0 - all_fail)
+}
+
+/// The Dependency Invocation Rate of one completion, DIR of RepoExec
+/// (<https://arxiv.org/abs/2406.11927>, §3): the share of the dependencies that are among its
+/// identifiers, from 0 to 1. `None` without dependencies: such a hole is left out of the mean.
+///
+/// A dependency is a name that the repository defines, in the file or imported, and that the
+/// reference body uses, other than the function itself. Naming one is enough: that it is called,
+/// and rightly, is for the tests to say.
+pub fn dependency_invocation_rate<'a>(
+    identifiers: impl IntoIterator<Item = &'a str>,
+    dependencies: &BTreeSet<&str>,
+) -> Option<f64> {
+    if dependencies.is_empty() {
+        return None;
+    }
+    let identifiers: BTreeSet<&str> = identifiers.into_iter().collect();
+    let invoked = dependencies
+        .iter()
+        .filter(|name| identifiers.contains(*name))
+        .count();
+    Some(invoked as f64 / dependencies.len() as f64)
+}
+
+/// The pass rate in which each hole counts as much as its mutation score: Σ score · pass / Σ
+/// score, from 0 to 1. A pass where the tests can't tell right from wrong is worth little.
+///
+/// Of each hole: its mutation score, from 0 to 1, and its pass rate, 0 or 1 or its pass@k.
+/// `None` if no hole has a score above 0. Its interval is that of
+/// [`clustered_weighted_mean`](crate::stats::clustered_weighted_mean) with the same weights.
+pub fn mutation_weighted_pass_rate(holes: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
+    let (mut weights, mut passed) = (0.0, 0.0);
+    for (weight, pass) in holes {
+        weights += weight;
+        passed += weight * pass;
+    }
+    (weights > 0.0).then(|| passed / weights)
+}
+
+/// How often accepting a completion and its passing the tests went together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceptedAndPassed {
+    /// Accepted, and the tests passed.
+    pub accepted_passing: usize,
+    /// Accepted, and a test failed.
+    pub accepted_failing: usize,
+    /// Not accepted, though the tests would have passed.
+    pub declined_passing: usize,
+    /// Not accepted, and a test would have failed.
+    pub declined_failing: usize,
+}
+
+impl AcceptedAndPassed {
+    /// P(pass | accepted): of the accepted completions, the share that passes. `None` if none
+    /// was accepted.
+    pub fn pass_given_accepted(self) -> Option<f64> {
+        share(self.accepted_passing, self.accepted_failing)
+    }
+
+    /// P(accepted | pass): of the passing completions, the share that was accepted. `None` if
+    /// none passes.
+    pub fn accepted_given_pass(self) -> Option<f64> {
+        share(self.accepted_passing, self.declined_passing)
+    }
+
+    /// The wasted-accept rate: of the accepted completions, the share that fails. `None` if none
+    /// was accepted.
+    pub fn wasted_accept_rate(self) -> Option<f64> {
+        share(self.accepted_failing, self.accepted_passing)
+    }
+}
+
+impl FromIterator<(bool, bool)> for AcceptedAndPassed {
+    /// Counts completions, of each whether it was accepted and whether it passes.
+    fn from_iter<I: IntoIterator<Item = (bool, bool)>>(completions: I) -> Self {
+        let mut counts = Self::default();
+        for (accepted, passes) in completions {
+            let count = match (accepted, passes) {
+                (true, true) => &mut counts.accepted_passing,
+                (true, false) => &mut counts.accepted_failing,
+                (false, true) => &mut counts.declined_passing,
+                (false, false) => &mut counts.declined_failing,
+            };
+            *count += 1;
+        }
+        counts
+    }
+}
+
+fn share(part: usize, rest: usize) -> Option<f64> {
+    (part + rest > 0).then(|| part as f64 / (part + rest) as f64)
 }

@@ -3,10 +3,9 @@
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
-use fillrate_server::syntax::Language;
 use regex::Regex;
 
-use super::{cceval::Cleaned, indicator};
+use super::{ScoringLanguage, cceval::Cleaned, indicator};
 
 /// The identifiers of a text in order, duplicates included, without a parser: string literals
 /// are taken out, the rest is cut into words, and a word counts if it starts with an ASCII
@@ -16,31 +15,32 @@ use super::{cceval::Cleaned, indicator};
 /// included, in which a backslash hides the character after it unless that is a line break. So
 /// a triple-quoted string is an empty one, a plain one and an empty one. Words are Python's
 /// `\w+`.
-pub fn identifiers_cceval(text: &str, language: &Language) -> Vec<String> {
+pub fn identifiers_cceval(text: &str, language: ScoringLanguage) -> Vec<String> {
     // Python's `\w` is the letters and numbers of Unicode, and the underscore. Rust's own
     // `char::is_alphanumeric` also takes in the vowel signs of many scripts.
     static WORD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"[\p{L}\p{N}_]+").expect("the pattern is a constant, compiled in tests")
     });
-    let keywords = keywords(language);
     let text = without_strings(text);
     WORD.find_iter(&text)
         .map(|word| word.as_str())
         .filter(|word| word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
-        .filter(|word| !keywords.contains(word))
+        .filter(|word| !language.keywords.contains(word))
         .map(str::to_owned)
         .collect()
 }
 
 /// `id_em/cceval`: the identifiers are equal lists.
 pub(super) fn exact_match(cleaned: &Cleaned<'_>) -> f64 {
-    let [prediction, reference] = both(cleaned);
+    let [prediction, reference] = cleaned.identifiers();
     indicator(prediction == reference)
 }
 
 /// How the sets of identifiers overlap.
 pub(super) fn overlap(cleaned: &Cleaned<'_>) -> Overlap {
-    let [prediction, reference] = both(cleaned).map(BTreeSet::from_iter);
+    let [prediction, reference] = cleaned.identifiers();
+    let prediction: BTreeSet<&String> = prediction.iter().collect();
+    let reference: BTreeSet<&String> = reference.iter().collect();
     Overlap {
         common: prediction.intersection(&reference).count(),
         predicted: prediction.len(),
@@ -81,10 +81,6 @@ fn ratio_or_zero(part: usize, whole: usize) -> f64 {
     }
 }
 
-fn both(cleaned: &Cleaned<'_>) -> [Vec<String>; 2] {
-    [&cleaned.prediction, &cleaned.reference].map(|text| identifiers_cceval(text, cleaned.language))
-}
-
 /// A text without its string literals.
 fn without_strings(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -118,66 +114,3 @@ fn string_length(text: &str) -> Option<usize> {
     }
     None
 }
-
-/// The scorer's own keyword lists, which are shorter than the languages' own: Python's without
-/// `True` and `False`; for TypeScript and
-/// JavaScript the reserved words of ECMAScript without its literals. A
-/// language the scorer does not know has the keywords of its table row.
-fn keywords(language: &Language) -> &[&str] {
-    match language.name {
-        "python" => PYTHON_KEYWORDS,
-        "typescript" | "javascript" => TYPESCRIPT_KEYWORDS,
-        _ => language.keywords,
-    }
-}
-
-const PYTHON_KEYWORDS: &[&str] = &[
-    "None", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
-    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
-
-const TYPESCRIPT_KEYWORDS: &[&str] = &[
-    "break",
-    "case",
-    "catch",
-    "class",
-    "const",
-    "continue",
-    "debugger",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "enum",
-    "export",
-    "extends",
-    "finally",
-    "for",
-    "function",
-    "if",
-    "implements",
-    "import",
-    "in",
-    "instanceof",
-    "interface",
-    "let",
-    "new",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "static",
-    "super",
-    "switch",
-    "this",
-    "throw",
-    "try",
-    "typeof",
-    "var",
-    "void",
-    "while",
-    "with",
-    "yield",
-];

@@ -7,6 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use fillrate_server::syntax::Language;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
@@ -14,8 +15,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn language(id: &str) -> &'static Language {
-    Language::by_id(id).unwrap()
+fn language(id: &str) -> ScoringLanguage {
+    let of_server = Language::by_id(id).map(ScoringLanguage::from);
+    of_server.or_else(|| ScoringLanguage::named(id)).unwrap()
 }
 
 /// Called where something a test needs is absent: only outside continuous integration may the
@@ -166,13 +168,67 @@ fn pass_at_k_of_fewer_than_k_completions_is_undefined() {
     assert_eq!(pass_at_k(0, 0, 1), None);
 }
 
+#[test]
+fn dependencies_count_once_and_must_exist() {
+    let rate = |completion: &str, dependencies: &[&str]| {
+        let identifiers = identifiers_cceval(completion, language("python"));
+        dependency_invocation_rate(
+            identifiers.iter().map(String::as_str),
+            &dependencies.iter().copied().collect(),
+        )
+    };
+    assert_eq!(
+        rate("return f(f(x)) + g", &["f", "g", "h"]),
+        Some(2.0 / 3.0)
+    );
+    assert_eq!(rate("return 'f'", &["f"]), Some(0.0));
+    assert_eq!(rate("return f", &["f"]), Some(1.0));
+    assert_eq!(rate("return f", &[]), None);
+}
+
+#[test]
+fn a_pass_is_worth_its_holes_mutation_score() {
+    // statsmodels: WLS([1, 0, 1], [1, 1, 1], weights=[.5, 1, .25]).fit().params
+    let rate = mutation_weighted_pass_rate([(0.5, 1.0), (1.0, 0.0), (0.25, 1.0)]).unwrap();
+    assert!((rate - 0.42857142857142855).abs() < 1e-12, "{rate}");
+    assert_eq!(
+        mutation_weighted_pass_rate([(0.0, 1.0), (1.0, 0.0)]),
+        Some(0.0)
+    );
+    assert_eq!(mutation_weighted_pass_rate([(0.0, 1.0)]), None);
+    assert_eq!(mutation_weighted_pass_rate([]), None);
+}
+
+#[test]
+fn accepting_and_passing_are_told_apart() {
+    let completions = [
+        (true, true),
+        (true, true),
+        (true, true),
+        (true, false),
+        (false, true),
+        (false, false),
+        (false, false),
+    ];
+    let counts: AcceptedAndPassed = completions.into_iter().collect();
+    assert_eq!(counts.declined_failing, 2);
+    assert_eq!(counts.pass_given_accepted(), Some(0.75));
+    assert_eq!(counts.accepted_given_pass(), Some(0.75));
+    assert_eq!(counts.wasted_accept_rate(), Some(0.25));
+
+    let declined: AcceptedAndPassed = [(false, false)].into_iter().collect();
+    assert_eq!(declined.pass_given_accepted(), None);
+    assert_eq!(declined.accepted_given_pass(), None);
+    assert_eq!(declined.wasted_accept_rate(), None);
+}
+
 /// The definition of the reference, letter by letter: parse after every character.
 fn naive_truncation<'c>(prompt: &str, completion: &'c str) -> &'c str {
     fn has_error_node(node: tree_sitter::Node<'_>) -> bool {
         node.kind() == "ERROR"
             || (0..node.child_count()).any(|i| has_error_node(node.child(i).unwrap()))
     }
-    let python = language("python");
+    let python = Language::by_id("python").unwrap();
     for (at, character) in completion.char_indices() {
         let next = at + character.len_utf8();
         let tree = python.parse(&[prompt, &completion[..next]].concat());
@@ -222,7 +278,7 @@ fn python_is_cut_before_the_first_newline_that_parses() {
 
 #[test]
 fn brace_languages_are_cut_at_the_first_statement_end() {
-    for id in ["typescript", "typescriptreact"] {
+    for id in ["typescript", "typescriptreact", "java", "csharp"] {
         let cut = |completion| truncate_cceval("", completion, language(id));
         assert_eq!(cut("a(); b();"), "a();");
         assert_eq!(cut("if (x) { y }"), "if (x) {");
@@ -270,6 +326,30 @@ fn identifiers_are_words_outside_strings() {
         typescript("const x: string = await null ?? true;"),
         ["x", "string", "await", "null", "true"]
     );
+    let java = |text| identifiers_cceval(text, language("java"));
+    assert_eq!(
+        java("final var x = (String) null; assert true; record _;"),
+        ["x", "String", "null", "true", "record", "_"]
+    );
+    let csharp = |text| identifiers_cceval(text, language("csharp"));
+    assert_eq!(
+        csharp("using static A; string x = null; var y = true; get; await z;"),
+        ["A", "x", "var", "y", "true", "get", "await", "z"]
+    );
+}
+
+#[test]
+fn languages_are_found_by_name_and_by_path() {
+    for name in ScoringLanguage::NAMES {
+        assert_eq!(ScoringLanguage::named(name).unwrap().name, name);
+    }
+    let of_path = |path: &str| ScoringLanguage::for_path(path.as_ref()).map(|found| found.name);
+    assert_eq!(of_path("a/B.java"), Some("java"));
+    assert_eq!(of_path("a/B.cs"), Some("csharp"));
+    assert_eq!(of_path("a/b.tsx"), Some("typescript"));
+    assert_eq!(of_path("a/b.py"), Some("python"));
+    assert_eq!(of_path("a/b"), None);
+    assert!(ScoringLanguage::named("cobol").is_none());
 }
 
 #[test]
@@ -539,7 +619,7 @@ proptest! {
 
     #[test]
     fn values_stay_within_their_unit(
-        id in prop::sample::select(vec!["python", "typescript"]),
+        id in prop::sample::select(ScoringLanguage::NAMES.to_vec()),
         prompt in pythonic(),
         prediction in pythonic(),
         reference in pythonic(),
