@@ -22,13 +22,13 @@ pub fn difflib_ratio(first: &str, second: &str) -> f64 {
 
 /// The least number of insertions and deletions that turn one text into the other.
 pub fn indel_distance(first: &str, second: &str) -> usize {
-    edit_distance(&characters(first), &characters(second), 2)
+    indel(&characters(first), &characters(second))
 }
 
 /// The least number of insertions, deletions and substitutions that turn one text into the
 /// other.
 pub fn levenshtein(first: &str, second: &str) -> usize {
-    edit_distance(&characters(first), &characters(second), 1)
+    unit_cost(&characters(first), &characters(second))
 }
 
 /// The share of characters that need no insertion or deletion, from 0 to 1, and 1 for two
@@ -39,7 +39,7 @@ pub(super) fn indel_ratio(first: &str, second: &str) -> f64 {
     if total == 0 {
         return 1.0;
     }
-    (total - edit_distance(&first, &second, 2)) as f64 / total as f64
+    (total - indel(&first, &second)) as f64 / total as f64
 }
 
 /// `fuzzywuzzy.fuzz.ratio` over one of its back ends: 100 for equal texts, 0 if either is
@@ -71,17 +71,89 @@ pub(super) fn repocoder_similarity(prediction: &str, reference: &str) -> f64 {
     if longer == 0 {
         return 1.0;
     }
-    1.0 - edit_distance(&prediction, &reference, 1) as f64 / longer as f64
+    1.0 - unit_cost(&prediction, &reference) as f64 / longer as f64
 }
 
 fn characters(text: &str) -> Vec<char> {
     text.chars().collect()
 }
 
-/// The least cost of insertions and deletions, at 1 each, and substitutions that turn one text
-/// into the other (Wagner and Fischer 1974).
-fn edit_distance(first: &[char], second: &[char], substitution: usize) -> usize {
-    // What both begin or end with costs nothing in some cheapest way, so it can be left out.
+/// [`indel_distance`]: what is not in a longest common subsequence, whose length is found for 64
+/// characters at once (Hyyrö 2004, "Bit-parallel LCS-length computation revisited").
+fn indel(first: &[char], second: &[char]) -> usize {
+    let (shorter, longer) = differing(first, second);
+    let masks = Masks::of(shorter);
+    // A 0 at place i says that with shorter[i] the common subsequence grows by one.
+    let mut column = vec![u64::MAX; masks.words];
+    for character in longer {
+        let mut carry = false;
+        for (word, mask) in column.iter_mut().zip(masks.of_character(*character)) {
+            let matching = *word & mask;
+            let (sum, first_carry) = word.overflowing_add(matching);
+            let (sum, second_carry) = sum.overflowing_add(u64::from(carry));
+            carry = first_carry || second_carry;
+            *word = sum | (*word & !mask);
+        }
+    }
+    // Beyond the last character all bits stay 1.
+    let common: u32 = column.iter().map(|word| word.count_zeros()).sum();
+    shorter.len() + longer.len() - 2 * common as usize
+}
+
+/// [`levenshtein`], for 64 characters at once (Myers 1999, <https://doi.org/10.1145/316542.316550>,
+/// in the form of Hyyrö 2003).
+fn unit_cost(first: &[char], second: &[char]) -> usize {
+    /// How the cost changes from one place of the shorter text to the next: a 1 where it is one
+    /// more, and where it is one less.
+    #[derive(Clone, Copy)]
+    struct Vertical {
+        more: u64,
+        less: u64,
+    }
+
+    let (shorter, longer) = differing(first, second);
+    if shorter.is_empty() {
+        return longer.len();
+    }
+    let masks = Masks::of(shorter);
+    let last = (shorter.len() - 1) % 64;
+    let whole = Vertical {
+        more: u64::MAX,
+        less: 0,
+    };
+    let mut column = vec![whole; masks.words];
+    let mut cost = shorter.len();
+    for character in longer {
+        // How the cost changes from one place of the longer text to the next, between words.
+        // Before the first character of the shorter text, it is always one more.
+        let (mut more, mut less) = (1, 0);
+        for (at, mask) in masks.of_character(*character).iter().enumerate() {
+            let vertical = column[at];
+            let matching = mask | less;
+            let diagonal = ((matching & vertical.more).wrapping_add(vertical.more) ^ vertical.more)
+                | matching
+                | vertical.less;
+            let row_more = vertical.less | !(diagonal | vertical.more);
+            let row_less = diagonal & vertical.more;
+            if at + 1 == masks.words {
+                cost += (row_more >> last & 1) as usize;
+                cost -= (row_less >> last & 1) as usize;
+            }
+            let shifted_more = row_more << 1 | more;
+            let shifted_less = row_less << 1 | less;
+            (more, less) = (row_more >> 63, row_less >> 63);
+            column[at] = Vertical {
+                more: shifted_less | !(diagonal | shifted_more),
+                less: shifted_more & diagonal,
+            };
+        }
+    }
+    cost
+}
+
+/// The shorter and the longer text without what both begin or end with, which costs nothing in
+/// some cheapest way.
+fn differing<'t>(first: &'t [char], second: &'t [char]) -> (&'t [char], &'t [char]) {
     let same = |(a, b): &(&char, &char)| a == b;
     let start = first.iter().zip(second).take_while(same).count();
     let (first, second) = (&first[start..], &second[start..]);
@@ -92,23 +164,55 @@ fn edit_distance(first: &[char], second: &[char], substitution: usize) -> usize 
         .take_while(same)
         .count();
     let (first, second) = (&first[..first.len() - end], &second[..second.len() - end]);
+    if first.len() <= second.len() {
+        (first, second)
+    } else {
+        (second, first)
+    }
+}
 
-    // `row[j]` is the cost of turning what was read of `first` into `second[..j]`.
-    let mut row: Vec<usize> = (0..=second.len()).collect();
-    for (i, a) in first.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in second.iter().enumerate() {
-            let substituted = if a == b {
-                diagonal
+/// Where each character stands in a text, a bit for each place.
+struct Masks {
+    /// How many words the bits of one character take up.
+    words: usize,
+    /// Of each ASCII character in turn.
+    ascii: Vec<u64>,
+    others: HashMap<char, Vec<u64>>,
+    /// Of a character that is not there.
+    nowhere: Vec<u64>,
+}
+
+impl Masks {
+    const ASCII: usize = 128;
+
+    fn of(text: &[char]) -> Self {
+        let words = text.len().div_ceil(64);
+        let mut ascii = vec![0; words * Self::ASCII];
+        let mut others: HashMap<char, Vec<u64>> = HashMap::new();
+        for (at, &character) in text.iter().enumerate() {
+            let word = if character.is_ascii() {
+                &mut ascii[character as usize * words + at / 64]
             } else {
-                diagonal + substitution
+                &mut others.entry(character).or_insert_with(|| vec![0; words])[at / 64]
             };
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+            *word |= 1 << (at % 64);
+        }
+        Self {
+            words,
+            ascii,
+            others,
+            nowhere: vec![0; words],
         }
     }
-    row[second.len()]
+
+    fn of_character(&self, character: char) -> &[u64] {
+        if character.is_ascii() {
+            let at = character as usize * self.words;
+            &self.ascii[at..at + self.words]
+        } else {
+            self.others.get(&character).unwrap_or(&self.nowhere)
+        }
+    }
 }
 
 /// How many characters stand in the matching blocks of `difflib.SequenceMatcher`, with no junk
@@ -117,18 +221,31 @@ fn matched_characters(first: &[char], second: &[char]) -> usize {
     /// From this length on, `difflib` lets frequent characters start no match.
     const AUTOJUNK_FROM: usize = 200;
 
-    let mut places: HashMap<char, Vec<usize>> = HashMap::new();
-    for (at, &character) in second.iter().enumerate() {
-        places.entry(character).or_default().push(at);
-    }
-    if second.len() >= AUTOJUNK_FROM {
-        let most = second.len() / 100 + 1;
-        places.retain(|_, at| at.len() <= most);
-    }
+    let most = if second.len() >= AUTOJUNK_FROM {
+        second.len() / 100 + 1
+    } else {
+        second.len()
+    };
+    // The places of the second text, by the character there.
+    let mut sorted: Vec<usize> = (0..second.len()).collect();
+    sorted.sort_by_key(|&at| second[at]);
+    let places_of = |character: char| {
+        let start = sorted.partition_point(|&at| second[at] < character);
+        let count = sorted[start..].partition_point(|&at| second[at] == character);
+        if count <= most {
+            &sorted[start..start + count]
+        } else {
+            &[]
+        }
+    };
+    let ascii: Vec<&[usize]> = (0..128_u8).map(|byte| places_of(byte.into())).collect();
     // For every character of the first text, where it stands in the second, ascending.
     let places: Vec<&[usize]> = first
         .iter()
-        .map(|character| places.get(character).map_or(&[][..], Vec::as_slice))
+        .map(|&character| match ascii.get(character as usize) {
+            Some(places) => places,
+            None => places_of(character),
+        })
         .collect();
 
     let mut runs = Runs::new(second.len());

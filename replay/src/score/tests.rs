@@ -599,6 +599,46 @@ fn texts_are_compared_as_python_compares_them() {
     }
 }
 
+/// The least cost by its definition (Wagner and Fischer 1974).
+fn cost_cell_by_cell(first: &str, second: &str, substitution: usize) -> usize {
+    let second: Vec<char> = second.chars().collect();
+    let mut row: Vec<usize> = (0..=second.len()).collect();
+    for (i, a) in first.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in second.iter().enumerate() {
+            let substituted = diagonal + if a == *b { 0 } else { substitution };
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[second.len()]
+}
+
+#[test]
+fn distances_of_all_lengths_are_those_by_definition() {
+    // Words of 64 places begin and end here.
+    let lengths = [0, 1, 2, 62, 63, 64, 65, 66, 127, 128, 129, 192, 193];
+    let mut random = ChaCha8Rng::seed_from_u64(64);
+    let mut text = |length: usize| -> String {
+        let alphabet = ['a', 'b', 'c', 'ä', '𝄞'];
+        (0..length)
+            .map(|_| *alphabet.choose(&mut random).unwrap())
+            .collect()
+    };
+    for first in lengths {
+        for second in lengths {
+            let (a, b) = (text(first), text(second));
+            assert_eq!(levenshtein(&a, &b), cost_cell_by_cell(&a, &b, 1), "{a} {b}");
+            assert_eq!(
+                indel_distance(&a, &b),
+                cost_cell_by_cell(&a, &b, 2),
+                "{a} {b}"
+            );
+        }
+    }
+}
+
 /// Pieces that make Python which parses, does not, or does only after some lines.
 fn pythonic() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
