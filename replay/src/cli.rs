@@ -24,6 +24,7 @@ mod mutate;
 mod progress;
 mod projects;
 mod replay;
+mod score;
 mod serve;
 mod show;
 mod stats;
@@ -53,6 +54,7 @@ pub fn main() -> ExitCode {
         Command::Augment(arguments) => augment::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
@@ -95,6 +97,8 @@ enum Command {
     Show(show::Arguments),
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ
     Audit(audit::Arguments),
+    /// Score predictions by text, each metric by its published definition, or compare two models'
+    Score(score::Arguments),
     /// Show what holes a tasks file has: how many, of what, and how large
     Stats(stats::Arguments),
     /// Say what this machine lacks and how to get it
@@ -204,6 +208,9 @@ enum CliError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Examples and predictions.
+    #[error(transparent)]
+    Input(#[from] score::InputError),
     /// What was asked can't be done.
     #[error("{0}")]
     Refused(String),

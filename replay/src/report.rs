@@ -1,6 +1,7 @@
 //! What people look at after a run: figures by project, as a table or as JSON.
 
 pub mod dataset;
+pub mod scores;
 
 use std::collections::BTreeMap;
 

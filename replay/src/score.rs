@@ -22,8 +22,10 @@ pub use identifiers::identifiers_cceval;
 pub use language::ScoringLanguage;
 
 use std::cell::OnceCell;
+use std::ops::RangeInclusive;
 
 use cceval::Cleaned;
+use serde::Serialize;
 
 /// One prediction beside the code it should have been.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +52,8 @@ pub struct Metric {
 }
 
 /// What the values of a metric are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// 0 or 1 for each sample; the mean is a proportion.
     ZeroOrOne,
@@ -58,6 +61,16 @@ pub enum Unit {
     Fraction,
     /// From 0 to 100. The edit similarities counted so are whole numbers for each sample.
     Percent,
+}
+
+impl Unit {
+    /// The least and the greatest value.
+    pub fn range(self) -> RangeInclusive<f64> {
+        match self {
+            Self::ZeroOrOne | Self::Fraction => 0.0..=1.0,
+            Self::Percent => 0.0..=100.0,
+        }
+    }
 }
 
 /// Every text metric, in the order reports print them.

@@ -1,6 +1,7 @@
 //! Holds the tables of the reference page against the code.
 
 use fillrate::mutate::Operator;
+use fillrate::score::{METRICS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
 
 const PAGE: &str = include_str!("../README.md");
@@ -31,6 +32,38 @@ fn every_piece_of_evidence_has_its_row() {
         let written = serde_json::to_value(evidence).expect("a name is written");
         assert_eq!(written, evidence.name());
     }
+}
+
+#[test]
+fn every_text_metric_has_its_row() {
+    let rows = rows("Scores by text");
+    let written: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|cells| (cells[0].trim_matches('`'), cells[1]))
+        .collect();
+    let ours: Vec<(&str, &str)> = METRICS
+        .iter()
+        .map(|metric| {
+            let unit = match metric.unit {
+                Unit::ZeroOrOne => "0 or 1",
+                Unit::Fraction => "0–1",
+                Unit::Percent => "0–100",
+            };
+            (metric.name, unit)
+        })
+        .collect();
+    assert_eq!(written, ours);
+    for cells in rows {
+        assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
+        // What a row says of cutting holds: the names tell it.
+        let metric = METRICS
+            .iter()
+            .find(|metric| metric.name == cells[0].trim_matches('`'))
+            .expect("the names were compared above");
+        assert_eq!(metric.truncates(), metric.name.contains("/cceval"));
+    }
+    let languages = ScoringLanguage::NAMES.map(|name| format!("`{name}`"));
+    assert!(PAGE.contains(&languages.join(", ")));
 }
 
 #[test]

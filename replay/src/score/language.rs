@@ -41,6 +41,11 @@ impl ScoringLanguage {
         }
     }
 
+    /// Whether what stands before a hole decides where a completion's first statement ends.
+    pub fn truncation_needs_prompt(self) -> bool {
+        matches!(self.statement_end, StatementEnd::Parsed(_))
+    }
+
     /// The language of a file, by its ending.
     pub fn for_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {

@@ -1,0 +1,401 @@
+//! Examples and predictions, line by line.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::task::{self, Hole};
+
+/// Why files can't be scored.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    /// A file can't be read or written.
+    #[error("{path}: {source}")]
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("{path}, line {line}: {reason}")]
+    Record {
+        path: PathBuf,
+        /// One-based.
+        line: usize,
+        /// What is wrong, with the field's name.
+        reason: String,
+    },
+    /// A task stands in a file twice.
+    #[error("{path}, line {line}: the task `{id}` stands on line {before} already")]
+    Doubled {
+        path: PathBuf,
+        line: usize,
+        before: usize,
+        id: String,
+    },
+    /// Examples that nothing was predicted for.
+    #[error("{predictions} has no prediction for {}", named(.ids, "example"))]
+    Missing {
+        predictions: PathBuf,
+        ids: Vec<String>,
+    },
+    /// Predictions for nothing.
+    #[error("{predictions} has predictions that {examples} has no example for: {}", named(.ids, "task"))]
+    Unknown {
+        predictions: PathBuf,
+        examples: PathBuf,
+        ids: Vec<String>,
+    },
+    /// There is nothing to score.
+    #[error("{path} has no examples")]
+    Empty { path: PathBuf },
+}
+
+/// How many things of which names, the first ten of them written out.
+fn named(ids: &[String], what: &str) -> String {
+    const MOST: usize = 10;
+    let plural = if ids.len() == 1 { "" } else { "s" };
+    let shown = ids[..ids.len().min(MOST)].join(", ");
+    let more = match ids.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} {what}{plural}: {shown}{more}", ids.len())
+}
+
+/// What a prediction is held against.
+#[derive(Debug, PartialEq)]
+pub(super) struct Example {
+    pub(super) task_id: String,
+    pub(super) repository: Option<String>,
+    /// The file's path in its repository.
+    pub(super) file: Option<String>,
+    /// The language's name, where the record itself has one.
+    pub(super) language: Option<String>,
+    pub(super) text: Text,
+    /// What should have been written.
+    pub(super) reference: String,
+}
+
+/// What stands before the hole.
+#[derive(Debug, PartialEq)]
+pub(super) enum Text {
+    /// The record has it.
+    Prompt(String),
+    /// It stands in the hole's file.
+    InFile(Box<Hole>),
+}
+
+/// CrossCodeEval's record, as far as scores need it.
+#[derive(Deserialize)]
+struct CrossCodeEval {
+    prompt: String,
+    groundtruth: String,
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    task_id: String,
+    repository: Option<String>,
+    file: Option<String>,
+}
+
+/// Reads one example: a record of CrossCodeEval or a hole.
+///
+/// # Errors
+/// Says what is wrong with which field.
+pub(super) fn example(line: &str) -> Result<Example, String> {
+    match serde_json::from_str::<CrossCodeEval>(line) {
+        Ok(record) => Ok(Example {
+            task_id: record.metadata.task_id,
+            repository: record.metadata.repository,
+            file: record.metadata.file,
+            language: None,
+            text: Text::Prompt(record.prompt),
+            reference: record.groundtruth,
+        }),
+        Err(_) => {
+            let value = object(line)?;
+            if value.get("schema").is_some() {
+                return hole(line);
+            }
+            Err(fault(
+                &value,
+                &[
+                    ("prompt", true),
+                    ("groundtruth", true),
+                    ("metadata.task_id", true),
+                    ("metadata.repository", false),
+                    ("metadata.file", false),
+                ],
+            ))
+        }
+    }
+}
+
+fn hole(line: &str) -> Result<Example, String> {
+    let hole: Hole = serde_json::from_str(line).map_err(|error| without_line(&error))?;
+    if hole.schema != task::SCHEMA {
+        return Err(format!(
+            "`schema` is {}, and this program reads {}",
+            hole.schema,
+            task::SCHEMA
+        ));
+    }
+    Ok(Example {
+        task_id: hole.id.clone(),
+        repository: Some(hole.project.clone()),
+        file: Some(hole.path.clone()),
+        language: Some(hole.language.clone()),
+        reference: hole.reference.clone(),
+        text: Text::InFile(Box::new(hole)),
+    })
+}
+
+#[derive(Deserialize)]
+struct PredictionRecord {
+    task_id: String,
+    #[serde(alias = "pred")]
+    prediction: String,
+}
+
+/// What a model wrote for each task.
+#[derive(Debug)]
+pub(super) struct Predictions {
+    pub(super) path: PathBuf,
+    by_task: HashMap<String, Prediction>,
+}
+
+#[derive(Debug)]
+struct Prediction {
+    text: String,
+    /// One-based.
+    line: usize,
+}
+
+impl Predictions {
+    /// Reads a file of records with `task_id` and `prediction` (or `pred`, as CrossCodeEval's own
+    /// programs call it).
+    pub(super) fn read(path: &Path) -> Result<Self, InputError> {
+        let mut by_task = HashMap::new();
+        for line in Lines::open(path)? {
+            let (line, text) = line?;
+            let record: PredictionRecord = match serde_json::from_str(&text) {
+                Ok(record) => record,
+                Err(_) => {
+                    let reason = match object(&text) {
+                        Ok(value) => {
+                            let field = match value.get("pred") {
+                                Some(_) => "pred",
+                                None => "prediction",
+                            };
+                            fault(&value, &[("task_id", true), (field, true)])
+                        }
+                        Err(reason) => reason,
+                    };
+                    return Err(record_error(path, line, reason));
+                }
+            };
+            let prediction = Prediction {
+                text: record.prediction,
+                line,
+            };
+            if let Some(before) = by_task.get(&record.task_id) {
+                let before: &Prediction = before;
+                return Err(InputError::Doubled {
+                    path: path.to_owned(),
+                    line,
+                    before: before.line,
+                    id: record.task_id,
+                });
+            }
+            by_task.insert(record.task_id, prediction);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            by_task,
+        })
+    }
+
+    /// What was written for a task.
+    pub(super) fn of(&self, task_id: &str) -> Option<&str> {
+        self.by_task
+            .get(task_id)
+            .map(|prediction| prediction.text.as_str())
+    }
+
+    /// The tasks for which `is_known` does not hold, in the order of the file.
+    pub(super) fn unknown(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut unknown: Vec<(usize, &String)> = self
+            .by_task
+            .iter()
+            .filter(|(id, _)| !is_known(id))
+            .map(|(id, prediction)| (prediction.line, id))
+            .collect();
+        unknown.sort_unstable();
+        unknown.into_iter().map(|(_, id)| id.clone()).collect()
+    }
+}
+
+/// An error about one line.
+pub(super) fn record_error(path: &Path, line: usize, reason: String) -> InputError {
+    InputError::Record {
+        path: path.to_owned(),
+        line,
+        reason,
+    }
+}
+
+/// The lines of a file that are not blank, with their numbers from 1.
+pub(super) struct Lines {
+    path: PathBuf,
+    lines: std::iter::Enumerate<std::io::Lines<BufReader<File>>>,
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
+        let file = File::open(path).map_err(|source| InputError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            lines: BufReader::new(file).lines().enumerate(),
+        })
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<(usize, String), InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, line) = self.lines.next()?;
+            match line {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => return Some(Ok((index + 1, line))),
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    let reason = "this is not UTF-8".to_owned();
+                    return Some(Err(record_error(&self.path, index + 1, reason)));
+                }
+                Err(source) => {
+                    return Some(Err(InputError::File {
+                        path: self.path.clone(),
+                        source,
+                    }));
+                }
+            }
+        }
+    }
+}
+
+/// A line as a JSON object.
+fn object(line: &str) -> Result<Value, String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| without_line(&error))?;
+    match value {
+        Value::Object(_) => Ok(value),
+        _ => Err("this is no JSON object".to_owned()),
+    }
+}
+
+/// What a parser said, without the line that it counts: it saw only one.
+fn without_line(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((reason, _)) => format!("{reason} (column {})", error.column()),
+        None => text,
+    }
+}
+
+/// What is wrong with the first field that is not a string, of each whether it must be there.
+fn fault(record: &Value, fields: &[(&str, bool)]) -> String {
+    for (path, required) in fields {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        match record.pointer(&pointer) {
+            Some(Value::String(_)) => {}
+            None | Some(Value::Null) if !required => {}
+            None => return format!("the field `{path}` is missing"),
+            Some(value) => {
+                let kind = match value {
+                    Value::Null => "null",
+                    Value::Bool(_) => "a truth value",
+                    Value::Number(_) => "a number",
+                    Value::Array(_) => "a list",
+                    _ => "an object",
+                };
+                return format!("the field `{path}` is {kind} and should be a string");
+            }
+        }
+    }
+    // A field that stands there twice.
+    "a field is doubled".to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_for_what_scores_need() {
+        let line = r#"{"prompt":"a = ","groundtruth":"1","right_context":"","crossfile_context":{},
+            "metadata":{"task_id":"x/1","repository":"r","file":"m.py","line":3}}"#
+            .replace('\n', "");
+        let read = example(&line).unwrap();
+        assert_eq!(
+            (read.task_id.as_str(), read.reference.as_str()),
+            ("x/1", "1")
+        );
+        assert_eq!(read.text, Text::Prompt("a = ".to_owned()));
+        assert_eq!(read.file.as_deref(), Some("m.py"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_by_field() {
+        let reason = |line: &str| example(line).unwrap_err();
+        let metadata = r#""metadata":{"task_id":"t","repository":"r","file":"f"}"#;
+        assert_eq!(
+            reason(&format!(r#"{{"prompt":"", {metadata}}}"#)),
+            "the field `groundtruth` is missing"
+        );
+        assert_eq!(
+            reason(&format!(r#"{{"prompt":1,"groundtruth":"", {metadata}}}"#)),
+            "the field `prompt` is a number and should be a string"
+        );
+        assert_eq!(
+            reason(r#"{"prompt":"","groundtruth":"","metadata":{}}"#),
+            "the field `metadata.task_id` is missing"
+        );
+        assert_eq!(
+            reason(r#"{"prompt":"","groundtruth":"","metadata":{"task_id":"t","file":[]}}"#),
+            "the field `metadata.file` is a list and should be a string"
+        );
+        assert_eq!(
+            reason(r#"{"prompt":"","prompt":"","groundtruth":"","metadata":{"task_id":"t"}}"#),
+            "a field is doubled"
+        );
+        assert_eq!(reason("[]"), "this is no JSON object");
+        assert_eq!(
+            reason(r#"{"prompt""#),
+            "EOF while parsing an object (column 9)"
+        );
+        assert_eq!(
+            reason(r#"{"schema":1,"id":"a"}"#),
+            "missing field `project` (column 21)"
+        );
+    }
+
+    #[test]
+    fn long_lists_of_tasks_are_cut() {
+        let ids: Vec<String> = (0..12).map(|i| format!("t{i}")).collect();
+        assert_eq!(named(&ids[..1], "example"), "1 example: t0");
+        assert_eq!(
+            named(&ids, "example"),
+            "12 examples: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more"
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! The figures of predictions that were scored by text: each metric with its interval, and two
+//! prediction files beside each other.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::score::{Metric, Unit};
+use crate::stats::{self, CONFIDENCE, Estimate};
+
+/// One example with the values of all metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// Names the example.
+    pub task_id: String,
+    /// What it stands or falls together with.
+    pub cluster: String,
+    /// For each prediction file, the values of the metrics in their order.
+    pub values: Vec<Vec<f64>>,
+}
+
+/// The figures of one prediction file or two.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scores {
+    /// How many clusters the intervals rest on.
+    pub clusters: usize,
+    /// The probability with which an interval's method covers the true value.
+    pub confidence: f64,
+    /// Of each prediction file.
+    pub predictions: Vec<Predictions>,
+    /// Of two prediction files, metric by metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Vec<Compared>>,
+}
+
+/// The figures of one prediction file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Predictions {
+    /// The file.
+    pub file: String,
+    /// One for each metric.
+    pub metrics: Vec<Figure>,
+}
+
+/// One metric's mean.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// The metric's name with its variant.
+    pub variant: &'static str,
+    /// What the value is counted in.
+    pub unit: Unit,
+    /// The mean over all examples.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+/// One metric of two prediction files for the same examples.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The metric's name with its variant.
+    pub variant: &'static str,
+    /// What the difference is counted in.
+    pub unit: Unit,
+    /// The mean of the second file's value minus the first's.
+    pub second_minus_first: Estimate,
+    /// For metrics that are 0 or 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flips: Option<Flips>,
+}
+
+/// The examples that one of two prediction files has right and the other wrong.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flips {
+    /// Right in the first file alone.
+    pub only_first: Vec<String>,
+    /// Right in the second file alone.
+    pub only_second: Vec<String>,
+    /// McNemar's exact p, two-sided.
+    pub mcnemar_p: f64,
+}
+
+impl Scores {
+    /// The figures of examples that were scored with these metrics, for these prediction files;
+    /// with two files, their comparison. Figures of no examples are absent.
+    pub fn of(metrics: &[&'static Metric], files: &[String], scored: &[Scored]) -> Self {
+        let clusters: std::collections::BTreeSet<&str> =
+            scored.iter().map(|one| one.cluster.as_str()).collect();
+        let predictions = files
+            .iter()
+            .enumerate()
+            .map(|(file, name)| Predictions {
+                file: name.clone(),
+                metrics: metrics
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, metric)| figure(metric, |one| one.values[file][at], scored))
+                    .collect(),
+            })
+            .collect();
+        let comparison = (files.len() == 2).then(|| {
+            metrics
+                .iter()
+                .enumerate()
+                .filter_map(|(at, metric)| compared(metric, at, scored))
+                .collect()
+        });
+        Self {
+            clusters: clusters.len(),
+            confidence: CONFIDENCE,
+            predictions,
+            comparison,
+        }
+    }
+
+    /// The tables for people: each file's figures, the comparison and the flips below them.
+    /// `cluster` is what the examples were clustered by.
+    pub fn table(&self, cluster: &str) -> String {
+        let mut text = String::new();
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        let mut header = vec!["predictions", "variant", "n", "value", "95 % interval"];
+        if self.predictions.len() == 1 {
+            header.remove(0);
+        }
+        table.set_header(header);
+        for predictions in &self.predictions {
+            for figure in &predictions.metrics {
+                let mut cells = vec![
+                    Cell::new(&predictions.file),
+                    Cell::new(figure.variant),
+                    right(figure.estimate.n.to_string()),
+                    right(percent(figure.unit, figure.estimate.value)),
+                    right(interval(figure.unit, &figure.estimate)),
+                ];
+                if self.predictions.len() == 1 {
+                    cells.remove(0);
+                }
+                table.add_row(cells);
+            }
+        }
+        text.push_str(&format!("{table}\n"));
+        if let Some(comparison) = &self.comparison {
+            text.push_str(&comparison_table(comparison));
+        }
+        let intervals = match self.clusters {
+            1 => format!("All examples are of one {cluster}, so there are no intervals."),
+            count => format!("Intervals clustered by {cluster} ({count} clusters)."),
+        };
+        text.push_str(&format!(
+            "All values in %, means over examples. {intervals}\n"
+        ));
+        if let (Some(comparison), [first, second]) = (&self.comparison, &self.predictions[..]) {
+            for compared in comparison {
+                if let Some(flips) = &compared.flips {
+                    for (file, ids) in [(first, &flips.only_first), (second, &flips.only_second)] {
+                        text.push_str(&format!(
+                            "{}: right only in {} ({}){}{}\n",
+                            compared.variant,
+                            file.file,
+                            ids.len(),
+                            if ids.is_empty() { "" } else { ": " },
+                            ids.join(", ")
+                        ));
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+fn figure(
+    metric: &'static Metric,
+    value: impl Fn(&Scored) -> f64,
+    scored: &[Scored],
+) -> Option<Figure> {
+    let samples: Vec<(&str, f64)> = scored
+        .iter()
+        .map(|one| (one.cluster.as_str(), value(one)))
+        .collect();
+    let estimate = match metric.unit {
+        Unit::ZeroOrOne => {
+            let outcomes: Vec<(&str, bool)> = samples
+                .iter()
+                .map(|&(cluster, value)| (cluster, value > 0.5))
+                .collect();
+            stats::clustered_proportion(&outcomes)
+        }
+        _ => stats::clustered_mean(&samples),
+    };
+    Some(Figure {
+        variant: metric.name,
+        unit: metric.unit,
+        estimate: estimate?.within(metric.unit.range()),
+    })
+}
+
+fn compared(metric: &'static Metric, at: usize, scored: &[Scored]) -> Option<Compared> {
+    let pairs: Vec<(&str, f64, f64)> = scored
+        .iter()
+        .map(|one| (one.cluster.as_str(), one.values[1][at], one.values[0][at]))
+        .collect();
+    let flips = (metric.unit == Unit::ZeroOrOne).then(|| {
+        let only = |right: usize, wrong: usize| -> Vec<String> {
+            scored
+                .iter()
+                .filter(|one| one.values[right][at] > one.values[wrong][at])
+                .map(|one| one.task_id.clone())
+                .collect()
+        };
+        let (only_first, only_second) = (only(0, 1), only(1, 0));
+        let mcnemar_p = stats::mcnemar_exact(only_first.len() as u64, only_second.len() as u64);
+        Flips {
+            only_first,
+            only_second,
+            mcnemar_p,
+        }
+    });
+    let most = *metric.unit.range().end();
+    Some(Compared {
+        variant: metric.name,
+        unit: metric.unit,
+        second_minus_first: stats::paired_difference(&pairs)?.within(-most..=most),
+        flips,
+    })
+}
+
+fn comparison_table(comparison: &[Compared]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(vec![
+        "variant",
+        "n",
+        "second − first",
+        "95 % interval",
+        "flips",
+        "McNemar's exact p",
+    ]);
+    for compared in comparison {
+        let difference = &compared.second_minus_first;
+        let (flips, p) = compared.flips.as_ref().map_or_else(
+            || ("–".to_owned(), "–".to_owned()),
+            |flips| {
+                (
+                    format!("−{} +{}", flips.only_first.len(), flips.only_second.len()),
+                    format!("{:.6}", flips.mcnemar_p),
+                )
+            },
+        );
+        table.add_row(vec![
+            Cell::new(compared.variant),
+            right(difference.n.to_string()),
+            right(percent(compared.unit, difference.value)),
+            right(interval(compared.unit, difference)),
+            right(flips),
+            right(p),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// A value in percent, whatever it is counted in.
+fn percent(unit: Unit, value: f64) -> String {
+    let value = value * 100.0 / unit.range().end();
+    format!("{value:.2}")
+}
+
+fn interval(unit: Unit, estimate: &Estimate) -> String {
+    let bound = |bound: Option<f64>| bound.map_or_else(|| "?".to_owned(), |it| percent(unit, it));
+    format!("[{}, {}]", bound(estimate.low), bound(estimate.high))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    fn metrics() -> Vec<&'static Metric> {
+        ["em/cceval", "es/repocoder"]
+            .map(|name| Metric::named(name).unwrap())
+            .to_vec()
+    }
+
+    fn scored(task: usize, cluster: &str, values: &[[f64; 2]]) -> Scored {
+        Scored {
+            task_id: format!("t/{task}"),
+            cluster: cluster.to_owned(),
+            values: values.iter().map(|values| values.to_vec()).collect(),
+        }
+    }
+
+    #[test]
+    fn one_file_is_a_table_of_means() {
+        let rows = [
+            scored(1, "a", &[[1.0, 1.0]]),
+            scored(2, "a", &[[0.0, 0.25]]),
+            scored(3, "b", &[[0.0, 0.5]]),
+            scored(4, "c", &[[0.0, 0.125]]),
+        ];
+        let scores = Scores::of(&metrics(), &["p.jsonl".to_owned()], &rows);
+        assert!(scores.comparison.is_none());
+        insta::assert_snapshot!(scores.table("repository"), @"
+        ───────────────────────────────────────────
+         variant        n   value   95 % interval  
+        ═══════════════════════════════════════════
+         em/cceval      4   25.00   [0.00, 100.00] 
+        ───────────────────────────────────────────
+         es/repocoder   4   46.88   [0.00, 100.00] 
+        ───────────────────────────────────────────
+        All values in %, means over examples. Intervals clustered by repository (3 clusters).
+        ");
+    }
+
+    #[test]
+    fn two_files_are_compared_pair_by_pair() {
+        let rows = [
+            scored(1, "a", &[[1.0, 1.0], [0.0, 0.75]]),
+            scored(2, "a", &[[0.0, 0.25], [1.0, 1.0]]),
+            scored(3, "b", &[[0.0, 0.5], [1.0, 1.0]]),
+            scored(4, "c", &[[1.0, 1.0], [1.0, 1.0]]),
+        ];
+        let files = ["p.jsonl".to_owned(), "q.jsonl".to_owned()];
+        let scores = Scores::of(&metrics(), &files, &rows);
+        insta::assert_snapshot!(scores.table("repository"), @"
+        ──────────────────────────────────────────────────────────
+         predictions   variant        n   value   95 % interval   
+        ══════════════════════════════════════════════════════════
+         p.jsonl       em/cceval      4   50.00    [0.00, 100.00] 
+        ──────────────────────────────────────────────────────────
+         p.jsonl       es/repocoder   4   68.75   [17.99, 100.00] 
+        ──────────────────────────────────────────────────────────
+         q.jsonl       em/cceval      4   75.00    [0.00, 100.00] 
+        ──────────────────────────────────────────────────────────
+         q.jsonl       es/repocoder   4   93.75   [73.58, 100.00] 
+        ──────────────────────────────────────────────────────────
+        ──────────────────────────────────────────────────────────────────────────────────
+         variant        n   second − first   95 % interval      flips   McNemar's exact p 
+        ══════════════════════════════════════════════════════════════════════════════════
+         em/cceval      4            25.00   [-98.23, 100.00]   −1 +2            1.000000 
+        ──────────────────────────────────────────────────────────────────────────────────
+         es/repocoder   4            25.00    [-21.58, 71.58]       –                   – 
+        ──────────────────────────────────────────────────────────────────────────────────
+        All values in %, means over examples. Intervals clustered by repository (3 clusters).
+        em/cceval: right only in p.jsonl (1): t/1
+        em/cceval: right only in q.jsonl (2): t/2, t/3
+        ");
+        let comparison = scores.comparison.unwrap();
+        assert_eq!(
+            comparison[0].flips,
+            Some(Flips {
+                only_first: vec!["t/1".to_owned()],
+                only_second: vec!["t/2".to_owned(), "t/3".to_owned()],
+                mcnemar_p: 1.0,
+            })
+        );
+        assert_eq!(comparison[0].second_minus_first.value, 0.25);
+        assert_eq!(comparison[1].flips, None);
+    }
+
+    #[test]
+    fn one_cluster_has_no_interval() {
+        let rows = [scored(1, "a", &[[1.0, 1.0]]), scored(2, "a", &[[0.0, 0.0]])];
+        let scores = Scores::of(&metrics(), &["p.jsonl".to_owned()], &rows);
+        let table = scores.table("repository");
+        assert!(table.contains("[?, ?]"), "{table}");
+        assert!(
+            table.contains("All examples are of one repository, so there are no intervals."),
+            "{table}"
+        );
+    }
+}
