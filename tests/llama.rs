@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use fillrate_server::context::Window;
+use fillrate_server::context::{Form, Window};
 use fillrate_server::model::{self, Answer, Finish, Listener, Protocol, Request, Settings};
 use fillrate_server::syntax::Language;
 use play::{Place, attempts, demo, has, text};
@@ -107,6 +107,7 @@ fn request(settings: &Settings) -> Request {
             text: "def g(x):\n    return x".to_owned(),
             score: 1.0,
         }],
+        form: Form::default(),
         question: None,
         parameters: settings.parameters(),
     }

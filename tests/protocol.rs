@@ -339,6 +339,48 @@ fn a_seed_and_the_context_change_while_people_type() {
 }
 
 #[test]
+fn windows_that_a_request_brings_along_are_used_under_the_profile_given_alone() {
+    let folder = workspace(&[("tax.py", &define("compute_total"))]);
+    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let given = format!("{}\n[context]\nprofile = \"given\"\n", oracle.settings());
+    let ask = |settings: &str, fillrate: Value| {
+        let mut editor = Editor::ready(folder.path(), settings);
+        let open = uri(folder.path(), "open.py");
+        editor.open(&open, "python", "compute_total = \n");
+        let answer = editor.request(
+            "fillrate/explain",
+            json!({
+                "textDocument": {"uri": open},
+                "position": {"line": 0, "character": 16},
+                "fillrate": fillrate,
+            }),
+        );
+        answer["result"]["trace"].clone()
+    };
+    let brought = json!({"windows": [{"path": "far.py", "text": "canary_1 = 1"}, {"path": "b.py", "text": "canary_2"}]});
+    let trace = ask(&given, brought.clone());
+    let prompt = trace["prompt"].as_str().unwrap();
+    let places: Vec<_> = ["far.py", "canary_1 = 1", "b.py", "canary_2"]
+        .iter()
+        .map(|part| prompt.find(part).expect("all of it is in the prompt"))
+        .collect();
+    assert!(places.is_sorted(), "{prompt}");
+    assert_eq!(trace["windows"].as_array().unwrap().len(), 2);
+
+    let trace = ask(&given, json!({"windows": []}));
+    assert_eq!(trace["windows"], json!([]));
+    assert_eq!(trace["fault"], Value::Null);
+    let trace = ask(&given, Value::Null);
+    let fault = trace["fault"].as_str().unwrap();
+    assert!(fault.contains("`fillrate.windows`"), "{fault}");
+
+    // An editor's own profile passes it over.
+    let trace = ask(&oracle.settings(), brought);
+    assert!(!trace["prompt"].as_str().unwrap().contains("canary"));
+    assert_eq!(trace["windows"][0]["path"], "tax.py");
+}
+
+#[test]
 fn open_buffers_of_hidden_files_are_not_sent_either() {
     let folder = workspace(&[
         (".gitignore", "local.py\n"),

@@ -11,6 +11,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use fillrate_server::completion::Trace;
+use fillrate_server::context::Given;
 use fillrate_server::lsp::{
     EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
     InlineCompletionParams, Status, TRIGGER_INVOKED,
@@ -201,7 +202,8 @@ impl Developer {
     }
 
     /// Asks for a completion at a cursor and waits for it, no longer than `patience`; then the
-    /// request is cancelled.
+    /// request is cancelled. `given` is what an evaluator tells the server beside what an editor
+    /// would: it is heeded under the context profiles made for it alone.
     ///
     /// # Errors
     /// The server went away or refused the request.
@@ -210,6 +212,7 @@ impl Developer {
         buffer: &Buffer,
         cursor: ByteOffset,
         patience: Duration,
+        given: Option<Given>,
     ) -> Result<Offer, DeveloperError> {
         let params = InlineCompletionParams {
             text_document: TextDocumentIdentifier::new(buffer.uri.clone()),
@@ -217,6 +220,7 @@ impl Developer {
             context: InlineCompletionContext {
                 trigger_kind: TRIGGER_INVOKED,
             },
+            fillrate: given,
         };
         let started = Instant::now();
         let id = self.wire.send_request(INLINE_COMPLETION, &params).await?;

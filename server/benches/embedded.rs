@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fillrate_server::context::Form;
 use fillrate_server::model::{Embedded, Model, Request, Settings, Whole};
 use fillrate_server::syntax::Language;
 use rand::{Rng, SeedableRng};
@@ -85,6 +86,7 @@ fn measure(model: &Embedded, files: &[File], hole: Hole, wanted: usize) {
             repository: "bench".to_owned(),
             language: Language::for_path(Path::new(path)),
             windows: Vec::new(),
+            form: Form::default(),
             question: None,
             parameters: Settings::default().parameters(),
         };

@@ -11,6 +11,7 @@ mod rhythm;
 mod trace;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,8 @@ use self::memory::{Answered, Asked, Memory};
 use self::repository::Repository;
 use self::rhythm::Rhythm;
 use crate::cleanup::{Cleaner, Extent, Place, Watch};
-use crate::configuration::Configuration;
-use crate::context::{IndexError, Query, Window};
+use crate::configuration::{Configuration, Profile};
+use crate::context::{Given, IndexError, Query, Window};
 use crate::documents::Snapshot;
 use crate::model::{self, ModelError};
 use crate::text::ByteOffset;
@@ -239,15 +240,16 @@ impl Engine {
         document: &Snapshot,
         cursor: ByteOffset,
         trigger: Trigger,
+        given: &Given,
     ) -> Completion {
         let path = match self.repository.relative_path(document) {
             Ok(path) => path,
             Err(reason) => return self.nothing(reason),
         };
-        let asked = Arc::new(self.asked(document, cursor));
+        let asked = Arc::new(self.asked(document, cursor, given));
         let completion = match self.already(&asked).await {
             Some(completion) => completion,
-            None => self.anew(document, path, &asked, trigger).await,
+            None => self.anew(document, path, &asked, trigger, given).await,
         };
         let offered = (trigger == Trigger::Typing).then(|| Answered {
             asked: Arc::clone(&asked),
@@ -262,14 +264,22 @@ impl Engine {
     }
 
     /// Completes at a cursor without regard to what was answered before: for an explanation.
-    pub async fn explain(&self, document: &Snapshot, cursor: ByteOffset) -> Completion {
+    pub async fn explain(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        given: &Given,
+    ) -> Completion {
         let path = match self.repository.relative_path(document) {
             Ok(path) => path,
             Err(reason) => return self.nothing(reason),
         };
-        let asked = Arc::new(self.asked(document, cursor));
+        let asked = Arc::new(self.asked(document, cursor, given));
         let started = Instant::now();
-        let windows = self.windows(&asked, &path, document);
+        let windows = match self.windows(&asked, &path, document, given) {
+            Ok(windows) => windows,
+            Err(fault) => return self.fault(fault),
+        };
         let context_ms = milliseconds(started.elapsed());
         let flight = self.call(document, path, &asked, windows, context_ms);
         self.outcome(&flight).await
@@ -315,13 +325,17 @@ impl Engine {
         path: String,
         asked: &Arc<Asked>,
         trigger: Trigger,
+        given: &Given,
     ) -> Completion {
         let wait = self.wait(&asked.uri, trigger);
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
         let started = Instant::now();
-        let windows = self.windows(asked, &path, document);
+        let windows = match self.windows(asked, &path, document, given) {
+            Ok(windows) => windows,
+            Err(fault) => return self.fault(fault),
+        };
         let context_ms = milliseconds(started.elapsed());
         let same = self
             .typing
@@ -352,10 +366,23 @@ impl Engine {
         })
     }
 
-    /// The windows that help at a place, best first.
-    fn windows(&self, asked: &Asked, path: &str, document: &Snapshot) -> Vec<Window> {
+    /// The windows that help at a place, best first, or what kept them from being found.
+    fn windows(
+        &self,
+        asked: &Asked,
+        path: &str,
+        document: &Snapshot,
+        given: &Given,
+    ) -> Result<Vec<Window>, String> {
+        if self.configuration.context.profile == Profile::Given {
+            return given.windows.clone().ok_or_else(|| {
+                "the profile `given` uses the windows that a request brings along in \
+                 `fillrate.windows`, and this one has none; an empty list would do"
+                    .to_owned()
+            });
+        }
         let Some(language) = document.language else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let recent = self.repository.recent(path);
         let query = Query {
@@ -371,10 +398,7 @@ impl Engine {
             &self.configuration.context,
             self.configuration.model.context_tokens,
         );
-        windows.unwrap_or_else(|error| {
-            tracing::warn!(%error, "no windows for this request");
-            Vec::new()
-        })
+        windows.map_err(|error| error.to_string())
     }
 
     /// Asks the model, as a call that requests may share. An older call for the document ends,
@@ -394,6 +418,7 @@ impl Engine {
             repository: self.repository.name.clone(),
             language: document.language,
             windows,
+            form: self.configuration.context.profile.form(),
             question: None,
             parameters: self.configuration.model.parameters(),
         };
@@ -447,20 +472,40 @@ impl Engine {
         let Ok(path) = self.repository.relative_path(document) else {
             return;
         };
-        let asked = Arc::new(self.asked(document, cursor));
+        let given = Given::default();
+        let asked = Arc::new(self.asked(document, cursor, &given));
         let started = Instant::now();
-        let windows = self.windows(&asked, &path, document);
+        let Ok(windows) = self.windows(&asked, &path, document, &given) else {
+            // The editor's own request will say why.
+            return;
+        };
         let context_ms = milliseconds(started.elapsed());
         self.call(document, path, &asked, windows, context_ms)
             .linger();
     }
 
-    fn asked(&self, document: &Snapshot, cursor: ByteOffset) -> Asked {
+    fn asked(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> Asked {
+        let settings = if self.configuration.context.profile.heeds_given() {
+            fingerprint(&(self.settings, given))
+        } else {
+            self.settings
+        };
         Asked {
             uri: document.uri.clone(),
             prefix: document.text.slice(ByteOffset(0)..cursor).into(),
             suffix: document.text.slice(cursor..document.text.len()).into(),
-            settings: self.settings,
+            settings,
+        }
+    }
+
+    fn fault(&self, fault: String) -> Completion {
+        Completion {
+            candidates: Vec::new(),
+            trace: Trace {
+                model: self.repository.model.name().to_owned(),
+                fault: Some(fault),
+                ..Trace::default()
+            },
         }
     }
 
@@ -627,9 +672,9 @@ fn same_model(a: &model::Settings, b: &model::Settings) -> bool {
 }
 
 /// Tells settings apart for as long as the process lives.
-fn fingerprint(configuration: &Configuration) -> u64 {
+fn fingerprint(settings: &impl fmt::Debug) -> u64 {
     let mut hasher = DefaultHasher::new();
-    format!("{configuration:?}").hash(&mut hasher);
+    format!("{settings:?}").hash(&mut hasher);
     hasher.finish()
 }
 

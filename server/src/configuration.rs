@@ -2,12 +2,17 @@
 //! workspace's `fillrate.toml`, the client's initialisation options and the command line, each
 //! over the one before.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cleanup::Extent;
+use crate::context::Form;
+#[cfg(doc)]
+use crate::context::Given;
 use crate::model::{self, Protocol};
 
 /// All settings of a server.
@@ -55,15 +60,65 @@ pub struct ContextSettings {
     pub windows: usize,
 }
 
-/// How windows of other files are found (`definitions`: retrieval profiles).
+/// How windows of other files are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// Nothing but the open file.
+    #[serde(alias = "in-file")]
     None,
     /// What a person types against: BM25 over windows by syntax.
     #[default]
     Editor,
+    /// Just the windows that the request brings along: see [`Given`].
+    Given,
+}
+
+impl Profile {
+    /// All profiles, in the order of the reference page.
+    pub const ALL: [Self; 3] = [Self::None, Self::Editor, Self::Given];
+
+    /// The name in the configuration and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Editor => "editor",
+            Self::Given => "given",
+        }
+    }
+
+    /// How its windows are written into a prompt.
+    pub const fn form(self) -> Form {
+        match self {
+            Self::None | Self::Editor => Form::Family,
+            Self::Given => Form::Whole,
+        }
+    }
+
+    /// Whether it heeds what a request gives it beside the place.
+    pub const fn heeds_given(self) -> bool {
+        matches!(self, Self::Given)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "in-file" {
+            return Ok(Self::None);
+        }
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.name() == text)
+            .ok_or_else(|| format!("the profiles are {}", Self::ALL.map(Self::name).join(", ")))
+    }
 }
 
 /// Why settings can't be used.

@@ -20,11 +20,42 @@ pub struct Window {
     /// Path relative to the workspace folder, with `/`.
     pub path: String,
     /// Zero-based first line.
+    #[serde(default)]
     pub first_line: usize,
     /// The lines, joined with `\n`, without a final line break.
     pub text: String,
     /// The ranker's score; larger is better, comparable only within one query.
+    #[serde(default)]
     pub score: f64,
+}
+
+/// What a client may tell beside the protocol's own request, as the request's member `fillrate`:
+/// what is known to an evaluator and never to an editor. A profile that is not made for it passes
+/// it over, so that no other figure can depend on it by accident.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Given {
+    /// What is missing at the cursor. Heeded by the profile `reference` alone, which looks for
+    /// windows with it and tells it to no model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Windows, best first; `first_line` and `score` may be left out. Heeded by the profile
+    /// `given` alone, which gives the model just these, as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Vec<Window>>,
+}
+
+/// How windows are written into a prompt, and how many may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As the model's family has it, within the prompt's share for windows.
+    #[default]
+    Family,
+    /// As the model's family has it, all of them: whoever gave them has chosen.
+    Whole,
+    /// As CrossCodeEval has it, whatever the family: comment lines before the file's own text.
+    /// The profile has bounded them. <https://arxiv.org/abs/2310.11248>, §2.3.
+    Comments,
 }
 
 /// The windows that fit into so many tokens together, by `count`, the best (first) first. One

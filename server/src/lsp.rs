@@ -30,6 +30,7 @@ use tower_lsp::{Client, LanguageServer, LspService};
 
 use crate::completion::{Completion, Engine, EngineError, Indexed, Trigger};
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
+use crate::context::Given;
 use crate::documents::{Documents, Edit, Snapshot, file_path};
 use crate::text::{ByteOffset, Encoding, Position};
 
@@ -242,6 +243,7 @@ impl Server {
         uri: &str,
         position: Position,
         trigger: Trigger,
+        given: Given,
     ) -> Option<Answer> {
         // Everything up to the first await runs in the order of arrival.
         let document = self.snapshot(uri)?;
@@ -256,7 +258,7 @@ impl Server {
             // A task of its own: the embedded model and the clean-up compute, and must not hold
             // up the other handlers, which share one task.
             AbortOnDrop(tokio::spawn(async move {
-                engine.complete(&document, cursor, trigger).await
+                engine.complete(&document, cursor, trigger, &given).await
             }))
         };
         let completion = tokio::select! {
@@ -353,8 +355,9 @@ impl Edge {
         let cursor = document
             .text
             .offset(from_protocol(position), self.encoding());
+        let given = params.fillrate.unwrap_or_default();
         let task = AbortOnDrop(tokio::spawn(async move {
-            engine.explain(&document, cursor).await
+            engine.explain(&document, cursor, &given).await
         }));
         Ok(task.await.map(Explanation::from))
     }
@@ -366,9 +369,10 @@ impl Edge {
         let uri = params.text_document.uri.as_str();
         let position = from_protocol(params.position);
         let trigger = params.context.trigger();
+        let given = params.fillrate.unwrap_or_default();
         let answer = self
             .0
-            .complete_at(Kind::Inline, uri, position, trigger)
+            .complete_at(Kind::Inline, uri, position, trigger, given)
             .await;
         Ok(answer.map(|answer| InlineCompletionList::at(&answer.completion, position)))
     }
@@ -676,7 +680,13 @@ impl LanguageServer for Edge {
         let position = from_protocol(params.text_document_position.position);
         let answer = self
             .0
-            .complete_at(Kind::List, uri.as_str(), position, Trigger::Typing)
+            .complete_at(
+                Kind::List,
+                uri.as_str(),
+                position,
+                Trigger::Typing,
+                Given::default(),
+            )
             .await;
         Ok(answer.map(|answer| completion::response(&answer, self.encoding())))
     }

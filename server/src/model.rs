@@ -27,7 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Window;
+use crate::context::{Form, Window};
 use crate::prompt::{Place, chat};
 use crate::syntax::Language;
 
@@ -167,6 +167,8 @@ pub struct Request {
     pub language: Option<&'static Language>,
     /// Windows from other files, best first.
     pub windows: Vec<Window>,
+    /// How they are written into a prompt.
+    pub form: Form,
     /// What a model that [chats](Model::chats) is asked in place of filling in; others pass it
     /// over.
     pub question: Option<Question>,
@@ -205,6 +207,7 @@ impl Request {
             prefix: &self.prefix,
             suffix: &self.suffix,
             windows: &self.windows,
+            form: self.form,
         }
     }
 }

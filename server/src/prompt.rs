@@ -9,7 +9,7 @@
 pub mod chat;
 mod families;
 
-use crate::context::Window;
+use crate::context::{Form, Window};
 
 pub use families::FAMILIES;
 
@@ -96,6 +96,8 @@ pub struct Place<'a> {
     pub suffix: &'a str,
     /// Windows from other files, best first.
     pub windows: &'a [Window],
+    /// How the windows are written.
+    pub form: Form,
 }
 
 /// A prompt and what ends its completion.
@@ -147,7 +149,9 @@ pub fn render(family: &Family, place: &Place<'_>, budget_tokens: usize) -> Promp
 /// asked line by line, and the sum stands for the whole.
 ///
 /// Windows and suffix get a quarter of the budget each at most, the prefix gets the rest.
-/// A window that does not fit is left out, and the next is tried.
+/// A window that does not fit is left out, and the next is tried. Windows of [`Form::Whole`] and
+/// [`Form::Comments`] are all written; should they leave less than a quarter, the prefix still
+/// gets that, and the prompt is larger than the budget.
 pub fn render_counted(
     family: &Family,
     place: &Place<'_>,
@@ -156,19 +160,23 @@ pub fn render_counted(
 ) -> Prompt {
     let clean = |text: &str| neutralise(text, family.reserved);
     let budget = budget_tokens as f64;
-    let mut left = budget * SHARE;
-    let mut windows = Vec::new();
-    for window in place.windows {
+    let comments_only = place.form == Form::Comments;
+    let windows = place.written(budget, cost, |window| {
         let path = clean(&one_line(&window.path));
-        let text = family.window(&path, &clean(&window.text), place.line_comment);
-        let needs = cost(&text);
-        if needs <= left {
-            left -= needs;
-            windows.push(text);
+        let text = clean(&window.text);
+        if comments_only {
+            commented(&path, &text, place.line_comment)
+        } else {
+            family.window(&path, &text, place.line_comment)
         }
-    }
+    });
     let head = if windows.is_empty() {
         Head::default()
+    } else if comments_only {
+        Head {
+            outside: String::new(),
+            inside: comments(&windows, place.line_comment),
+        }
     } else {
         family.head(
             &clean(&one_line(place.repository)),
@@ -184,7 +192,8 @@ pub fn render_counted(
         family.middle_token,
     ];
     let spent = cost(&head.outside) + cost(&head.inside) + cost(&suffix) + cost(&template.concat());
-    let prefix = clean(&place.prefix[prefix_start(place.prefix, budget - spent, cost)..]);
+    let rest = place.prefix_budget(budget, spent);
+    let prefix = clean(&place.prefix[prefix_start(place.prefix, rest, cost)..]);
 
     let Head { outside, inside } = head;
     let (before, after, middle) = (
@@ -205,37 +214,41 @@ pub fn render_counted(
 /// A prompt's parts, bounded and neutralised, for servers that write the template themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The text before the cursor.
+    /// The text before the cursor, under the windows where their form is [`Form::Comments`].
     pub prefix: String,
     /// The text after the cursor.
     pub suffix: String,
-    /// Path and text of each window that fits, best first.
+    /// Path and text of each window that fits, best first; none where they are in the prefix.
     pub windows: Vec<(String, String)>,
 }
 
 /// The parts of a prompt of at most about `budget_tokens` tokens, under the rules of [`render`].
-pub fn parts(
-    prefix: &str,
-    suffix: &str,
-    windows: &[Window],
-    reserved: &[&str],
-    budget_tokens: usize,
-) -> Parts {
+pub fn parts(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Parts {
+    if place.form == Form::Comments {
+        let Sides { prefix, suffix } = sides(place, reserved, budget_tokens);
+        return Parts {
+            prefix,
+            suffix,
+            windows: Vec::new(),
+        };
+    }
     let cost = &approximate_cost;
     let clean = |text: &str| neutralise(text, reserved);
     let budget = budget_tokens as f64;
-    let mut left = budget * SHARE;
+    let mut left = place.windows_share(budget);
+    let mut spent = 0.0;
     let mut kept = Vec::new();
-    for window in windows {
+    for window in place.windows {
         let needs = cost(&window.path) + cost(&window.text);
         if needs <= left {
             left -= needs;
+            spent += needs;
             kept.push((clean(&one_line(&window.path)), clean(&window.text)));
         }
     }
-    let suffix = &suffix[..suffix_end(suffix, budget * SHARE, cost)];
-    let spent = budget * SHARE - left + cost(suffix);
-    let prefix = &prefix[prefix_start(prefix, budget - spent, cost)..];
+    let suffix = &place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)];
+    let rest = place.prefix_budget(budget, spent + cost(suffix));
+    let prefix = &place.prefix[prefix_start(place.prefix, rest, cost)..];
     Parts {
         prefix: clean(prefix),
         suffix: clean(suffix),
@@ -257,28 +270,59 @@ pub fn sides(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Side
     let cost = &approximate_cost;
     let clean = |text: &str| neutralise(text, reserved);
     let budget = budget_tokens as f64;
-    let mut left = budget * SHARE;
-    let mut windows = Vec::new();
-    for window in place.windows {
+    let windows = place.written(budget, cost, |window| {
         let path = clean(&one_line(&window.path));
-        let text = commented(&path, &clean(&window.text), place.line_comment);
-        let needs = cost(&text);
-        if needs <= left {
-            left -= needs;
-            windows.push(text);
-        }
-    }
+        commented(&path, &clean(&window.text), place.line_comment)
+    });
     let head = if windows.is_empty() {
         String::new()
     } else {
         comments(&windows, place.line_comment)
     };
     let suffix = &place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)];
-    let spent = cost(&head) + cost(suffix);
-    let prefix = &place.prefix[prefix_start(place.prefix, budget - spent, cost)..];
+    let rest = place.prefix_budget(budget, cost(&head) + cost(suffix));
+    let prefix = &place.prefix[prefix_start(place.prefix, rest, cost)..];
     Sides {
         prefix: head + &clean(prefix),
         suffix: clean(suffix),
+    }
+}
+
+impl Place<'_> {
+    /// The windows that fit, each as `write` gives it, best first.
+    fn written(
+        &self,
+        budget: f64,
+        cost: &dyn Fn(&str) -> f64,
+        write: impl Fn(&Window) -> String,
+    ) -> Vec<String> {
+        let mut left = self.windows_share(budget);
+        let mut windows = Vec::new();
+        for window in self.windows {
+            let text = write(window);
+            let needs = cost(&text);
+            if needs <= left {
+                left -= needs;
+                windows.push(text);
+            }
+        }
+        windows
+    }
+
+    /// How much of a budget the windows may take.
+    fn windows_share(&self, budget: f64) -> f64 {
+        match self.form {
+            Form::Family => budget * SHARE,
+            Form::Whole | Form::Comments => f64::INFINITY,
+        }
+    }
+
+    /// How much is left for the prefix when all else has been written.
+    fn prefix_budget(&self, budget: f64, spent: f64) -> f64 {
+        match self.form {
+            Form::Family => budget - spent,
+            Form::Whole | Form::Comments => (budget - spent).max(budget * SHARE),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Holds the tables of the reference page against the code.
 
 use fillrate_server::cleanup;
-use fillrate_server::configuration::Configuration;
+use fillrate_server::configuration::{Configuration, Profile};
+use fillrate_server::context::Given;
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
 
@@ -31,6 +32,26 @@ fn first_cells(heading: &str) -> Vec<String> {
 #[test]
 fn every_protocol_has_its_row() {
     assert_eq!(first_cells("Protocols"), Protocol::ALL.map(Protocol::name));
+}
+
+#[test]
+fn every_profile_has_its_row() {
+    assert_eq!(
+        first_cells("Context profiles"),
+        Profile::ALL.map(Profile::name)
+    );
+}
+
+#[test]
+fn every_member_that_a_request_may_bring_along_has_its_row() {
+    let given = Given {
+        reference: Some(String::new()),
+        windows: Some(Vec::new()),
+    };
+    let given = serde_json::to_value(given).expect("it is JSON");
+    let members = given.as_object().expect("members").keys();
+    let members: Vec<_> = members.map(|name| format!("fillrate.{name}")).collect();
+    assert_eq!(first_cells("What a request may bring along"), members);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use fillrate_server::configuration::Layers;
+use fillrate_server::context::Form;
 use fillrate_server::model::{self, Model, Question, Request, Whole};
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
@@ -540,6 +541,7 @@ impl Author {
             repository: target.hole.project.clone(),
             language: Some(target.language),
             windows: Vec::new(),
+            form: Form::default(),
             question: Some(question.clone()),
             parameters,
         }

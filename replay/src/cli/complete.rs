@@ -118,7 +118,7 @@ async fn ask(
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);
     let buffer = developer.open(file, language, contents).await?;
-    let offer = developer.ask(&buffer, cursor, patience).await?;
+    let offer = developer.ask(&buffer, cursor, patience, None).await?;
     developer.close(buffer).await?;
     developer.leave().await?;
     Ok(offer)

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use fillrate_server::configuration::Profile;
 use serde_json::{Value, json};
 
 use super::projects::{self, Absent, Ready};
@@ -18,7 +19,7 @@ use crate::report::Report;
 use crate::store::{Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
-use contestant::{Contestant, ContextName};
+use contestant::Contestant;
 use play::Replay;
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
@@ -43,8 +44,8 @@ pub(super) struct Arguments {
     #[arg(long, default_value = "embedded", value_name = "NAME|FILE")]
     model: String,
     /// What the model is told of the repository [default: editor, or as the settings file says]
-    #[arg(long, value_enum)]
-    context: Option<ContextName>,
+    #[arg(long, value_name = "NAME")]
+    context: Option<Profile>,
     /// How long the developer waits for a completion, in seconds
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_server::configuration::Profile;
 use fillrate_server::lsp;
 use serde_json::{Map, Value, json};
 
@@ -24,9 +25,9 @@ pub(super) struct ServerFlags {
     /// A settings file, in place of the user's and the workspace's fillrate.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How windows of other files are found: `editor` or `none`
+    /// How windows of other files are found, e.g. `editor` or `none`
     #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    context: Option<Profile>,
     /// How the model is reached, e.g. `embedded`, `openai-completions`, `llama-infill`
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
@@ -91,7 +92,7 @@ impl ServerFlags {
         };
         let flags = [
             ("--config", config.map(|path| path.display().to_string())),
-            ("--context", self.context.clone()),
+            ("--context", self.context.map(|profile| profile.to_string())),
             ("--protocol", self.protocol.clone()),
             ("--url", self.url.clone()),
             ("--model", self.model.clone()),

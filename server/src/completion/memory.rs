@@ -24,7 +24,8 @@ pub(super) struct Asked {
     pub(super) prefix: Arc<str>,
     /// All after the cursor.
     pub(super) suffix: Arc<str>,
-    /// The settings of model, context and clean-up.
+    /// The settings of model, context and clean-up, with what the request gave beside the place
+    /// where that is heeded.
     pub(super) settings: u64,
 }
 

@@ -7,6 +7,7 @@ use tower_lsp::lsp_types::{Position, Range, TextDocumentIdentifier};
 
 use super::to_protocol;
 use crate::completion::{Completion, Trigger};
+use crate::context::Given;
 
 /// The request's method.
 pub const METHOD: &str = "textDocument/inlineCompletion";
@@ -22,6 +23,10 @@ pub struct InlineCompletionParams {
     /// How the request came about.
     #[serde(default)]
     pub context: InlineCompletionContext,
+    /// What an evaluator knows of the place: a member that the protocol does not have, heeded
+    /// under the profiles that are made for it and passed over under all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fillrate: Option<Given>,
 }
 
 /// How a request came about.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
 use crate::completion::{Completion, Trace};
+use crate::context::Given;
 
 /// `fillrate/explain`: how the last completion in a document came about, or one at a position.
 pub const EXPLAIN: &str = "fillrate/explain";
@@ -17,6 +18,9 @@ pub struct ExplainParams {
     /// Where to complete anew; nothing explains the last completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+    /// As in an inline completion's request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fillrate: Option<Given>,
 }
 
 /// The answer to [`EXPLAIN`]; `null` where the document is not open or, without a position, has

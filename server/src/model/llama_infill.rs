@@ -48,13 +48,7 @@ impl Wire for LlamaInfill {
     }
 
     fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let parts = prompt::parts(
-            &request.prefix,
-            &request.suffix,
-            &request.windows,
-            &self.reserved,
-            self.context_tokens,
-        );
+        let parts = prompt::parts(&request.place(), &self.reserved, self.context_tokens);
         let stops = self.family.map_or(&[][..], |family| family.stops);
         let on_the_wire = &stops[..stops.len().min(prompt::STOPS_ON_THE_WIRE)];
         let windows = parts

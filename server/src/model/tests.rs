@@ -51,6 +51,7 @@ fn request(settings: &Settings) -> Request {
             text: "def g(x):\n    return f(x)".to_owned(),
             score: 2.0,
         }],
+        form: Form::default(),
         question: None,
         parameters: settings.parameters(),
     }

@@ -21,13 +21,7 @@ pub struct Chat {
 /// rules of [`super::render`].
 pub fn write(place: &Place<'_>, budget_tokens: usize) -> Chat {
     // What begins a chat's turn is a server's own token, whatever the family is called.
-    let parts = parts(
-        place.prefix,
-        place.suffix,
-        place.windows,
-        TURN_TOKENS,
-        budget_tokens,
-    );
+    let parts = parts(place, TURN_TOKENS, budget_tokens);
     let path = neutralise(&super::one_line(place.path), TURN_TOKENS);
     let mut texts = vec![parts.prefix.as_str(), &parts.suffix, &path];
     for (path, text) in &parts.windows {
@@ -104,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::context::Window;
+    use crate::context::{Form, Window};
 
     fn chat(windows: &[Window], prefix: &str, suffix: &str) -> Chat {
         let place = Place {
@@ -114,6 +108,7 @@ mod tests {
             prefix,
             suffix,
             windows,
+            form: Form::default(),
         };
         write(&place, 2048)
     }

@@ -19,6 +19,7 @@ fn place<'a>(prefix: &'a str, suffix: &'a str, windows: &'a [Window]) -> Place<'
         prefix,
         suffix,
         windows,
+        form: Form::default(),
     }
 }
 
@@ -449,6 +450,7 @@ proptest! {
             prefix: &text,
             suffix: &text,
             windows: &windows,
+            form: Form::default(),
         };
         let plain = Place {
             repository: "r",
@@ -457,10 +459,53 @@ proptest! {
             prefix: "x",
             suffix: "x",
             windows: &[window("p", "x")],
+            form: Form::default(),
         };
         let expected = tokens(family, &render(family, &plain, 100_000).text);
         let prompt = render(family, &hostile, 100_000);
         prop_assert_eq!(tokens(family, &prompt.text), expected, "{}", prompt.text);
         prop_assert_eq!(neutralise(&text, &[]), text);
     }
+}
+
+#[test]
+fn windows_that_were_chosen_elsewhere_are_all_written_and_the_prefix_keeps_its_quarter() {
+    let windows: Vec<_> = (0..9)
+        .map(|number| window(&format!("w{number}.py"), &"x = 1\n".repeat(20)))
+        .collect();
+    let prefix = "y = 2\n".repeat(200);
+    for family in FAMILIES {
+        for form in [Form::Whole, Form::Comments] {
+            let place = Place {
+                form,
+                ..place(&prefix, "\nz = 3\n", &windows)
+            };
+            let text = render(family, &place, 100).text;
+            assert!(
+                (0..9).all(|number| text.contains(&format!("w{number}.py"))),
+                "{text}"
+            );
+            assert!(text.contains("y = 2\ny = 2\n"), "{text}");
+            assert!(text.matches("y = 2").count() <= 16, "{text}");
+        }
+    }
+}
+
+#[test]
+fn comments_are_written_alike_for_every_family() {
+    let windows = [window("a/b.py", "def f():\n    return 1")];
+    let place = Place {
+        form: Form::Comments,
+        ..place("x = ", "\n", &windows)
+    };
+    let block = "# Here are some relevant code fragments from other files of the repo:\n\n\
+                 # the below code fragment can be found in:\n# a/b.py\n\
+                 # def f():\n#     return 1\n\nx = ";
+    for family in FAMILIES {
+        let text = render(family, &place, 1000).text;
+        assert!(text.contains(&neutralise(block, family.reserved)), "{text}");
+    }
+    assert_eq!(sides(&place, &[], 1000).prefix, block);
+    let parts = parts(&place, &[], 1000);
+    assert_eq!((parts.prefix.as_str(), parts.windows.len()), (block, 0));
 }

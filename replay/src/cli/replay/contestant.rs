@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
+use fillrate_server::configuration::{Configuration, ContextSettings, Layers};
 use fillrate_server::model::recorded::{self, Record};
 use fillrate_server::model::{self, Protocol, Settings};
 use serde::Deserialize;
@@ -64,12 +63,9 @@ impl Contestant {
                 )));
             }
         }
-        if let Some(name) = arguments.context {
+        if let Some(profile) = arguments.context {
             configuration.context = ContextSettings {
-                profile: match name {
-                    ContextName::None => Profile::None,
-                    ContextName::Editor => Profile::Editor,
-                },
+                profile,
                 ..configuration.context
             };
         }
@@ -168,13 +164,4 @@ fn read_predictions(path: &Path) -> Result<HashMap<String, Vec<String>>, CliErro
         }
     }
     Ok(predictions)
-}
-
-/// A retrieval profile's name on the command line.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum ContextName {
-    /// Nothing but the open file
-    None,
-    /// What a person types against
-    Editor,
 }

@@ -227,7 +227,7 @@ impl<'a> Replay<'a> {
                 .open(&workspace.join(&hole.path), language, &cut)
                 .await?;
             let patience = self.patience;
-            let offer = developer.ask(&buffer, hole.start, patience).await?;
+            let offer = developer.ask(&buffer, hole.start, patience, None).await?;
             if let Some(text) = offer.candidates.first() {
                 developer.accept(&mut buffer, hole.start, text).await?;
                 // What the editor shows is what the tests are given.

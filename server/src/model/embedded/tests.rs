@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::context::Window;
+use crate::context::{Form, Window};
 use crate::model::{Finish, Parameters, Settings};
 
 /// A request at the fixture's `$0`.
@@ -14,6 +14,7 @@ fn request(fixture: &str) -> Request {
         repository: "demo".to_owned(),
         language: None,
         windows: Vec::new(),
+        form: Form::default(),
         question: None,
         parameters: Settings::default().parameters(),
     }
