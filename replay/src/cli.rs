@@ -21,9 +21,11 @@ mod complete;
 mod doctor;
 mod mine;
 mod mutate;
+mod place;
 mod progress;
 mod projects;
 mod replay;
+mod retrieve;
 mod score;
 mod serve;
 mod show;
@@ -48,6 +50,7 @@ pub fn main() -> ExitCode {
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Complete(arguments) => complete::run(&arguments),
+        Command::Retrieve(arguments) => retrieve::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Mutate(arguments) => mutate::run(&arguments),
@@ -85,6 +88,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Complete at one place of a file, as an editor would, and tell how it came about
     Complete(complete::Arguments),
+    /// Show the windows of other files that a completion at one place would be given
+    Retrieve(retrieve::Arguments),
     /// Play a developer on benchmark repositories and judge the completions with their tests
     Replay(replay::Arguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file

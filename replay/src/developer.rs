@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use fillrate_server::completion::Trace;
+use fillrate_server::completion::{Retrieved, Trace};
 use fillrate_server::context::Given;
 use fillrate_server::lsp::{
     EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
-    InlineCompletionParams, Status, TRIGGER_INVOKED,
+    InlineCompletionParams, RETRIEVE, RetrieveParams, Status, TRIGGER_INVOKED,
 };
 use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
 use lsp_types::{TextDocumentIdentifier, Url};
@@ -248,6 +248,25 @@ impl Developer {
             answered,
             trace: explanation.map(|explanation| explanation.trace),
         })
+    }
+
+    /// Asks for the windows of other files at a cursor, without a completion there.
+    ///
+    /// # Errors
+    /// The server went away or refused the request.
+    pub async fn retrieve(
+        &mut self,
+        buffer: &Buffer,
+        cursor: ByteOffset,
+        given: Option<Given>,
+    ) -> Result<Retrieved, DeveloperError> {
+        let params = RetrieveParams {
+            text_document: TextDocumentIdentifier::new(buffer.uri.clone()),
+            position: self.position(&buffer.text, cursor),
+            fillrate: given,
+        };
+        let retrieved: Option<Retrieved> = self.request(RETRIEVE, params).await?;
+        retrieved.ok_or_else(|| DeveloperError::Garbled(format!("nothing to {RETRIEVE}")))
     }
 
     /// Takes a completion: the editor inserts it and tells the server.

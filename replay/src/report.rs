@@ -1,5 +1,6 @@
 //! What people look at after a run: figures by project, as a table or as JSON.
 
+mod comparison;
 pub mod dataset;
 pub mod scores;
 
@@ -14,6 +15,8 @@ use crate::stats::{self, Estimate};
 use crate::store::{Attempt, ProjectState, Run, State, StoreError};
 use crate::task::Hole;
 use crate::verdict::Outcome;
+
+pub use comparison::{Against, Compared, Comparison, McNemar};
 
 /// The figures of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -71,14 +74,7 @@ impl Report {
     /// # Errors
     /// The run can't be read.
     pub fn of(run: &Run) -> Result<Self, StoreError> {
-        let holes = run.holes()?;
-        let mut scored = Vec::new();
-        for attempt in run.attempts()? {
-            if let Some(hole) = holes.get(&attempt.hole) {
-                let contents = run.source(hole)?;
-                scored.push(Scored::of(hole, &contents, attempt));
-            }
-        }
+        let scored = scored(run)?;
         let projects = run.projects()?;
         let mut rows = Vec::new();
         let names: Vec<&String> = projects
@@ -216,6 +212,19 @@ fn projects_count(count: usize) -> String {
         1 => "1 project".to_owned(),
         _ => format!("{count} projects"),
     }
+}
+
+/// A run's attempts with what can be calculated of them.
+fn scored(run: &Run) -> Result<Vec<Scored>, StoreError> {
+    let holes = run.holes()?;
+    let mut scored = Vec::new();
+    for attempt in run.attempts()? {
+        if let Some(hole) = holes.get(&attempt.hole) {
+            let contents = run.source(hole)?;
+            scored.push(Scored::of(hole, &contents, attempt));
+        }
+    }
+    Ok(scored)
 }
 
 /// One attempt with what can be calculated of it.

@@ -7,6 +7,7 @@
 mod flight;
 mod memory;
 mod repository;
+mod retrieval;
 mod rhythm;
 mod trace;
 
@@ -24,15 +25,17 @@ use tree_sitter::Tree;
 use self::flight::{Flight, Heard, between};
 use self::memory::{Answered, Asked, Memory};
 use self::repository::Repository;
+use self::retrieval::Found;
 use self::rhythm::Rhythm;
 use crate::cleanup::{Cleaner, Extent, Place, Watch};
-use crate::configuration::{Configuration, Profile};
-use crate::context::{Given, IndexError, Query, Window};
+use crate::configuration::Configuration;
+use crate::context::{Given, IndexError, Window};
 use crate::documents::Snapshot;
 use crate::model::{self, ModelError};
 use crate::text::ByteOffset;
 
 pub use repository::Indexed;
+pub use retrieval::Retrieved;
 pub use trace::{Completion, Source, Step, Trace};
 
 /// Everything a server needs to answer, under one set of settings.
@@ -276,12 +279,12 @@ impl Engine {
         };
         let asked = Arc::new(self.asked(document, cursor, given));
         let started = Instant::now();
-        let windows = match self.windows(&asked, &path, document, given) {
-            Ok(windows) => windows,
+        let found = match self.windows(&asked, &path, document, given).await {
+            Ok(found) => found,
             Err(fault) => return self.fault(fault),
         };
         let context_ms = milliseconds(started.elapsed());
-        let flight = self.call(document, path, &asked, windows, context_ms);
+        let flight = self.call(document, path, &asked, found, context_ms);
         self.outcome(&flight).await
     }
 
@@ -332,21 +335,21 @@ impl Engine {
             tokio::time::sleep(wait).await;
         }
         let started = Instant::now();
-        let windows = match self.windows(asked, &path, document, given) {
-            Ok(windows) => windows,
+        let found = match self.windows(asked, &path, document, given).await {
+            Ok(found) => found,
             Err(fault) => return self.fault(fault),
         };
         let context_ms = milliseconds(started.elapsed());
         let same = self
             .typing
             .memory()
-            .same(asked, &windows)
+            .same(asked, &found.windows)
             .filter(|_| self.configuration.typing.reuse)
             .map(|earlier| derived(earlier, earlier.candidates.clone(), Source::Cache));
         let mut completion = match same {
             Some(completion) => completion,
             None => {
-                let flight = self.call(document, path, asked, windows, context_ms);
+                let flight = self.call(document, path, asked, found, context_ms);
                 self.outcome(&flight).await
             }
         };
@@ -366,41 +369,6 @@ impl Engine {
         })
     }
 
-    /// The windows that help at a place, best first, or what kept them from being found.
-    fn windows(
-        &self,
-        asked: &Asked,
-        path: &str,
-        document: &Snapshot,
-        given: &Given,
-    ) -> Result<Vec<Window>, String> {
-        if self.configuration.context.profile == Profile::Given {
-            return given.windows.clone().ok_or_else(|| {
-                "the profile `given` uses the windows that a request brings along in \
-                 `fillrate.windows`, and this one has none; an empty list would do"
-                    .to_owned()
-            });
-        }
-        let Some(language) = document.language else {
-            return Ok(Vec::new());
-        };
-        let recent = self.repository.recent(path);
-        let query = Query {
-            path,
-            prefix: &asked.prefix,
-            suffix: &asked.suffix,
-            language,
-            tree: document.tree(),
-            recent: &recent,
-        };
-        let windows = self.repository.windows(
-            &query,
-            &self.configuration.context,
-            self.configuration.model.context_tokens,
-        );
-        windows.map_err(|error| error.to_string())
-    }
-
     /// Asks the model, as a call that requests may share. An older call for the document ends,
     /// unless a request waits for it.
     fn call(
@@ -408,20 +376,11 @@ impl Engine {
         document: &Snapshot,
         path: String,
         asked: &Arc<Asked>,
-        windows: Vec<Window>,
+        found: Found,
         context_ms: f64,
     ) -> Arc<Flight> {
-        let request = model::Request {
-            prefix: asked.prefix.to_string(),
-            suffix: asked.suffix.to_string(),
-            path,
-            repository: self.repository.name.clone(),
-            language: document.language,
-            windows,
-            form: self.configuration.context.profile.form(),
-            question: None,
-            parameters: self.configuration.model.parameters(),
-        };
+        let request = self.request(document, path, asked, found.windows);
+        let first_round = found.first_round;
         let tree = document.tree().cloned();
         let heard = Arc::new(Heard::default());
         let (tell, outcome) = watch::channel(None);
@@ -433,6 +392,7 @@ impl Engine {
                 let mut completion =
                     generate(&*repository.model, &request, tree.as_ref(), extent, &heard).await;
                 completion.trace.context_ms = context_ms;
+                completion.trace.first_round = first_round;
                 typing.model_took(completion.trace.model_ms);
                 let completion = Arc::new(completion);
                 if completion.trace.fault.is_none() {
@@ -472,16 +432,36 @@ impl Engine {
         let Ok(path) = self.repository.relative_path(document) else {
             return;
         };
-        let given = Given::default();
-        let asked = Arc::new(self.asked(document, cursor, &given));
+        let asked = Arc::new(self.asked(document, cursor, &Given::default()));
         let started = Instant::now();
-        let Ok(windows) = self.windows(&asked, &path, document, &given) else {
-            // The editor's own request will say why.
-            return;
-        };
-        let context_ms = milliseconds(started.elapsed());
-        self.call(document, path, &asked, windows, context_ms)
-            .linger();
+        // Where windows can't be had at once, or there is a fault, it is left to the editor's own
+        // request.
+        if let Some(found) = self.windows_at_once(&asked, &path, document) {
+            let context_ms = milliseconds(started.elapsed());
+            self.call(document, path, &asked, found, context_ms)
+                .linger();
+        }
+    }
+
+    /// What the model is asked at a place.
+    fn request(
+        &self,
+        document: &Snapshot,
+        path: String,
+        asked: &Asked,
+        windows: Vec<Window>,
+    ) -> model::Request {
+        model::Request {
+            prefix: asked.prefix.to_string(),
+            suffix: asked.suffix.to_string(),
+            path,
+            repository: self.repository.name.clone(),
+            language: document.language,
+            windows,
+            form: self.configuration.context.profile.form(),
+            question: None,
+            parameters: self.configuration.model.parameters(),
+        }
     }
 
     fn asked(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> Asked {

@@ -70,19 +70,37 @@ pub enum Profile {
     /// What a person types against: BM25 over windows by syntax.
     #[default]
     Editor,
+    /// CrossCodeEval's: BM25 over windows of ten lines.
+    Cceval,
+    /// RepoCoder's: Jaccard similarity over windows of twenty lines, and a second round in which
+    /// the first completion joins the question.
+    Repocoder,
+    /// CrossCodeEval's with the reference: the question holds what is missing, which a request
+    /// brings along. An upper bound, not a retriever: see [`Given`].
+    Reference,
     /// Just the windows that the request brings along: see [`Given`].
     Given,
 }
 
 impl Profile {
     /// All profiles, in the order of the reference page.
-    pub const ALL: [Self; 3] = [Self::None, Self::Editor, Self::Given];
+    pub const ALL: [Self; 6] = [
+        Self::None,
+        Self::Editor,
+        Self::Cceval,
+        Self::Repocoder,
+        Self::Reference,
+        Self::Given,
+    ];
 
     /// The name in the configuration and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Editor => "editor",
+            Self::Cceval => "cceval",
+            Self::Repocoder => "repocoder",
+            Self::Reference => "reference",
             Self::Given => "given",
         }
     }
@@ -90,14 +108,26 @@ impl Profile {
     /// How its windows are written into a prompt.
     pub const fn form(self) -> Form {
         match self {
-            Self::None | Self::Editor => Form::Family,
+            Self::None | Self::Editor | Self::Repocoder => Form::Family,
+            Self::Cceval | Self::Reference => Form::Comments,
             Self::Given => Form::Whole,
         }
     }
 
     /// Whether it heeds what a request gives it beside the place.
     pub const fn heeds_given(self) -> bool {
-        matches!(self, Self::Given)
+        matches!(self, Self::Reference | Self::Given)
+    }
+
+    /// Whether the repository's files are read. Where they are not, a model that learns from them
+    /// does not either.
+    pub const fn reads_repository(self) -> bool {
+        !matches!(self, Self::None | Self::Given)
+    }
+
+    /// Whether windows are found at once, without a model or another server.
+    pub const fn is_immediate(self) -> bool {
+        !matches!(self, Self::Repocoder)
     }
 }
 

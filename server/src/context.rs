@@ -1,9 +1,12 @@
 //! What the server knows of the repository beside the open file: windows, indexes, rankers.
 
+mod bm25;
 mod index;
+pub mod lines;
 mod query;
 mod terms;
 mod windows;
+pub mod words;
 
 use serde::{Deserialize, Serialize};
 

@@ -28,7 +28,7 @@ use tower_lsp::lsp_types::{
 };
 use tower_lsp::{Client, LanguageServer, LspService};
 
-use crate::completion::{Completion, Engine, EngineError, Indexed, Trigger};
+use crate::completion::{Completion, Engine, EngineError, Indexed, Retrieved, Trigger};
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
 use crate::context::Given;
 use crate::documents::{Documents, Edit, Snapshot, file_path};
@@ -40,7 +40,7 @@ pub use inline_completion::{
 };
 use progress::State;
 pub use progress::Status;
-pub use requests::{EXPLAIN, ExplainParams, Explanation};
+pub use requests::{EXPLAIN, ExplainParams, Explanation, RETRIEVE, RetrieveParams};
 
 /// Serves one client over standard input and output until it says `exit` or goes away.
 ///
@@ -52,6 +52,7 @@ pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationErr
     let (service, socket) = LspService::build(|client| Edge(Server::new(client, options)))
         .custom_method(inline_completion::METHOD, Edge::inline_completion)
         .custom_method(requests::EXPLAIN, Edge::explain)
+        .custom_method(requests::RETRIEVE, Edge::retrieve)
         .finish();
     let exit = Arc::new(Notify::new());
     let ended = Arc::new(Notify::new());
@@ -360,6 +361,21 @@ impl Edge {
             engine.explain(&document, cursor, &given).await
         }));
         Ok(task.await.map(Explanation::from))
+    }
+
+    async fn retrieve(&self, params: RetrieveParams) -> Result<Option<Retrieved>> {
+        let uri = params.text_document.uri.as_str();
+        let (Some(document), Some(engine)) = (self.snapshot(uri), self.engine()) else {
+            return Ok(None);
+        };
+        let cursor = document
+            .text
+            .offset(from_protocol(params.position), self.encoding());
+        let given = params.fillrate.unwrap_or_default();
+        let task = AbortOnDrop(tokio::spawn(async move {
+            engine.retrieve(&document, cursor, &given).await
+        }));
+        Ok(task.await)
     }
 
     async fn inline_completion(

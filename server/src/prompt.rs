@@ -326,6 +326,19 @@ impl Place<'_> {
     }
 }
 
+/// Windows as a prompt has them in the form [`Form::Comments`], tokens of templates left as they
+/// are; nothing where there are none.
+pub fn as_comments(windows: &[Window], line_comment: &str) -> String {
+    if windows.is_empty() {
+        return String::new();
+    }
+    let written: Vec<String> = windows
+        .iter()
+        .map(|window| commented(&one_line(&window.path), &window.text, line_comment))
+        .collect();
+    comments(&written, line_comment)
+}
+
 /// One window as comment lines. <https://arxiv.org/abs/2310.11248>, §2.3.
 fn commented(path: &str, text: &str, line_comment: &str) -> String {
     let mut block =

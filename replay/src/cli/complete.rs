@@ -2,13 +2,13 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
 use fillrate_server::syntax::Language;
-use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
+use fillrate_server::text::ByteOffset;
 
+use super::place::{Place, workspace_of};
 use super::serve::ServerFlags;
 use super::show::{section, show_trace};
 use super::{CliError, Success};
@@ -44,39 +44,6 @@ pub(super) struct Arguments {
     server: ServerFlags,
 }
 
-/// A file and a place in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    file: PathBuf,
-    /// From 1.
-    line: u32,
-    /// From 1, in characters; nothing is the line's end.
-    column: Option<u32>,
-}
-
-impl FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| text.parse().ok().filter(|number| *number >= 1);
-        let place = |file: &str, line, column| Place {
-            file: PathBuf::from(file),
-            line,
-            column,
-        };
-        // A file's name may hold a colon, so the numbers are taken from the end.
-        let (rest, last) = text.rsplit_once(':').unwrap_or((text, ""));
-        let last = number(last);
-        match (rest.rsplit_once(':'), last) {
-            (Some((file, line)), Some(column)) if number(line).is_some() && !file.is_empty() => {
-                Ok(place(file, number(line).unwrap_or(1), Some(column)))
-            }
-            (_, Some(line)) if !rest.is_empty() => Ok(place(rest, line, None)),
-            _ => Err("write FILE:LINE:COLUMN, e.g. src/app.py:12:5, both counted from 1".into()),
-        }
-    }
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let file = std::path::absolute(&arguments.place.file)
         .map_err(CliError::file(&arguments.place.file))?;
@@ -90,13 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         std::fs::read_to_string(&file).map_err(CliError::file(&arguments.place.file))?
     };
     let cursor = arguments.place.cursor(&contents)?;
-    let workspace = match &arguments.workspace {
-        Some(folder) => std::path::absolute(folder).map_err(CliError::file(folder))?,
-        None => {
-            let current = std::env::current_dir().map_err(CliError::file("."))?;
-            workspace(&file, &current)
-        }
-    };
+    let workspace = workspace_of(&file, arguments.workspace.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let offer = runtime.block_on(ask(arguments, &workspace, &file, &contents, cursor))?;
     tell(arguments, &offer)
@@ -159,70 +120,5 @@ fn tell(arguments: &Arguments, offer: &Offer) -> Result<Success, CliError> {
             Ok(Success::Whole)
         }
         (None, None, true) => Ok(Success::Whole),
-    }
-}
-
-impl Place {
-    /// The place in these contents.
-    fn cursor(&self, contents: &str) -> Result<ByteOffset, CliError> {
-        let text = Text::new(contents);
-        let last = text.position(text.len(), Encoding::Utf32).line + 1;
-        if self.line > last {
-            return Err(CliError::Refused(format!(
-                "{} has {last} lines, and no line {}",
-                self.file.display(),
-                self.line
-            )));
-        }
-        let position = Position {
-            line: self.line - 1,
-            character: self.column.map_or(u32::MAX, |column| column - 1),
-        };
-        Ok(text.offset(position, Encoding::Utf32))
-    }
-}
-
-/// The folder an editor would have open for a file.
-fn workspace(file: &Path, current: &Path) -> PathBuf {
-    let own = file.parent().unwrap_or(Path::new("/"));
-    let fallback = if own.starts_with(current) {
-        current
-    } else {
-        own
-    };
-    own.ancestors()
-        .find(|folder| folder.join(".git").exists() || folder.join("fillrate.toml").is_file())
-        .unwrap_or(fallback)
-        .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_from_its_end() {
-        let read = |text: &str| {
-            text.parse::<Place>()
-                .map(|place| (place.file.display().to_string(), place.line, place.column))
-        };
-        assert_eq!(read("a.py:3:5"), Ok(("a.py".into(), 3, Some(5))));
-        assert_eq!(read("a.py:3"), Ok(("a.py".into(), 3, None)));
-        assert_eq!(read("a:b.py:3"), Ok(("a:b.py".into(), 3, None)));
-        assert_eq!(read("c:4:3:5"), Ok(("c:4".into(), 3, Some(5))));
-        for wrong in ["a.py", "a.py:", "a.py:0", ":3", "a.py:x:2:", ""] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_column_counts_characters_and_stays_on_its_line() {
-        let place: Place = "a.py:1:3".parse().expect("it is one");
-        assert_eq!(place.cursor("é😀x\ny").ok(), Some(ByteOffset(6)));
-        let place: Place = "a.py:1:99".parse().expect("it is one");
-        assert_eq!(place.cursor("é😀x\ny").ok(), Some(ByteOffset(7)));
-        let place: Place = "a.py:3".parse().expect("it is one");
-        let error = place.cursor("x\ny").expect_err("there is no such line");
-        assert_eq!(error.to_string(), "a.py has 2 lines, and no line 3");
     }
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use clap::Args;
 use fillrate_server::configuration::Profile;
+use fillrate_server::model::recorded::Record;
 use serde_json::{Value, json};
 
 use super::projects::{self, Absent, Ready};
 use super::{CliError, Execution, HoleChoice, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
-use crate::report::Report;
+use crate::report::{Comparison, Report};
 use crate::store::{Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
@@ -43,15 +44,21 @@ pub(super) struct Arguments {
     /// `{"hole": ID, "completions": [TEXT, …]}`.
     #[arg(long, default_value = "embedded", value_name = "NAME|FILE")]
     model: String,
-    /// What the model is told of the repository [default: editor, or as the settings file says]
-    #[arg(long, value_name = "NAME")]
-    context: Option<Profile>,
+    /// How windows of other files are found: none, editor, cceval, repocoder, reference, …
+    /// [default: editor, or as the settings file says]
+    ///
+    /// Several, with commas between them, are played on the same holes, each as a run of its own,
+    /// and compared with the first: differences with their intervals, and McNemar's test where a
+    /// figure is yes or no at each hole.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    context: Vec<Profile>,
     /// How long the developer waits for a completion, in seconds
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     #[command(flatten)]
     execution: Execution,
-    /// The run's folder [default: one in `runs/`, named after what is run]
+    /// The run's folder [default: one in `runs/`, named after what is run]; with several contexts
+    /// the folder of a folder for each
     #[arg(long, value_name = "RUN")]
     out: Option<PathBuf>,
     /// Print one JSON object in place of the table
@@ -65,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     if let Some(tasks) = &tasks {
         check_projects(tasks, &manifest, &arguments.corpus)?;
     }
-    let contestant = Contestant::of(arguments)?;
+    let contestants = Contestant::of(arguments)?;
     let corpus = Corpus::from_environment()?;
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
@@ -79,7 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             (prepared.project.name.as_str(), state)
         })
         .collect();
-    let identity = identity(arguments, &projects, tasks.as_deref(), &contestant)?;
+    let identities = contestants
+        .iter()
+        .map(|contestant| identity(arguments, &projects, tasks.as_deref(), contestant));
+    let identities: Vec<Value> = identities.collect::<Result<_, _>>()?;
     let (ready, failed) = projects::judge(
         prepared,
         &cache,
@@ -119,45 +129,78 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         holes.extend(of_project);
     }
     let with_files = with_contents(&ready, &holes)?;
-    let records = contestant.records(&with_files)?;
+    let records = contestants.iter().map(|one| one.records(&with_files));
+    let records: Vec<Option<Vec<Record>>> = records.collect::<Result<_, _>>()?;
 
     // Nothing is written before all that was given is known to fit together.
-    let run = begin(arguments, &identity)?;
-    run.set_corpus(&arguments.corpus)?;
-    if let Some(tests) = &arguments.execution.tests {
-        run.set_tests(tests)?;
+    let several = contestants.len() > 1;
+    let mut runs = Vec::new();
+    for ((contestant, identity), records) in contestants.iter().zip(&identities).zip(&records) {
+        let run = begin(arguments, several.then_some(contestant), identity)?;
+        run.set_corpus(&arguments.corpus)?;
+        if let Some(tests) = &arguments.execution.tests {
+            run.set_tests(tests)?;
+        }
+        for (name, state) in &states {
+            run.set_project(name, state)?;
+        }
+        run.add_holes(with_files.iter().copied())?;
+        contestant.write(run.folder(), records.as_deref())?;
+        runs.push(run);
     }
-    for (name, state) in &states {
-        run.set_project(name, state)?;
-    }
-    run.add_holes(with_files)?;
-    contestant.write(run.folder(), records.as_deref())?;
-    tell_on_interrupt(run.folder());
+    tell_on_interrupt(runs.iter().map(|run| run.folder().to_owned()).collect());
 
     let patience = Duration::from_secs(arguments.patience);
-    let replay = Replay::new(arguments.samples, patience, &contestant, &ready, run);
-    let run = replay.play(&holes, jobs)?;
-    let spoiled = spoiled(&run)?;
-    if !spoiled {
-        run.set_finished()?;
+    let mut played = Vec::new();
+    for (contestant, run) in contestants.iter().zip(runs) {
+        let replay = Replay::new(arguments.samples, patience, contestant, &ready, run);
+        let run = replay.play(&holes, jobs)?;
+        if !spoiled(&run)? {
+            run.set_finished()?;
+        }
+        played.push((contestant.profile().to_string(), run));
     }
-
-    let report = Report::of(&run)?;
-    if arguments.json {
-        outln!("{}", serde_json::to_string(&report).unwrap_or_default());
-    } else {
-        out!("{}", report.table());
-        outln!("run: {}", run.folder().display());
+    tell(arguments, &played)?;
+    let mut partial = false;
+    for (_, run) in &played {
+        if !run.is_finished()? {
+            partial = true;
+            eprintln!(
+                "fillrate: the machinery spoiled some attempts of {}; the same command makes \
+                 them again, with --out {}",
+                run.folder().display(),
+                arguments.out.as_deref().unwrap_or(run.folder()).display()
+            );
+        }
     }
-    if spoiled {
-        eprintln!(
-            "fillrate: the machinery spoiled some attempts; the same command makes them again, \
-             with --out {}",
-            run.folder().display()
-        );
+    if partial {
         return Ok(Success::Partial);
     }
     Ok(success(&absent))
+}
+
+/// Prints a run's figures, or compares several runs, each with its context's name.
+fn tell(arguments: &Arguments, played: &[(String, Run)]) -> Result<(), CliError> {
+    if let [(_, run)] = played {
+        let report = Report::of(run)?;
+        if arguments.json {
+            outln!("{}", serde_json::to_string(&report).unwrap_or_default());
+        } else {
+            out!("{}", report.table());
+            outln!("run: {}", run.folder().display());
+        }
+        return Ok(());
+    }
+    let comparison = Comparison::of(played)?;
+    if arguments.json {
+        outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
+    } else {
+        out!("{}", comparison.table());
+        for (context, run) in played {
+            outln!("run with {context}: {}", run.folder().display());
+        }
+    }
+    Ok(())
 }
 
 /// Whether the machinery spoiled attempts, which are then left to be made again.
@@ -229,10 +272,19 @@ fn identity(
 }
 
 /// Opens the run that the command names, or the unfinished one of the same identity in `runs/`,
-/// or begins a new one there.
-fn begin(arguments: &Arguments, identity: &Value) -> Result<Run, CliError> {
+/// or begins a new one there. Of several contestants each has a folder by its context's name.
+fn begin(
+    arguments: &Arguments,
+    one_of_several: Option<&Contestant>,
+    identity: &Value,
+) -> Result<Run, CliError> {
+    let context = one_of_several.map(Contestant::profile);
     if let Some(folder) = &arguments.out {
-        return Ok(Run::open_or_begin(folder, identity)?);
+        let folder = match context {
+            Some(context) => folder.join(context.name()),
+            None => folder.clone(),
+        };
+        return Ok(Run::open_or_begin(&folder, identity)?);
     }
     let short = &sha256_hex(identity.to_string().as_bytes())[..8];
     let part = |key: &str| {
@@ -242,7 +294,8 @@ fn begin(arguments: &Arguments, identity: &Value) -> Result<Run, CliError> {
             "-",
         )
     };
-    let name = format!("{}-{}-{short}", part("corpus"), part("model"));
+    let context = context.map_or_else(String::new, |context| format!("{context}-"));
+    let name = format!("{}-{}-{context}{short}", part("corpus"), part("model"));
     for attempt in 1.. {
         let folder = match attempt {
             1 => Path::new("runs").join(&name),
@@ -264,8 +317,7 @@ fn begin(arguments: &Arguments, identity: &Value) -> Result<Run, CliError> {
 }
 
 /// Says what a person who stops the program needs to know.
-fn tell_on_interrupt(folder: &Path) {
-    let folder = folder.to_owned();
+fn tell_on_interrupt(folders: Vec<PathBuf>) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -274,10 +326,14 @@ fn tell_on_interrupt(folder: &Path) {
             return;
         };
         if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            let folders: Vec<String> = folders
+                .iter()
+                .map(|folder| folder.display().to_string())
+                .collect();
             eprintln!(
                 "\nfillrate: stopped; what is done is kept in {}, start the same command again \
                  to go on",
-                folder.display()
+                folders.join(", ")
             );
             // 128 + SIGINT, as a shell reports it.
             std::process::exit(130);

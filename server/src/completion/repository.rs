@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::EngineError;
-use crate::configuration::{ContextSettings, Profile};
-use crate::context::{self, Index, Query, RECENT_FILES, Window};
+use crate::configuration::Profile;
+use crate::context::lines::{Candidates, Cut, Lines};
+use crate::context::{Index, Query, RECENT_FILES, Window};
 use crate::documents::Snapshot;
 use crate::model::Model;
-use crate::prompt;
 use crate::syntax::Language;
 use crate::text::Text;
 use crate::workspace::{self, Reason, Visibility, Workspace, WorkspaceError};
@@ -22,9 +22,7 @@ pub(super) struct Repository {
     pub(super) name: String,
     pub(super) model: Arc<dyn Model>,
     workspace: Workspace,
-    index: Index,
-    /// Whether anything but the open file is looked at.
-    profile: Profile,
+    shelf: Shelf,
     /// Files that changed since the index last saw them. They are taken in by the next request
     /// for another file, so that typing costs no indexing.
     pending: Mutex<BTreeMap<String, Change>>,
@@ -34,6 +32,15 @@ pub(super) struct Repository {
     recent: Mutex<Vec<String>>,
     /// Held while changes are taken in, so that nobody searches an index that lacks them.
     catching_up: Mutex<()>,
+}
+
+/// The repository's files as the profile searches them.
+#[derive(Debug)]
+enum Shelf {
+    /// Nothing but the open file is looked at.
+    Empty,
+    Index(Box<Index>),
+    Lines(RwLock<Lines>),
 }
 
 /// What became of a file.
@@ -71,8 +78,7 @@ impl Repository {
                 .unwrap_or_default(),
             model,
             workspace: Workspace::new(folders),
-            index: Index::new()?,
-            profile,
+            shelf: Shelf::of(profile)?,
             pending: Mutex::default(),
             known: Mutex::default(),
             recent: Mutex::default(),
@@ -86,7 +92,7 @@ impl Repository {
         mut progress: impl FnMut(usize, usize),
     ) -> Result<Indexed, EngineError> {
         let mut indexed = Indexed::default();
-        if self.profile == Profile::None {
+        if matches!(self.shelf, Shelf::Empty) {
             return Ok(indexed);
         }
         let files = self.workspace.files();
@@ -107,7 +113,7 @@ impl Repository {
                 }
             }
         }
-        self.index.commit()?;
+        self.shelf.commit()?;
         progress(files.len(), files.len());
         Ok(indexed)
     }
@@ -119,23 +125,35 @@ impl Repository {
         others.cloned().collect()
     }
 
-    /// The windows that help at a place, best first.
-    pub(super) fn windows(
+    /// What the index has for a place, best first, at most `limit`; nothing where the profile has
+    /// no index.
+    pub(super) fn indexed(
         &self,
         query: &Query<'_>,
-        settings: &ContextSettings,
-        context_tokens: usize,
+        limit: usize,
     ) -> Result<Vec<Window>, EngineError> {
-        if self.profile == Profile::None {
-            return Ok(Vec::new());
-        }
         self.catch_up(Some(query.path))?;
-        let windows = self.index.retrieve(query, settings.windows)?;
-        Ok(context::budget(
-            windows,
-            prompt::windows_budget(context_tokens),
-            prompt::approximate_tokens,
-        ))
+        match &self.shelf {
+            Shelf::Index(index) => Ok(index.retrieve(query, limit)?),
+            Shelf::Empty | Shelf::Lines(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// What `choose` makes of the windows of lines for a place in a file; nothing where the
+    /// profile has none.
+    pub(super) fn lines<T: Default>(
+        &self,
+        path: &str,
+        choose: impl FnOnce(&Candidates<'_>) -> T,
+    ) -> Result<T, EngineError> {
+        self.catch_up(Some(path))?;
+        match &self.shelf {
+            Shelf::Lines(lines) => {
+                let lines = lines.read().unwrap_or_else(PoisonError::into_inner);
+                Ok(choose(&lines.candidates(path)))
+            }
+            Shelf::Empty | Shelf::Index(_) => Ok(T::default()),
+        }
     }
 
     /// Takes note that an open document changed: unsaved text counts as the file.
@@ -239,7 +257,7 @@ impl Repository {
                 Change::Gone => self.take_in(&path, None)?,
             }
         }
-        Ok(self.index.commit()?)
+        self.shelf.commit()
     }
 
     /// Forgets the files in a folder that may no longer be seen; `prefix` is what their relative
@@ -281,16 +299,12 @@ impl Repository {
         } else {
             self.known().remove(path);
         }
-        match (contents, Language::for_path(Path::new(path))) {
-            (Some(contents), Some(language)) => self.index.update(path, contents, language)?,
-            _ => self.index.remove(path)?,
-        }
-        Ok(())
+        self.shelf.take_in(path, contents)
     }
 
     /// Marks a file as changed.
     fn note(&self, path: String, change: Change) {
-        if self.profile != Profile::None {
+        if !matches!(self.shelf, Shelf::Empty) {
             self.pending().insert(path, change);
         }
     }
@@ -320,6 +334,47 @@ impl Repository {
             Visibility::Hidden(reason) => {
                 Err(format!("this file is not sent to a model: {reason}"))
             }
+        }
+    }
+}
+
+impl Shelf {
+    /// An empty shelf of the kind that a profile searches.
+    fn of(profile: Profile) -> Result<Self, EngineError> {
+        let lines = |cut| Self::Lines(RwLock::new(Lines::new(cut)));
+        Ok(match profile {
+            Profile::None | Profile::Given => Self::Empty,
+            Profile::Editor => Self::Index(Box::new(Index::new()?)),
+            Profile::Cceval | Profile::Reference => lines(Cut::CrossCodeEval),
+            Profile::Repocoder => lines(Cut::RepoCoder),
+        })
+    }
+
+    /// Puts one file's contents in place of those it had; without contents it is gone.
+    fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
+        let language = Language::for_path(Path::new(path));
+        match (self, contents, language) {
+            (Self::Empty, ..) => {}
+            (Self::Index(index), Some(contents), Some(language)) => {
+                index.update(path, contents, language)?;
+            }
+            (Self::Index(index), ..) => index.remove(path)?,
+            (Self::Lines(lines), contents, language) => {
+                let mut lines = lines.write().unwrap_or_else(PoisonError::into_inner);
+                match contents.filter(|_| language.is_some()) {
+                    Some(contents) => lines.update(path, contents),
+                    None => lines.remove(path),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes what was taken in visible to searches.
+    fn commit(&self) -> Result<(), EngineError> {
+        match self {
+            Self::Index(index) => Ok(index.commit()?),
+            Self::Empty | Self::Lines(_) => Ok(()),
         }
     }
 }

@@ -27,6 +27,9 @@ pub struct Trace {
     pub source: Source,
     /// The windows of other files that the model was given, best first.
     pub windows: Vec<Window>,
+    /// The completion of a first round, where one was made to find the windows with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_round: Option<String>,
     /// What was sent to the model.
     pub prompt: String,
     /// Each candidate as the model gave it, and what clean-up removed.
@@ -39,7 +42,7 @@ pub struct Trace {
     /// Milliseconds spent waiting for the next key.
     #[serde(default)]
     pub wait_ms: f64,
-    /// Milliseconds spent finding windows.
+    /// Milliseconds spent finding windows, the first round of two included.
     pub context_ms: f64,
     /// Milliseconds until the model's first text, where it streams.
     #[serde(default)]

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use fillrate_server::configuration::{Configuration, ContextSettings, Layers};
+use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
+use fillrate_server::context::Given;
 use fillrate_server::model::recorded::{self, Record};
 use fillrate_server::model::{self, Protocol, Settings};
 use serde::Deserialize;
@@ -30,7 +31,45 @@ pub(super) const SETTINGS: &str = "server.toml";
 const RECORDING: &str = "recording.jsonl";
 
 impl Contestant {
-    pub(super) fn of(arguments: &Arguments) -> Result<Self, CliError> {
+    /// The contestants of a command line: the model under each context that is named, or under
+    /// the one that its settings say.
+    ///
+    /// # Errors
+    /// There is no such model, its settings can't be used, or a context is named twice.
+    pub(super) fn of(arguments: &Arguments) -> Result<Vec<Self>, CliError> {
+        let model = Self::named(&arguments.model)?;
+        if arguments.context.is_empty() {
+            return Ok(vec![model]);
+        }
+        for (index, profile) in arguments.context.iter().enumerate() {
+            if arguments.context[..index].contains(profile) {
+                return Err(CliError::Refused(format!(
+                    "--context names `{profile}` twice"
+                )));
+            }
+        }
+        let contestants = arguments.context.iter().map(|profile| Self {
+            configuration: Configuration {
+                context: ContextSettings {
+                    profile: *profile,
+                    ..model.configuration.context.clone()
+                },
+                ..model.configuration.clone()
+            },
+            name: model.name.clone(),
+            predictions: model.predictions.clone(),
+            reference: model.reference,
+        });
+        Ok(contestants.collect())
+    }
+
+    /// How windows of other files are found for it.
+    pub(super) fn profile(&self) -> Profile {
+        self.configuration.context.profile
+    }
+
+    /// A model under its own settings.
+    fn named(model: &str) -> Result<Self, CliError> {
         let mut configuration = Configuration::default();
         let mut predictions = None;
         let mut reference = false;
@@ -39,7 +78,7 @@ impl Contestant {
             name: Some(name.to_owned()),
             ..Settings::default()
         };
-        match arguments.model.as_str() {
+        match model {
             "embedded" => {}
             "empty" => configuration.model.protocol = Protocol::Empty,
             "reference" => {
@@ -62,12 +101,6 @@ impl Contestant {
                      file that ends in .toml, or predictions in a file that ends in .jsonl"
                 )));
             }
-        }
-        if let Some(profile) = arguments.context {
-            configuration.context = ContextSettings {
-                profile,
-                ..configuration.context
-            };
         }
         let name = match configuration.model.protocol {
             Protocol::Recorded => configuration.model.name.clone().unwrap_or_default(),
@@ -101,6 +134,15 @@ impl Contestant {
         let text = toml::to_string(&configuration)
             .map_err(|error| CliError::Refused(error.to_string()))?;
         std::fs::write(&path, text).map_err(CliError::file(&path))
+    }
+
+    /// What the server is told of a hole beside what an editor would tell: its reference, under
+    /// the profile that looks for windows with it.
+    pub(super) fn given(&self, hole: &Hole) -> Option<Given> {
+        (self.profile() == Profile::Reference).then(|| Given {
+            reference: Some(hole.reference.clone()),
+            windows: None,
+        })
     }
 
     /// What the server answers at each hole, where that is known.

@@ -227,7 +227,8 @@ impl<'a> Replay<'a> {
                 .open(&workspace.join(&hole.path), language, &cut)
                 .await?;
             let patience = self.patience;
-            let offer = developer.ask(&buffer, hole.start, patience, None).await?;
+            let given = self.contestant.given(hole);
+            let offer = developer.ask(&buffer, hole.start, patience, given).await?;
             if let Some(text) = offer.candidates.first() {
                 developer.accept(&mut buffer, hole.start, text).await?;
                 // What the editor shows is what the tests are given.

@@ -1,0 +1,118 @@
+//! A place in a file, as the command line names it, and the workspace around it.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
+
+use super::CliError;
+
+/// A file and a place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) file: PathBuf,
+    /// From 1.
+    pub(super) line: u32,
+    /// From 1, in characters; nothing is the line's end.
+    pub(super) column: Option<u32>,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse().ok().filter(|number| *number >= 1);
+        let place = |file: &str, line, column| Place {
+            file: PathBuf::from(file),
+            line,
+            column,
+        };
+        // A file's name may hold a colon, so the numbers are taken from the end.
+        let (rest, last) = text.rsplit_once(':').unwrap_or((text, ""));
+        let last = number(last);
+        match (rest.rsplit_once(':'), last) {
+            (Some((file, line)), Some(column)) if number(line).is_some() && !file.is_empty() => {
+                Ok(place(file, number(line).unwrap_or(1), Some(column)))
+            }
+            (_, Some(line)) if !rest.is_empty() => Ok(place(rest, line, None)),
+            _ => Err("write FILE:LINE:COLUMN, e.g. src/app.py:12:5, both counted from 1".into()),
+        }
+    }
+}
+
+impl Place {
+    /// The place in these contents.
+    pub(super) fn cursor(&self, contents: &str) -> Result<ByteOffset, CliError> {
+        let text = Text::new(contents);
+        let last = text.position(text.len(), Encoding::Utf32).line + 1;
+        if self.line > last {
+            return Err(CliError::Refused(format!(
+                "{} has {last} lines, and no line {}",
+                self.file.display(),
+                self.line
+            )));
+        }
+        let position = Position {
+            line: self.line - 1,
+            character: self.column.map_or(u32::MAX, |column| column - 1),
+        };
+        Ok(text.offset(position, Encoding::Utf32))
+    }
+}
+
+/// The folder that is the workspace: the one that is named, else the one that an editor would have
+/// open for a file, given by its absolute path.
+pub(super) fn workspace_of(file: &Path, named: Option<&Path>) -> Result<PathBuf, CliError> {
+    match named {
+        Some(folder) => std::path::absolute(folder).map_err(CliError::file(folder)),
+        None => {
+            let current = std::env::current_dir().map_err(CliError::file("."))?;
+            Ok(workspace(file, &current))
+        }
+    }
+}
+
+/// The folder an editor would have open for a file.
+fn workspace(file: &Path, current: &Path) -> PathBuf {
+    let own = file.parent().unwrap_or(Path::new("/"));
+    let fallback = if own.starts_with(current) {
+        current
+    } else {
+        own
+    };
+    own.ancestors()
+        .find(|folder| folder.join(".git").exists() || folder.join("fillrate.toml").is_file())
+        .unwrap_or(fallback)
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_from_its_end() {
+        let read = |text: &str| {
+            text.parse::<Place>()
+                .map(|place| (place.file.display().to_string(), place.line, place.column))
+        };
+        assert_eq!(read("a.py:3:5"), Ok(("a.py".into(), 3, Some(5))));
+        assert_eq!(read("a.py:3"), Ok(("a.py".into(), 3, None)));
+        assert_eq!(read("a:b.py:3"), Ok(("a:b.py".into(), 3, None)));
+        assert_eq!(read("c:4:3:5"), Ok(("c:4".into(), 3, Some(5))));
+        for wrong in ["a.py", "a.py:", "a.py:0", ":3", "a.py:x:2:", ""] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_column_counts_characters_and_stays_on_its_line() {
+        let place: Place = "a.py:1:3".parse().expect("it is one");
+        assert_eq!(place.cursor("é😀x\ny").ok(), Some(ByteOffset(6)));
+        let place: Place = "a.py:1:99".parse().expect("it is one");
+        assert_eq!(place.cursor("é😀x\ny").ok(), Some(ByteOffset(7)));
+        let place: Place = "a.py:3".parse().expect("it is one");
+        let error = place.cursor("x\ny").expect_err("there is no such line");
+        assert_eq!(error.to_string(), "a.py has 2 lines, and no line 3");
+    }
+}

@@ -1,0 +1,116 @@
+//! `fillrate retrieve`: the windows of other files for one place, found the way an editor's are.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use fillrate_server::completion::Retrieved;
+use fillrate_server::context::Given;
+use fillrate_server::syntax::Language;
+use fillrate_server::text::ByteOffset;
+
+use super::place::{Place, workspace_of};
+use super::serve::ServerFlags;
+use super::show::section;
+use super::{CliError, Success};
+use crate::developer::{Developer, Server};
+
+/// Show the windows of other files that a completion at one place would be given
+///
+/// It starts `fillrate serve` on the repository, opens the file and asks for the windows alone.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// FILE:LINE:COLUMN, both counted from 1, the column in characters; FILE:LINE is the line's
+    /// end
+    #[arg(value_name = "FILE:LINE[:COLUMN]")]
+    place: Place,
+    /// The folder that is the workspace [default: as for `complete`]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// What is missing at the place, for `--context reference`
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// How long the repository's index may take, in seconds
+    #[arg(long, default_value_t = 120, value_name = "SECONDS")]
+    patience: u64,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let named = &arguments.place.file;
+    let file = std::path::absolute(named).map_err(CliError::file(named))?;
+    let contents = std::fs::read_to_string(&file).map_err(CliError::file(named))?;
+    let cursor = arguments.place.cursor(&contents)?;
+    let workspace = workspace_of(&file, arguments.root.as_deref())?;
+    let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
+    let retrieved = runtime.block_on(ask(arguments, &workspace, &file, &contents, cursor))?;
+    if let Some(fault) = &retrieved.fault {
+        return Err(CliError::Refused(format!("no windows: {fault}")));
+    }
+    if arguments.json {
+        outln!("{}", serde_json::json!(retrieved));
+    } else {
+        tell(&retrieved);
+    }
+    Ok(Success::Whole)
+}
+
+async fn ask(
+    arguments: &Arguments,
+    workspace: &Path,
+    file: &Path,
+    contents: &str,
+    cursor: ByteOffset,
+) -> Result<Retrieved, CliError> {
+    let server = Server {
+        program: PathBuf::from("/proc/self/exe"),
+        arguments: [vec!["serve".to_owned()], arguments.server.again()?].concat(),
+        patience: Duration::from_secs(arguments.patience),
+    };
+    let mut developer = Developer::start(&server, workspace).await?;
+    let language = Language::for_path(file).map_or("plaintext", |language| language.id);
+    let buffer = developer.open(file, language, contents).await?;
+    let given = Given {
+        reference: arguments.reference.clone(),
+        windows: None,
+    };
+    let retrieved = developer.retrieve(&buffer, cursor, Some(given)).await?;
+    developer.close(buffer).await?;
+    developer.leave().await?;
+    Ok(retrieved)
+}
+
+/// Prints windows and scores, best first.
+fn tell(retrieved: &Retrieved) {
+    if let Some(completion) = &retrieved.first_round {
+        out!("{}", section("completion of the first round", completion));
+    }
+    if let Some(query) = &retrieved.query {
+        out!("{}", section("looked for", query));
+    }
+    for (rank, window) in retrieved.windows.iter().enumerate() {
+        let cut = if rank < retrieved.whole_in_prompt {
+            ""
+        } else {
+            ", not whole in a prompt"
+        };
+        let head = format!(
+            "{}. {}:{} score {}{cut}",
+            rank + 1,
+            window.path,
+            window.first_line + 1,
+            window.score,
+        );
+        out!("{}", section(&head, &window.text));
+    }
+    outln!(
+        "{} windows under the profile {} in {:.1} ms",
+        retrieved.windows.len(),
+        retrieved.profile,
+        retrieved.milliseconds
+    );
+}

@@ -1,0 +1,281 @@
+//! Runs on the same holes, side by side: what another context is worth.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde::Serialize;
+
+use super::{ACCEPTANCE, LATENCY, Row, Scored, TEXT_METRICS, evidence, row, scored, shown};
+use crate::stats::{self, Estimate};
+use crate::store::{Run, StoreError};
+use crate::verdict::Outcome;
+
+/// Runs on the same holes, each held against the first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// In the order in which they were named.
+    pub contexts: Vec<Compared>,
+}
+
+/// One of the runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The context's name.
+    pub context: String,
+    /// The run's folder.
+    pub run: String,
+    /// Its figures over all projects.
+    pub row: Row,
+    /// By variant, how it differs from the first on the holes that both have; empty for the first
+    /// itself.
+    pub against_first: BTreeMap<String, Against>,
+}
+
+/// How a figure differs from the first run's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Against {
+    /// The mean over holes of this run's value minus the first's, with an interval clustered by
+    /// file; a hole's value is the mean over its samples.
+    pub difference: Estimate,
+    /// Where each hole is a yes or a no in both.
+    pub mcnemar: Option<McNemar>,
+}
+
+/// McNemar's exact test on holes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct McNemar {
+    /// Holes that this run alone has right.
+    pub only_this: u64,
+    /// Holes that the first run alone has right.
+    pub only_first: u64,
+    /// Two-sided.
+    pub p: f64,
+}
+
+/// The figures that are compared: those with a value at each hole.
+const COMPARED: [&str; 4] = [
+    "pass@1",
+    "em/cceval",
+    "es/cceval-levenshtein",
+    "id_f1/cceval",
+];
+
+/// A hole's cluster and value.
+type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
+
+impl Comparison {
+    /// Reads runs, each with its context's name, and calculates their figures.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn of(runs: &[(String, Run)]) -> Result<Self, StoreError> {
+        let attempts: Vec<Vec<Scored>> = runs
+            .iter()
+            .map(|(_, run)| scored(run))
+            .collect::<Result<_, _>>()?;
+        let contexts = runs.iter().zip(&attempts).enumerate();
+        let contexts = contexts.map(|(index, ((context, run), these))| {
+            let mut against_first = BTreeMap::new();
+            if index > 0 {
+                for metric in ["pass@1"].into_iter().chain(TEXT_METRICS) {
+                    let (these, first) = (by_hole(metric, these), by_hole(metric, &attempts[0]));
+                    let against = against(metric, &these, &first);
+                    if let Some(against) = against {
+                        against_first.insert(metric.to_owned(), against);
+                    }
+                }
+            }
+            Compared {
+                context: context.clone(),
+                run: run.folder().display().to_string(),
+                row: row("*", "*", &these.iter().collect::<Vec<_>>()),
+                against_first,
+            }
+        });
+        Ok(Self {
+            contexts: contexts.collect(),
+        })
+    }
+
+    /// The table for people.
+    pub fn table(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        let mut header = vec!["context", "holes", "completions"];
+        header.extend(COMPARED);
+        header.extend([ACCEPTANCE, LATENCY]);
+        table.set_header(header);
+        for compared in &self.contexts {
+            let number = |number: usize| Cell::new(number).set_alignment(CellAlignment::Right);
+            let mut cells = vec![
+                Cell::new(&compared.context),
+                number(compared.row.holes),
+                number(compared.row.completions),
+            ];
+            for metric in COMPARED.into_iter().chain([ACCEPTANCE, LATENCY]) {
+                let figure = compared.row.metrics.get(metric);
+                let mut text =
+                    figure.map_or_else(|| "–".to_owned(), |estimate| shown(metric, estimate));
+                if let Some(against) = compared.against_first.get(metric) {
+                    text.push_str(&format!("\n{}", against.shown(metric)));
+                }
+                cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
+            }
+            table.add_row(cells);
+        }
+        let first = self.contexts.first();
+        let (first, model) = first.map_or(("", ""), |first| (&first.context, &first.row.model));
+        format!(
+            "{table}\nmodel {model}. Rates in %, each with its 95 % interval (clustered by file) \
+             and its n. Δ: the paired difference from {first}\non the same holes, with its \
+             interval; p: McNemar's exact test, and how many holes this one alone : {first} \
+             alone\nhas right. Acceptance is simulated, not a person's.\n",
+        )
+    }
+}
+
+impl Against {
+    /// As the table shows it.
+    fn shown(&self, metric: &str) -> String {
+        let scale = if metric.starts_with("es/") {
+            1.0
+        } else {
+            100.0
+        };
+        let signed = |value: f64| {
+            let text = format!("{:+.1}", value * scale);
+            match text.as_str() {
+                "-0.0" | "+0.0" => "0.0".to_owned(),
+                _ => text.replace('-', "−"),
+            }
+        };
+        let bound = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), signed);
+        let Estimate {
+            value,
+            low,
+            high,
+            n,
+        } = self.difference;
+        let mut text = format!(
+            "Δ {}\n[{}, {}]\nn {n}",
+            signed(value),
+            bound(low),
+            bound(high)
+        );
+        if let Some(McNemar {
+            only_this,
+            only_first,
+            p,
+        }) = self.mcnemar
+        {
+            text.push_str(&format!("\np {p:.3} ({only_this}:{only_first})"));
+        }
+        text
+    }
+}
+
+/// A figure's value at each hole that has one: the mean over its samples.
+fn by_hole<'a>(metric: &str, scored: &'a [Scored]) -> ByHole<'a> {
+    let mut of_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+    for one in scored {
+        of_hole.entry(&one.attempt.hole).or_default().push(one);
+    }
+    let values = of_hole.into_iter().filter_map(|(hole, samples)| {
+        let values: Vec<f64> = match metric {
+            "pass@1" => evidence(&samples)
+                .into_iter()
+                .map(|passed| f64::from(u8::from(passed)))
+                .collect(),
+            // A hole at which the machinery failed has no value.
+            _ => samples
+                .iter()
+                .filter(|one| one.attempt.verdict.outcome != Outcome::Infrastructure)
+                .filter_map(|one| one.text.get(metric).copied())
+                .collect(),
+        };
+        let cluster = samples[0].cluster.as_str();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (!values.is_empty()).then_some((hole, (cluster, mean)))
+    });
+    values.collect()
+}
+
+/// How one run's values differ from the first's, on the holes that both have.
+fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> Option<Against> {
+    let pairs: Vec<(&str, f64, f64)> = these
+        .iter()
+        .filter_map(|(hole, (cluster, this))| Some((*cluster, *this, first.get(hole)?.1)))
+        .collect();
+    let difference = stats::paired_difference(&pairs)?;
+    let binary = |value: f64| value == 0.0 || value == 1.0;
+    let all = !metric.starts_with("es/") && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
+    let mcnemar = all.then(|| {
+        let only = |right: f64| {
+            let differing = pairs.iter().filter(|(_, a, b)| a != b);
+            differing.filter(|(_, this, _)| *this == right).count() as u64
+        };
+        let (only_this, only_first) = (only(1.0), only(0.0));
+        McNemar {
+            only_this,
+            only_first,
+            p: stats::mcnemar_exact(only_this, only_first),
+        }
+    });
+    Some(Against {
+        difference,
+        mcnemar,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holes<'a>(values: &[(&'a str, &'a str, f64)]) -> ByHole<'a> {
+        let values = values.iter();
+        values
+            .map(|(hole, file, value)| (*hole, (*file, *value)))
+            .collect()
+    }
+
+    #[test]
+    fn differences_are_of_the_holes_that_both_have() {
+        let this = [
+            ("a", "f", 1.0),
+            ("b", "f", 1.0),
+            ("c", "g", 0.0),
+            ("d", "g", 1.0),
+            ("x", "g", 1.0),
+        ];
+        let first = [
+            ("a", "f", 0.0),
+            ("b", "f", 1.0),
+            ("c", "g", 1.0),
+            ("d", "g", 0.0),
+            ("y", "g", 0.0),
+        ];
+        let found = against("pass@1", &holes(&this), &holes(&first)).expect("there are pairs");
+        assert_eq!((found.difference.value, found.difference.n), (0.25, 4));
+        let expected = McNemar {
+            only_this: 2,
+            only_first: 1,
+            p: 1.0,
+        };
+        assert_eq!(found.mcnemar, Some(expected));
+        insta::assert_snapshot!(found.shown("pass@1"), @r"
+        Δ +25.0
+        [−292.7, +342.7]
+        n 4
+        p 1.000 (2:1)
+        ");
+    }
+
+    #[test]
+    fn a_value_between_no_and_yes_has_no_mcnemar() {
+        let (this, first) = ([("a", "f", 0.5)], [("a", "f", 0.5)]);
+        let found = against("pass@1", &holes(&this), &holes(&first)).expect("there is a pair");
+        assert_eq!(found.mcnemar, None);
+        assert_eq!(found.shown("em/cceval"), "Δ 0.0\n[?, ?]\nn 1");
+        assert!(against("pass@1", &holes(&this), &holes(&[])).is_none());
+    }
+}

@@ -1,0 +1,672 @@
+//! Windows of a fixed number of lines: what CrossCodeEval and RepoCoder retrieve, as they do.
+//!
+//! CrossCodeEval: <https://arxiv.org/abs/2310.11248>, §2.3 and appendix C, and the code that made
+//! its data, <https://github.com/amazon-science/cceval>. RepoCoder:
+//! <https://arxiv.org/abs/2303.12570>, §2.2, and
+//! <https://github.com/microsoft/CodeT/tree/main/RepoCoder>.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
+
+use super::Window;
+use super::bm25::{self, Terms, Vocabulary};
+use super::windows::with_line_feeds;
+use super::words::{runs, words};
+
+/// How many lines that are not blank make a window of CrossCodeEval's.
+pub const CCEVAL_LINES: usize = 10;
+
+/// How many lines that are not blank CrossCodeEval looks for.
+pub const CCEVAL_QUERY_LINES: usize = 10;
+
+/// The most files that CrossCodeEval looks into.
+pub const CCEVAL_FILES: usize = 1000;
+
+/// The most windows among which CrossCodeEval chooses.
+pub const CCEVAL_WINDOWS: usize = 1000;
+
+/// The most tokens that CrossCodeEval's windows may take of a prompt, headers included.
+pub const CCEVAL_TOKENS: usize = 512;
+
+/// How many lines, blank ones included, make a window of RepoCoder's.
+pub const REPOCODER_LINES: usize = 20;
+
+/// How many lines lie between the beginnings of two of RepoCoder's windows.
+pub const REPOCODER_STEP: usize = 10;
+
+/// The constant of reciprocal rank fusion. <https://doi.org/10.1145/1571941.1572114>
+pub const FUSION: f64 = 60.0;
+
+/// The repository's files as windows of lines. What a file comes to is calculated when the file
+/// changes, and not again for each question.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    cut: Cut,
+    vocabulary: Vocabulary,
+    files: BTreeMap<String, Vec<Piece>>,
+}
+
+/// Whose windows a [`Lines`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// CrossCodeEval's: [`CCEVAL_LINES`] lines that are not blank, none in two windows.
+    CrossCodeEval,
+    /// RepoCoder's: [`REPOCODER_LINES`] lines around every [`REPOCODER_STEP`]th, at a file's ends
+    /// fewer.
+    RepoCoder,
+}
+
+/// A window with what is counted of it.
+#[derive(Clone, Debug)]
+struct Piece {
+    first_line: usize,
+    text: String,
+    terms: Terms,
+}
+
+/// The windows among which one question chooses, in CrossCodeEval's order.
+#[derive(Clone, Debug)]
+pub struct Candidates<'a> {
+    lines: &'a Lines,
+    /// Each with the number that it has in its file.
+    all: Vec<(&'a str, usize, &'a Piece)>,
+}
+
+/// What a window that was found stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// For itself: where the question holds what is missing, what resembles it is the answer.
+    ForItself,
+    /// For the window after it, if there is one: what follows what resembles the lines before
+    /// the cursor may resemble what is missing.
+    ForTheNext,
+}
+
+impl Lines {
+    /// No files yet.
+    pub fn new(cut: Cut) -> Self {
+        Self {
+            cut,
+            vocabulary: Vocabulary::default(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Puts a file's contents in place of those it had.
+    pub fn update(&mut self, path: &str, contents: &str) {
+        let contents = with_line_feeds(contents);
+        let pieces = match self.cut {
+            Cut::CrossCodeEval => cceval_windows(&contents),
+            Cut::RepoCoder => repocoder_windows(&contents),
+        };
+        let pieces = pieces.into_iter().filter_map(|(first_line, text)| {
+            let words = match self.cut {
+                Cut::CrossCodeEval => words(&text),
+                Cut::RepoCoder => runs(&text).map(str::to_owned).collect(),
+            };
+            (!words.is_empty()).then(|| Piece {
+                first_line,
+                terms: self.vocabulary.learn(&words),
+                text,
+            })
+        });
+        let pieces = pieces.collect();
+        self.files.insert(path.to_owned(), pieces);
+    }
+
+    /// Takes a file out.
+    pub fn remove(&mut self, path: &str) {
+        self.files.remove(path);
+    }
+
+    /// The windows of the other files with a file's ending, by the files' distance from it: how
+    /// many folders lie between the two, up and down; and by path.
+    pub fn candidates(&self, path: &str) -> Candidates<'_> {
+        let mut others: Vec<_> = self
+            .files
+            .iter()
+            .filter(|(other, _)| *other != path && ending(other) == ending(path))
+            .map(|(other, pieces)| (distance(other, path), other.as_str(), pieces))
+            .collect();
+        others.sort_unstable_by_key(|(distance, other, _)| (*distance, *other));
+        if self.cut == Cut::CrossCodeEval {
+            others.truncate(CCEVAL_FILES);
+        }
+        let all = others.into_iter().flat_map(|(_, other, pieces)| {
+            let numbered = pieces.iter().enumerate();
+            numbered.map(move |(number, piece)| (other, number, piece))
+        });
+        Candidates {
+            lines: self,
+            all: all.collect(),
+        }
+    }
+}
+
+impl Candidates<'_> {
+    /// How many windows are scored: of CrossCodeEval's the first [`CCEVAL_WINDOWS`].
+    fn scored(&self) -> usize {
+        match self.lines.cut {
+            Cut::CrossCodeEval => self.all.len().min(CCEVAL_WINDOWS),
+            Cut::RepoCoder => self.all.len(),
+        }
+    }
+
+    /// The texts that are scored, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let scored = &self.all[..self.scored()];
+        scored.iter().map(|(_, _, piece)| piece.text.as_str())
+    }
+
+    /// Each window's BM25 score for a text.
+    pub fn bm25(&self, query: &str) -> Vec<f64> {
+        let documents: Vec<&Terms> = self.all[..self.scored()]
+            .iter()
+            .map(|(_, _, piece)| &piece.terms)
+            .collect();
+        bm25::scores(&self.lines.vocabulary, &documents, &words(query))
+    }
+
+    /// Each window's Jaccard similarity to a text: of their sets of words, how many are in both,
+    /// divided by how many are in either.
+    pub fn jaccard(&self, query: &str) -> Vec<f64> {
+        let query: HashSet<&str> = runs(query).collect();
+        let known: HashSet<u32> = query
+            .iter()
+            .filter_map(|word| self.lines.vocabulary.number(word))
+            .collect();
+        let scored = &self.all[..self.scored()];
+        let scores = scored.iter().map(|(_, _, piece)| {
+            let common = piece.terms.distinct().filter(|term| known.contains(term));
+            let common = common.count();
+            let either = piece.terms.distinct().count() + query.len() - common;
+            common as f64 / either as f64
+        });
+        scores.collect()
+    }
+
+    /// The windows that the best `limit` scores stand for, best first, each text once. Of equal
+    /// scores the one with the later path and number counts as better, numbers compared as text,
+    /// as in CrossCodeEval. There may be fewer than `limit`, as texts can be equal.
+    pub fn best(&self, scores: &[f64], limit: usize, stands: Stands) -> Vec<Window> {
+        let mut windows: Vec<Window> = Vec::new();
+        for place in self.order(scores).into_iter().take(limit) {
+            let (path, _, piece) = self.all[place];
+            let shown = match stands {
+                Stands::ForItself => piece,
+                Stands::ForTheNext => self.following(place).unwrap_or(piece),
+            };
+            if windows.iter().all(|window| window.text != shown.text) {
+                windows.push(Window {
+                    path: path.to_owned(),
+                    first_line: shown.first_line,
+                    text: shown.text.clone(),
+                    score: scores[place],
+                });
+            }
+        }
+        windows
+    }
+
+    /// The places of scores, the best first.
+    fn order(&self, scores: &[f64]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        let name = |place: usize| {
+            let (path, number, _) = self.all[place];
+            format!("{path}|{number}")
+        };
+        order.sort_unstable_by(|a, b| {
+            scores[*b].total_cmp(&scores[*a]).then_with(|| {
+                if a == b {
+                    Ordering::Equal
+                } else {
+                    name(*b).cmp(&name(*a))
+                }
+            })
+        });
+        order
+    }
+
+    /// The window after another in its file.
+    fn following(&self, place: usize) -> Option<&Piece> {
+        let (path, _, _) = self.all[place];
+        let (next_path, _, next) = self.all.get(place + 1)?;
+        (*next_path == path).then_some(*next)
+    }
+
+    /// One score from several rankings of the same windows: the sum of 1 / ([`FUSION`] + rank),
+    /// ranks from 1, as Cormack, Clarke and Büttcher 2009 have it.
+    pub fn fused(&self, rankings: &[Vec<f64>]) -> Vec<f64> {
+        let mut fused = vec![0.0; self.scored()];
+        for scores in rankings {
+            for (rank, place) in self.order(scores).into_iter().enumerate() {
+                fused[place] += 1.0 / (FUSION + (rank + 1) as f64);
+            }
+        }
+        fused
+    }
+}
+
+/// What CrossCodeEval looks for: the last [`CCEVAL_QUERY_LINES`] lines that are not blank before
+/// the cursor; with a reference, of these and the reference's.
+pub fn cceval_query(prefix: &str, reference: Option<&str>) -> String {
+    let prefix = with_line_feeds(prefix);
+    let reference = with_line_feeds(reference.unwrap_or_default());
+    let lines: Vec<&str> = filled(&prefix).chain(filled(&reference)).collect();
+    lines[lines.len().saturating_sub(CCEVAL_QUERY_LINES)..].join("\n")
+}
+
+/// What RepoCoder looks for: in the first round the last [`REPOCODER_LINES`] lines before the
+/// cursor's; in the second, half as many, and up to half as many of the line that the cursor is in
+/// with the first completion, blank ones left out.
+pub fn repocoder_query(prefix: &str, completion: Option<&str>) -> String {
+    let prefix = with_line_feeds(prefix);
+    let (before, line) = prefix.rsplit_once('\n').unwrap_or(("", &prefix));
+    let before: Vec<&str> = match prefix.contains('\n') {
+        true => before.split('\n').collect(),
+        false => Vec::new(),
+    };
+    let last = |count: usize| before[before.len().saturating_sub(count)..].join("\n");
+    match completion {
+        None => last(REPOCODER_LINES),
+        Some(completion) => {
+            let completed = format!("{line}{}", with_line_feeds(completion));
+            let half = REPOCODER_LINES / 2;
+            let before = last(half);
+            let completed = filled(&completed).take(half);
+            let lines: Vec<&str> = filled(&before).chain(completed).collect();
+            lines.join("\n")
+        }
+    }
+}
+
+/// The cosine of the angle between two vectors, calculated in double precision; 0 where one of
+/// them has no length or their dimensions differ.
+pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    if a.len() != b.len() {
+        return 0.0;
+    }
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        products.sum()
+    };
+    let lengths = (dot(a, a) * dot(b, b)).sqrt();
+    if lengths > 0.0 {
+        dot(a, b) / lengths
+    } else {
+        0.0
+    }
+}
+
+/// The windows of which a prompt that holds them as comments has at most so many tokens, the
+/// best first: the first that does not fit is cut at its end, and those after it are left out.
+/// `tokens_of` gives how many tokens a prompt has that holds these windows.
+pub fn limited(
+    windows: Vec<Window>,
+    tokens: usize,
+    tokens_of: impl Fn(&[Window]) -> usize,
+) -> Vec<Window> {
+    let mut kept: Vec<Window> = Vec::new();
+    for window in windows {
+        kept.push(window);
+        if tokens_of(&kept) <= tokens {
+            continue;
+        }
+        let whole = kept.pop().expect("one was pushed above");
+        let ends: Vec<usize> = whole.text.char_indices().map(|(end, _)| end).collect();
+        let fits = |end: &usize| {
+            let mut with = kept.clone();
+            with.push(Window {
+                text: whole.text[..*end].to_owned(),
+                ..whole.clone()
+            });
+            tokens_of(&with) <= tokens
+        };
+        let fitting = ends.partition_point(fits);
+        if let Some(end) = fitting
+            .checked_sub(1)
+            .map(|last| ends[last])
+            .filter(|end| *end > 0)
+        {
+            kept.push(Window {
+                text: whole.text[..end].to_owned(),
+                ..whole
+            });
+        }
+        break;
+    }
+    kept
+}
+
+fn filled(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').filter(|line| !line.trim().is_empty())
+}
+
+/// CrossCodeEval's windows of a file, each with its first line.
+fn cceval_windows(contents: &str) -> Vec<(usize, String)> {
+    let lines: Vec<(usize, &str)> = contents
+        .split('\n')
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .collect();
+    let windows = lines.chunks(CCEVAL_LINES).map(|lines| {
+        let texts: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
+        (lines[0].0, texts.join("\n"))
+    });
+    windows.collect()
+}
+
+/// RepoCoder's windows of a file, each with its first line.
+fn repocoder_windows(contents: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = contents.lines().collect();
+    let half = REPOCODER_LINES / 2;
+    let windows = (0..lines.len()).step_by(REPOCODER_STEP).map(|middle| {
+        let first = middle.saturating_sub(half);
+        let end = (middle + REPOCODER_LINES - half).min(lines.len());
+        (first, lines[first..end].join("\n"))
+    });
+    windows.collect()
+}
+
+/// A file's ending, with its dot.
+fn ending(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rfind('.').map_or("", |dot| &name[dot..])
+}
+
+/// How many folders lie between two files, up and down.
+fn distance(a: &str, b: &str) -> usize {
+    let common = a
+        .split('/')
+        .zip(b.split('/'))
+        .take_while(|(a, b)| a == b)
+        .count();
+    let folders = |path: &str| path.matches('/').count();
+    folders(a) + folders(b) - 2 * common
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(cut: Cut, files: &[(&str, &str)]) -> Lines {
+        let mut lines = Lines::new(cut);
+        for (path, contents) in files {
+            lines.update(path, contents);
+        }
+        lines
+    }
+
+    /// `first` to `last`, a line each.
+    fn counted(name: &str, first: usize, last: usize) -> String {
+        (first..=last)
+            .map(|number| format!("{name}_{number}\n"))
+            .collect()
+    }
+
+    fn shown(windows: &[Window]) -> Vec<String> {
+        let show = |window: &Window| {
+            let lines: Vec<&str> = window.text.lines().collect();
+            let (first, last) = (lines[0], lines[lines.len() - 1]);
+            format!("{}:{} {first}..{last}", window.path, window.first_line)
+        };
+        windows.iter().map(show).collect()
+    }
+
+    fn found(lines: &Lines, query: &str, stands: Stands) -> Vec<String> {
+        let candidates = lines.candidates("here.py");
+        shown(&candidates.best(&candidates.bm25(query), 5, stands))
+    }
+
+    #[test]
+    fn a_window_has_ten_lines_that_are_not_blank_and_stands_for_the_next() {
+        let source = format!("a_0\n\n \t\n{}\n", counted("a", 1, 24));
+        let lines = lines(Cut::CrossCodeEval, &[("m.py", &source), ("n.py", "b\n")]);
+        assert_eq!(
+            found(&lines, "a_3", Stands::ForItself)[0],
+            "m.py:0 a_0..a_9"
+        );
+        assert_eq!(
+            found(&lines, "a_3", Stands::ForTheNext)[0],
+            "m.py:12 a_10..a_19"
+        );
+        // The last one has none after it in its file.
+        let last = "m.py:22 a_20..a_24";
+        assert_eq!(found(&lines, "a_22", Stands::ForTheNext)[0], last);
+    }
+
+    #[test]
+    fn windows_without_a_word_are_none_and_the_next_is_the_one_after() {
+        let signs = ")\n".repeat(10);
+        let source = format!("{}{signs}{}", counted("a", 0, 9), counted("a", 10, 12));
+        let lines = lines(Cut::CrossCodeEval, &[("m.py", &source), ("n.py", "b\n")]);
+        let next = "m.py:20 a_10..a_12";
+        assert_eq!(found(&lines, "a_3", Stands::ForTheNext)[0], next);
+    }
+
+    #[test]
+    fn files_come_by_their_distance_and_then_by_path() {
+        let lines = lines(
+            Cut::CrossCodeEval,
+            &[
+                ("z.py", "top"),
+                ("a/here.py", "itself"),
+                ("a/y.py", "neighbour"),
+                ("a/x.py", "neighbour_2"),
+                ("a/b/w.py", "below"),
+                ("c/v.py", "beside"),
+                ("c/v.pyi", "of another ending"),
+                ("Makefile", "of none"),
+            ],
+        );
+        let texts: Vec<_> = lines
+            .candidates("a/here.py")
+            .texts()
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(
+            texts,
+            ["neighbour_2", "neighbour", "below", "top", "beside"]
+        );
+    }
+
+    #[test]
+    fn equal_scores_are_ordered_by_name_the_last_first_and_equal_texts_come_once() {
+        let source = "same\n".repeat(10) + &counted("x", 0, 9);
+        let many: String = (0..11)
+            .map(|number| counted(&format!("y{number}"), 0, 9))
+            .collect();
+        let files = [
+            ("a.py", source.as_str()),
+            ("b.py", &source),
+            ("c.py", &many),
+        ];
+        let lines = lines(Cut::CrossCodeEval, &files);
+        assert_eq!(
+            found(&lines, "same", Stands::ForItself)[0],
+            "b.py:0 same..same"
+        );
+        // Both hits stand for one text.
+        assert_eq!(
+            found(&lines, "same", Stands::ForTheNext)[0],
+            "b.py:10 x_0..x_9"
+        );
+        let candidates = lines.candidates("here.py");
+        let scores = vec![0.0; candidates.texts().count()];
+        let order = candidates.best(&scores, 4, Stands::ForItself);
+        // Numbers are compared as text: 9 comes after 10.
+        let starts: Vec<_> = order.iter().map(|window| window.first_line).collect();
+        assert_eq!(starts, [90, 80, 70, 60]);
+        let all = candidates.best(&scores, 99, Stands::ForItself);
+        let tenth = all.iter().position(|window| window.first_line == 100);
+        let second = all
+            .iter()
+            .position(|window| window.first_line == 10 && window.path == "c.py");
+        assert!(tenth < second, "{tenth:?} {second:?}");
+    }
+
+    #[test]
+    fn a_file_that_changed_is_as_it_is_now() {
+        let mut lines = lines(Cut::CrossCodeEval, &[("m.py", "old"), ("n.py", "other")]);
+        lines.update("m.py", "new\r\nline\r");
+        lines.remove("n.py");
+        let candidates = lines.candidates("here.py");
+        assert_eq!(candidates.texts().collect::<Vec<_>>(), ["new\nline"]);
+    }
+
+    #[test]
+    fn repocoder_looks_through_windows_of_twenty_lines_that_overlap() {
+        let lines = lines(Cut::RepoCoder, &[("m.py", &counted("a", 0, 34))]);
+        let candidates = lines.candidates("here.py");
+        let scores = vec![1.0; candidates.texts().count()];
+        let mut all = candidates.best(&scores, 9, Stands::ForItself);
+        all.reverse();
+        assert_eq!(
+            shown(&all),
+            [
+                "m.py:0 a_0..a_9",
+                "m.py:0 a_0..a_19",
+                "m.py:10 a_10..a_29",
+                "m.py:20 a_20..a_34"
+            ]
+        );
+        let similar = candidates.jaccard("a_31 a_32 a_33 b");
+        // Three of fifteen and the one that is nowhere.
+        assert_eq!(similar, [0.0, 0.0, 0.0, 3.0 / 16.0]);
+    }
+
+    #[test]
+    fn questions_are_the_last_lines_before_the_cursor() {
+        let prefix = format!("{}\n   \nx = f(", counted("a", 0, 29));
+        let cceval = cceval_query(&prefix, None);
+        assert!(cceval.starts_with("a_21\n") && cceval.ends_with("\na_29\nx = f("));
+        let with_reference = cceval_query(&prefix, Some("y)\n\nz = 1"));
+        assert!(with_reference.starts_with("a_23\n"), "{with_reference}");
+        assert!(with_reference.ends_with("\nx = f(\ny)\nz = 1"));
+
+        let first = repocoder_query(&prefix, None);
+        assert!(first.starts_with("a_12\n") && first.ends_with("a_29\n\n   "));
+        let second = repocoder_query(&prefix, Some("y)\n\nz = 1\n"));
+        assert!(second.starts_with("a_22\n"), "{second}");
+        assert!(second.ends_with("a_29\nx = f(y)\nz = 1"), "{second}");
+        assert_eq!(repocoder_query("x = ", None), "");
+        assert_eq!(cceval_query("", None), "");
+    }
+
+    #[test]
+    fn rankings_are_fused_by_their_ranks() {
+        let files = [("a.py", "a"), ("b.py", "b"), ("c.py", "c")];
+        let lines = lines(Cut::CrossCodeEval, &files);
+        let candidates = lines.candidates("here.py");
+        let fused = candidates.fused(&[vec![3.0, 2.0, 1.0], vec![0.1, 0.9, 0.5]]);
+        let expected = [
+            1.0 / 61.0 + 1.0 / 63.0,
+            1.0 / 62.0 + 1.0 / 61.0,
+            1.0 / 63.0 + 1.0 / 62.0,
+        ];
+        assert_eq!(fused, expected);
+        assert_eq!(cosine(&[1.0, 0.0], &[2.0, 0.0]), 1.0);
+        assert_eq!(cosine(&[1.0, 0.0], &[0.0, 3.0]), 0.0);
+        assert_eq!(cosine(&[0.0], &[1.0]), 0.0);
+        assert_eq!(cosine(&[1.0], &[1.0, 1.0]), 0.0);
+    }
+
+    #[test]
+    fn the_window_that_does_not_fit_is_cut_at_its_end() {
+        let window = |text: &str| Window {
+            path: "a.py".into(),
+            first_line: 0,
+            text: text.into(),
+            score: 1.0,
+        };
+        let windows = vec![window("abc"), window("défg"), window("h")];
+        let count = |windows: &[Window]| -> usize {
+            windows
+                .iter()
+                .map(|window| window.text.chars().count())
+                .sum()
+        };
+        let texts = |tokens| -> Vec<String> {
+            let kept = limited(windows.clone(), tokens, count);
+            kept.into_iter().map(|window| window.text).collect()
+        };
+        assert_eq!(texts(8), ["abc", "défg", "h"]);
+        assert_eq!(texts(5), ["abc", "dé"]);
+        assert_eq!(texts(3), ["abc"]);
+        assert_eq!(texts(2), ["ab"]);
+        assert!(texts(0).is_empty());
+    }
+
+    /// The formula as it stands in rank_bm25, over every document and with no thought of speed.
+    fn naive(documents: &[Vec<String>], query: &[String]) -> Vec<f64> {
+        let count = documents.len() as f64;
+        let total: usize = documents.iter().map(Vec::len).sum();
+        let mean = total as f64 / count;
+        let mut order: Vec<&String> = Vec::new();
+        for word in documents.iter().flatten() {
+            if !order.contains(&word) {
+                order.push(word);
+            }
+        }
+        let idf = |word: &String| {
+            let held = documents
+                .iter()
+                .filter(|words| words.contains(word))
+                .count() as f64;
+            (count - held + 0.5).ln() - (held + 0.5).ln()
+        };
+        let mut sum = 0.0;
+        for word in &order {
+            sum += idf(word);
+        }
+        let floor = 0.25 * (sum / order.len() as f64);
+        let mut scores = vec![0.0; documents.len()];
+        for word in query {
+            let weight = match order.contains(&word) {
+                false => 0.0,
+                true if idf(word) < 0.0 => floor,
+                true => idf(word),
+            };
+            for (score, words) in scores.iter_mut().zip(documents) {
+                let frequency = words.iter().filter(|other| *other == word).count() as f64;
+                let length = words.len() as f64;
+                *score += weight
+                    * (frequency * (1.5 + 1.0)
+                        / (frequency + 1.5 * (1.0 - 0.75 + 0.75 * length / mean)));
+            }
+        }
+        scores
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn scores_are_those_of_the_formula_to_the_last_bit(
+            files in prop::collection::vec("([a-e] ?){1,9}(\n([a-e] ?){1,5}){0,24}", 1..5),
+            query in "([a-g] ){0,12}",
+        ) {
+            let named: Vec<_> = files
+                .iter()
+                .enumerate()
+                .map(|(number, contents)| (format!("f{number}.py"), contents.as_str()))
+                .collect();
+            let mut lines = Lines::new(Cut::CrossCodeEval);
+            // What was there before leaves no trace.
+            lines.update("f0.py", "a a x");
+            lines.update("gone.py", "b y");
+            lines.remove("gone.py");
+            for (path, contents) in &named {
+                lines.update(path, contents);
+            }
+            let candidates = lines.candidates("here.py");
+            let documents: Vec<_> = candidates.texts().map(words).collect();
+            let ours = candidates.bm25(&query);
+            let expected = naive(&documents, &words(&query));
+            let bits = |scores: &[f64]| scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&ours), bits(&expected));
+        }
+    }
+}

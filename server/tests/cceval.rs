@@ -1,0 +1,150 @@
+//! Retrieval held against CrossCodeEval's released data: 72 of its examples with the windows that
+//! its authors retrieved, in `../shared/oracles` beside the project, and the repositories they are
+//! from, each at its commit:
+//!
+//! ```sh
+//! FILLRATE_CCEVAL_REPOSITORIES=FOLDER cargo test -p fillrate-server --test cceval -- --nocapture
+//! ```
+//!
+//! The folder holds a folder for each repository, named as the examples name it
+//! (`turboderp-exllama-a544085`: owner, name and commit), which
+//! `git archive COMMIT | tar -x -C FOLDER/NAME` fills. Where there are none the test says so and
+//! checks nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fillrate_server::context::lines::{Cut, Lines, Stands, cceval_query};
+use fillrate_server::context::{Form, Window};
+use fillrate_server::prompt::{Place, sides};
+use fillrate_server::workspace::Workspace;
+use serde_json::Value;
+
+/// What agreed in one repository.
+#[derive(Debug, Default)]
+struct Agreement {
+    examples: usize,
+    /// Examples of which all windows are equal, in order.
+    equal: usize,
+    /// Examples of which the prompt's text is equal.
+    texts: usize,
+    windows: usize,
+    equal_windows: usize,
+    /// Scores that are equal to the last bit.
+    equal_scores: usize,
+}
+
+#[test]
+fn windows_and_scores_are_those_of_the_released_data() {
+    let oracle = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../shared/oracles/crosscodeeval/examples.jsonl");
+    let Ok(examples) = std::fs::read_to_string(&oracle) else {
+        println!("skipped: {} is not there", oracle.display());
+        return;
+    };
+    let Some(folder) = std::env::var_os("FILLRATE_CCEVAL_REPOSITORIES") else {
+        println!("skipped: FILLRATE_CCEVAL_REPOSITORIES names no folder of repositories");
+        return;
+    };
+    let mut repositories: BTreeMap<String, Option<Lines>> = BTreeMap::new();
+    let mut agreements: BTreeMap<String, Agreement> = BTreeMap::new();
+    for line in examples.lines() {
+        let example: Value = serde_json::from_str(line).expect("a line is an example");
+        let name = text(&example["metadata"]["repository"]);
+        let lines = repositories
+            .entry(name.to_owned())
+            .or_insert_with(|| read(&PathBuf::from(&folder).join(name)));
+        let Some(lines) = lines else {
+            continue;
+        };
+        let agreement = agreements.entry(name.to_owned()).or_default();
+        compare(&example, &scores(line), lines, agreement);
+    }
+    for (name, lines) in &repositories {
+        match agreements.get(name) {
+            Some(agreement) => println!("{name}: {agreement:?}"),
+            None => println!("{name}: skipped, it is not at hand ({})", lines.is_none()),
+        }
+    }
+    for (name, found) in &agreements {
+        assert_eq!(found.equal, found.examples, "{name}");
+        assert_eq!(found.texts, found.examples, "{name}");
+        assert_eq!(found.equal_windows, found.windows, "{name}");
+        assert_eq!(found.equal_scores, found.windows, "{name}");
+    }
+    assert!(
+        !agreements.is_empty(),
+        "{} holds no repository",
+        folder.display()
+    );
+}
+
+/// The visible files of a repository, as the server reads them.
+fn read(folder: &Path) -> Option<Lines> {
+    if !folder.is_dir() {
+        return None;
+    }
+    let workspace = Workspace::new(vec![folder.to_path_buf()]);
+    let mut lines = Lines::new(Cut::CrossCodeEval);
+    for file in workspace.files() {
+        let contents = workspace.read(&file).expect("it was listed");
+        lines.update(&file.path, &contents);
+    }
+    Some(lines)
+}
+
+/// The scores in an example, to the last bit: a JSON number that was read by serde_json is not
+/// always the nearest one.
+fn scores(line: &str) -> Vec<f64> {
+    let after = line.split("\"score\": ").skip(1);
+    let numbers = after.map(|rest| rest.split([',', '}']).next().unwrap_or_default());
+    numbers
+        .map(|number| number.parse().expect("a score is a number"))
+        .collect()
+}
+
+fn compare(example: &Value, scores: &[f64], lines: &Lines, agreement: &mut Agreement) {
+    let (prompt, path) = (text(&example["prompt"]), text(&example["metadata"]["file"]));
+    let candidates = lines.candidates(path);
+    let ours = candidates.bm25(&cceval_query(prompt, None));
+    let found = candidates.best(&ours, 5, Stands::ForTheNext);
+    let released = &example["crossfile_context"];
+    let expected: Vec<Window> = released["list"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .zip(scores)
+        .map(|(entry, score)| Window {
+            path: text(&entry["filename"]).to_owned(),
+            first_line: 0,
+            text: text(&entry["retrieved_chunk"]).to_owned(),
+            score: *score,
+        })
+        .collect();
+
+    let same = |a: &Window, b: &Window| a.path == b.path && a.text == b.text;
+    agreement.examples += 1;
+    agreement.windows += expected.len();
+    let pairs = || found.iter().zip(&expected);
+    agreement.equal_windows += pairs().filter(|(a, b)| same(a, b)).count();
+    agreement.equal_scores += pairs()
+        .filter(|(a, b)| same(a, b) && a.score.to_bits() == b.score.to_bits())
+        .count();
+    let all = found.len() == expected.len() && pairs().all(|(a, b)| same(a, b));
+    agreement.equal += usize::from(all);
+    let place = Place {
+        repository: "",
+        path,
+        line_comment: "#",
+        prefix: "",
+        suffix: "",
+        windows: &found,
+        form: Form::Comments,
+    };
+    let written = sides(&place, &[], usize::MAX).prefix;
+    agreement.texts += usize::from(written == text(&released["text"]));
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
