@@ -125,7 +125,8 @@ fn one_seed_gives_one_report_by_either_way() {
                 "holes",
                 "completions",
                 "metrics",
-                "outcomes"
+                "outcomes",
+                "again"
             ])
         );
         assert_eq!(row["model"], "embedded");

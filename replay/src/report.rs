@@ -51,6 +51,9 @@ pub struct Row {
     pub metrics: BTreeMap<String, Estimate>,
     /// How many attempts ended how.
     pub outcomes: BTreeMap<&'static str, usize>,
+    /// Attempts for whose verdicts tests were run again, since the completion can hardly have made
+    /// them fail. Those that then did not agree with themselves have the outcome `flaky`.
+    pub again: usize,
 }
 
 /// Text metrics of the report.
@@ -157,6 +160,18 @@ impl Report {
              holes, text metrics over attempts,\nacceptance over completions offered: simulated, \
              not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
         );
+        if let Some(all) = self.rows.last()
+            && all.again > 0
+        {
+            let judged: usize = all.outcomes.values().sum();
+            let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
+            text.push_str(&format!(
+                "{} of {judged} verdicts hung on tests that run no line of the completion and \
+                 were run again; {flaky} ({:.1} %) are flaky and left out of pass@1\n",
+                all.again,
+                100.0 * *flaky as f64 / judged as f64,
+            ));
+        }
         if self.audited > 0 {
             text.push_str(&format!(
                 "{} verdicts judged again in the slow way, {} differ\n",
@@ -346,6 +361,10 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         completions: offered.len(),
         metrics,
         outcomes,
+        again: scored
+            .iter()
+            .filter(|one| one.attempt.verdict.again)
+            .count(),
     }
 }
 

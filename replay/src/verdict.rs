@@ -13,6 +13,7 @@
 //! the sandbox or reach another verdict.
 
 pub mod baseline;
+mod flaky;
 mod jest;
 mod junit;
 mod memory;
@@ -53,6 +54,8 @@ pub struct Judge {
     settled: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
     /// Where verdicts outlive the run.
     memory: Option<Memory>,
+    /// Tests that agreed with themselves at baseline and have been seen not to since.
+    suspects: Mutex<BTreeSet<String>>,
 }
 
 /// Words for versions of a file: two that compile to the same have the same word.
@@ -124,6 +127,10 @@ pub struct Verdict {
     pub unasked: Vec<Evidence>,
     /// How many tests were run.
     pub executed: usize,
+    /// Whether tests failed that the change can hardly have made fail, so that they were run again
+    /// before that counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Seconds of the clock, all runs together.
     pub seconds: f64,
     /// The isolation that was reached, e.g. `full/cgroup-v1`.
@@ -297,6 +304,7 @@ impl Judge {
             company: RwLock::default(),
             settled: Mutex::default(),
             memory: None,
+            suspects: Mutex::default(),
         })
     }
 
@@ -439,12 +447,15 @@ impl Judge {
                 tests.retain(|id, _| !baseline.quarantines(id));
             }
             verdict.add(self.interpret(&finding, round));
+            if verdict.outcome == Outcome::Failed && self.breaks_syntax(path, original, contents) {
+                verdict.outcome = Outcome::Syntax;
+            }
+            if self.doubts(&verdict, &covering, contents != original) {
+                self.run_again(engine, &[(path, contents)], round, &mut verdict)?;
+            }
             if verdict.outcome != Outcome::Passed {
                 break;
             }
-        }
-        if verdict.outcome == Outcome::Failed && self.breaks_syntax(path, original, contents) {
-            verdict.outcome = Outcome::Syntax;
         }
         Ok(verdict)
     }
@@ -501,6 +512,7 @@ impl Judge {
             missing,
             unasked: self.bench.lacks().to_vec(),
             executed: finding.report.tests.len(),
+            again: false,
             seconds: finding.wall.as_secs_f64(),
             sandbox: finding.level.clone(),
             output,
@@ -664,6 +676,7 @@ impl Verdict {
             missing: Vec::new(),
             unasked: Vec::new(),
             executed: 0,
+            again: false,
             seconds: 0.0,
             sandbox: String::new(),
             output: String::new(),

@@ -1,0 +1,128 @@
+//! Tests that don't agree with themselves, with the real program: a verdict that hangs on one says
+//! so.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use std::fs;
+
+use fillrate::task::{Hole, Kind};
+use play::{Place, attempts, has, kitchen, text};
+use serde_json::json;
+
+const MODULE: &str = "def following(a):\n    return a + 1\n";
+
+/// The first test runs the changed line. The others never do: one is steady, one throws a coin as
+/// soon as the file is not what it was, and the baseline can't know.
+const TESTS: &str = r#"
+import os
+import m
+
+
+def source():
+    with open(m.__file__) as file:
+        return file.read()
+
+
+def test_following():
+    assert m.following(1) == 2
+
+
+def test_coin():
+    assert "return a + 1\n" in source() or os.urandom(1)[0] >= 148
+
+
+def test_steady():
+    assert "1 + a" not in source()
+"#;
+
+/// Distinct completions that are right. Each verdict is flaky with a chance of .38, so that none of
+/// them is in one of a million runs.
+const COMPLETIONS: usize = 30;
+
+#[test]
+fn a_verdict_that_hangs_on_a_flaky_test_says_so() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    place.write("coin/m.py", MODULE);
+    place.write("coin/test_m.py", TESTS);
+    let manifest = fs::read_to_string(kitchen()).unwrap();
+    let manifest = manifest
+        .replace("kitchen", "coin")
+        .replace("src/**/*.py", "m.py")
+        .replace("args = [\"tests\"]", "args = []")
+        .replace("path = [\"src\"]", "path = [\".\"]");
+    let corpus = text(&place.write("coin.toml", &manifest));
+    let reference = "return a + 1";
+    let start = MODULE.find(reference).unwrap();
+    let range = start..start + reference.len();
+    let hole = Hole::new("coin", "python", "m.py", Kind::Line, range, MODULE);
+    let tasks = place.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
+    let mut completions = vec![
+        reference.to_owned(),
+        "return a - 1".to_owned(),
+        "return 1 + a".to_owned(),
+    ];
+    completions
+        .extend((0..COMPLETIONS).map(|i| format!("return a + {}", i + 1) + &format!(" - {i}")));
+    let predictions = json!({"hole": hole.id, "completions": completions}).to_string();
+    let predictions = place.write("coins.jsonl", &predictions);
+    let run = place.path("run");
+    let replay = |more: &[&str]| {
+        let mut arguments = vec!["replay", &corpus];
+        let (tasks, predictions, out) = (text(&tasks), text(&predictions), text(&run));
+        let samples = completions.len().to_string();
+        arguments.extend(["--tasks", &tasks, "--model", &predictions]);
+        arguments.extend(["--samples", &samples, "--out", &out]);
+        arguments.extend(more);
+        place.fillrate(&arguments).ended(0)
+    };
+    let report = replay(&["--json"]).json();
+    let attempts = attempts(&run);
+    assert_eq!(attempts.len(), completions.len());
+    let (mut again, mut flaky) = (0, 0);
+    for attempt in attempts.values() {
+        let verdict = &attempt["verdict"];
+        let outcome = verdict["outcome"].as_str().unwrap();
+        let was_run_again = verdict["again"] == true;
+        again += u64::from(was_run_again);
+        let failed = verdict["failed"].as_array().unwrap();
+        let reason = verdict["reason"].as_str().unwrap();
+        match attempt["offered"][0].as_str().unwrap() {
+            "return a + 1" => assert_eq!(outcome, "passed"),
+            // What runs the changed line needs no second look; the coin may have fallen first.
+            "return a - 1" if failed[0] != "test_m.py::test_coin" => {
+                assert_eq!((outcome, was_run_again), ("failed", false));
+            }
+            "return 1 + a" if failed.iter().any(|id| id == "test_m.py::test_steady") => {
+                assert_eq!((outcome, was_run_again), ("failed", true), "{verdict:#}");
+            }
+            _ if outcome == "passed" => assert!(!was_run_again),
+            _ => assert!(was_run_again, "{verdict:#}"),
+        }
+        if outcome == "flaky" {
+            flaky += 1;
+            assert_eq!(failed[0], "test_m.py::test_coin");
+            assert!(
+                reason.starts_with("test_m.py::test_coin does not agree with itself: it failed "),
+                "{reason}"
+            );
+        }
+    }
+    assert!(flaky > 0, "the coin fell on one side {COMPLETIONS} times");
+    let rows = report["rows"].as_array().unwrap();
+    let all = rows.last().unwrap();
+    assert_eq!(all["again"], again);
+    assert_eq!(all["outcomes"]["flaky"], flaky);
+    let shown = place.fillrate(&["show", &text(&run)]).ended(0).out;
+    let rate = 100.0 * flaky as f64 / completions.len() as f64;
+    let line = format!(
+        "{again} of {} verdicts hung on tests that run no line of the completion and were run \
+         again; {flaky} ({rate:.1} %) are flaky and left out of pass@1",
+        completions.len()
+    );
+    assert!(shown.contains(&line), "{line}\n{shown}");
+}
