@@ -6,6 +6,7 @@
 pub mod api;
 pub mod candidates;
 pub mod category;
+pub mod dependencies;
 pub mod leak;
 mod spread;
 pub mod tokens;

@@ -64,6 +64,9 @@ const TEXT_METRICS: [&str; 4] = [
     "id_f1/cceval",
 ];
 
+/// The Dependency Invocation Rate, over attempts at holes that have dependencies.
+pub const INVOCATION: &str = "DIR";
+
 /// The simulated acceptance: offered completions that an `oracle-prefix` developer accepts, of
 /// those that were offered.
 pub const ACCEPTANCE: &str = "acceptance/oracle-prefix";
@@ -120,6 +123,7 @@ impl Report {
             "em/cceval",
             "es/cceval-levenshtein",
             "id_f1/cceval",
+            INVOCATION,
             ACCEPTANCE,
             LATENCY,
         ];
@@ -248,6 +252,8 @@ struct Scored {
     /// Holes of one file stand or fall together, so intervals are clustered by it.
     cluster: String,
     text: BTreeMap<&'static str, f64>,
+    /// The share of the hole's dependencies that the completion names.
+    invocation: Option<f64>,
     accepted: bool,
 }
 
@@ -268,6 +274,14 @@ impl Scored {
                 }
             }
         }
+        let invocation = language
+            .zip(hole.dependencies.as_ref())
+            // Where the machinery failed there is no completion.
+            .filter(|_| attempt.verdict.outcome != Outcome::Infrastructure)
+            .and_then(|(language, dependencies)| {
+                let completion = attempt.completion();
+                score::dependency_invocation_rate(completion, dependencies, language)
+            });
         let accepted = attempt
             .offered
             .iter()
@@ -275,6 +289,7 @@ impl Scored {
         Self {
             cluster: format!("{}\0{}", hole.project, hole.path),
             text,
+            invocation,
             accepted,
             attempt,
         }
@@ -325,6 +340,12 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             estimate.map(|estimate| estimate.within(0.0..=most)),
         );
     }
+    let invocations: Vec<(&str, f64)> = scored
+        .iter()
+        .filter_map(|one| Some((one.cluster.as_str(), one.invocation?)))
+        .collect();
+    let invocation = rate(&invocations).map(|estimate| within(estimate, 1.0));
+    put(INVOCATION.to_owned(), invocation);
     let offered: Vec<&&Scored> = scored
         .iter()
         .filter(|one| !one.attempt.offered.is_empty())
@@ -440,11 +461,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
         let hole = |path, range| Hole::new("demo", "python", path, Kind::Line, range, FILE);
-        let holes = [
+        let mut holes = [
             hole("a.py", 14..27),
             hole("a.py", 32..44),
             hole("b.py", 14..27),
         ];
+        // As if the names were the repository's.
+        holes[0].dependencies = Some(vec!["total".into(), "a".into(), "b".into()]);
+        holes[1].dependencies = Some(Vec::new());
+        holes[2].dependencies = Some(vec!["total".into()]);
         run.add_holes(holes.iter().map(|hole| (hole, FILE)))
             .expect("there is room");
         let [first, second, third] = &holes;
@@ -502,6 +527,10 @@ mod tests {
         // "total = a" is a prefix of the reference too, so four of the five that were offered.
         assert_eq!(figure(ACCEPTANCE), (0.8, 5));
         assert_eq!(figure(LATENCY), (10.5, 6));
+        // 2/3 twice, and 0 of an unanswered attempt: the second hole has no dependencies, and
+        // what the machinery spoiled names nothing.
+        let (rate, n) = figure(INVOCATION);
+        assert!((rate - 4.0 / 9.0).abs() < 1e-12 && n == 3, "{rate}, {n}");
         let outcomes: Vec<_> = demo.outcomes.iter().map(|(name, n)| (*name, *n)).collect();
         assert_eq!(
             outcomes,

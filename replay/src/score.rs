@@ -6,6 +6,7 @@
 
 mod acceptance;
 mod cceval;
+mod dependencies;
 mod edit;
 mod execution;
 mod identifiers;
@@ -14,6 +15,7 @@ mod python;
 
 pub use acceptance::oracle_prefix;
 pub use cceval::{remove_comments_cceval, truncate_cceval};
+pub use dependencies::dependency_invocation_rate;
 pub use edit::{difflib_ratio, indel_distance, levenshtein};
 pub use execution::{
     AcceptedAndPassed, dependency_invocation_rate, mutation_weighted_pass_rate, pass_at_k,

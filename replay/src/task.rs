@@ -11,7 +11,10 @@
 //! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
 //! one of [`Subject::ALL`], and why it was put there. Records of older programs don't. It has
 //! `"at_import":true` if any of its lines runs when the file is imported, and not only from
-//! tests; such a hole is judged by all tests.
+//! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
+//! the reference uses and the repository defines, as the reference calls them and each once: see
+//! [`dependencies`](crate::mine::dependencies). Records of older programs don't have it, one of a
+//! hole that uses none has an empty list.
 
 use std::fmt;
 use std::io::{BufRead, Write};
@@ -55,6 +58,9 @@ pub struct Hole {
     /// Whether any of its lines runs when the file is imported, so that every test meets it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_import: bool,
+    /// The names that the reference uses and the repository defines, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Vec<String>>,
     /// What tests make of faults in its lines, where that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
@@ -291,6 +297,7 @@ impl Hole {
             reference,
             category: None,
             at_import: false,
+            dependencies: None,
             mutation: None,
         }
     }

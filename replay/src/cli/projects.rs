@@ -11,6 +11,7 @@ use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
 use crate::mine::api;
 use crate::mine::candidates::{self, Candidate, Coverage};
+use crate::mine::dependencies::Repository;
 use crate::mine::leak::Audit;
 use crate::mine::{self, Mined, SourceFile, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
@@ -29,7 +30,7 @@ pub(super) struct Ready {
 pub(super) type Absent = (String, ProjectState);
 
 /// The version of the mining rules: what older rules chose is not read from the cache.
-const RULES: u32 = 5;
+const RULES: u32 = 6;
 
 /// Brings the sources and environments of all projects, and lays tests over them that are kept in
 /// a folder beside the corpus.
@@ -194,7 +195,7 @@ pub(super) fn holes(
         .collect();
     candidates.extend(api::distinct(needing_others));
     let progress = Progress::of(format!("{name}: mining holes"));
-    let mined = mine::admit(
+    let mut mined = mine::admit(
         &ready.files,
         candidates,
         &audit,
@@ -203,6 +204,12 @@ pub(super) fn holes(
         jobs,
         |done, all| progress.at(done, all),
     )?;
+    let sources = visible_sources(&ready.prepared)?;
+    let repository = Repository::new(&sources);
+    for hole in &mut mined.holes {
+        let range = hole.start.0..hole.end.0;
+        hole.dependencies = Some(repository.names_used(&hole.path, &range));
+    }
     std::fs::create_dir_all(&folder).map_err(CliError::file(&folder))?;
     let file = tempfile::NamedTempFile::new_in(&folder).map_err(CliError::file(&folder))?;
     serde_json::to_writer(&file, &mined).map_err(|error| CliError::File {
@@ -251,6 +258,28 @@ fn without(name: &str, language: &str, state: State, reason: &dyn std::fmt::Disp
         mined: None,
     };
     (name.to_owned(), state)
+}
+
+/// Every file in a language there is that a language server is shown.
+///
+/// # Errors
+/// The source can't be read.
+pub(super) fn visible_sources(prepared: &Prepared) -> Result<Vec<SourceFile>, CliError> {
+    let mut files = Vec::new();
+    for path in tree::visible_files(prepared)? {
+        let Some(language) = Language::for_path(Path::new(&path)) else {
+            continue;
+        };
+        // What is no text defines nothing.
+        if let Ok(contents) = std::fs::read_to_string(prepared.source.join(&path)) {
+            files.push(SourceFile {
+                path,
+                contents,
+                language,
+            });
+        }
+    }
+    Ok(files)
 }
 
 fn source_files(prepared: &Prepared) -> Result<Vec<SourceFile>, CliError> {

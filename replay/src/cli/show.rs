@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     }
     outln!("{}", hole.id);
     show_mutation(hole);
+    show_dependencies(hole);
     print_section("prefix (its last lines)", &tail(prefix, 15));
     print_section("reference", &hole.reference);
     print_section("suffix (its first lines)", &head(suffix, 5));
@@ -209,8 +210,20 @@ fn show_tasks(arguments: &Arguments) -> Result<Success, CliError> {
         outln!("{:?}: {}", category.name, category.reason);
     }
     show_mutation(hole);
+    show_dependencies(hole);
     print_section("reference", &hole.reference);
     Ok(Success::Whole)
+}
+
+/// The names of the repository that a hole's reference uses.
+fn show_dependencies(hole: &Hole) {
+    if let Some(dependencies) = &hole.dependencies {
+        let names = match dependencies.as_slice() {
+            [] => "none".to_owned(),
+            names => names.join(", "),
+        };
+        outln!("dependencies: {names}");
+    }
 }
 
 /// What the tests make of faults in a hole's lines.

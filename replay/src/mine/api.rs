@@ -18,8 +18,8 @@
 //! [`Audit`](super::leak::Audit). What a small model completes without other files is not
 //! removed, as no model takes part in mining.
 
-mod imports;
-mod uses;
+pub(super) mod imports;
+pub(super) mod uses;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -70,7 +70,7 @@ pub struct Measure {
 /// Everything that is measured. Lines are those that have begun. `tokens/syntax` are those of
 /// [`tokens::count`], `tokens/approximate` those of [`approximate_tokens`]: no model's own
 /// tokenizer is used for either.
-pub static MEASURES: [Measure; 7] = [
+pub static MEASURES: [Measure; 8] = [
     Measure {
         name: "reference/lines",
         heading: Some("reference lines"),
@@ -114,6 +114,11 @@ pub static MEASURES: [Measure; 7] = [
             let (_, suffix) = entry.around?;
             Some(approximate_tokens(suffix) as f64)
         },
+    },
+    Measure {
+        name: "dependencies",
+        heading: Some("dependencies"),
+        of: |entry| Some(entry.hole.dependencies.as_ref()?.len() as f64),
     },
 ];
 

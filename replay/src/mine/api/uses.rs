@@ -1,4 +1,5 @@
-//! What would be undefined in a file if what it imports were empty classes.
+//! What would be undefined in a file if what it imports were empty classes, and, of all names that
+//! a file knows, every use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +8,14 @@ use tree_sitter::Node;
 use super::super::SourceFile;
 use super::imports::is_import;
 
-/// A place where something undefined would be used.
+/// A place where something is used.
 #[derive(Clone, Debug)]
-pub(super) struct Use<'t> {
-    /// What is undefined, told apart from other undefined things.
-    pub(super) name: String,
-    /// The name's token.
-    pub(super) token: Node<'t>,
+pub(in crate::mine) struct Use<'t> {
+    /// What is used, told apart from other things: names with dots between, and `()` behind one
+    /// that was called or of which this is an instance.
+    pub(in crate::mine) name: String,
+    /// The last name's token.
+    pub(in crate::mine) token: Node<'t>,
 }
 
 /// The uses in a file, in their order.
@@ -32,15 +34,39 @@ pub(super) fn undefined<'t>(
     let mut finder = Finder {
         file,
         python: file.language.name == "python",
-        imports,
+        all: false,
+        names: imports,
         scopes: Vec::new(),
         classes: Vec::new(),
+        paths: Vec::new(),
         uses: Vec::new(),
     };
     finder.scope(root);
-    let mut uses = finder.uses;
-    uses.sort_by_key(|used| used.token.start_byte());
-    uses
+    finder.sorted()
+}
+
+/// The uses in a file of what its outermost scope knows by these `names`, of members of that, and
+/// of members of instances of that, in their order; whether a class has such a member is left
+/// open. An instance is told as in [`undefined`], and by `self`, `cls`, `this` and the declared
+/// types of parameters. What a function binds itself is left out. A member of the class that a
+/// class is made from, as in `super().name`, is that of `Class().super()`.
+pub(in crate::mine) fn all<'t>(
+    root: Node<'t>,
+    file: &SourceFile,
+    names: &BTreeSet<String>,
+) -> Vec<Use<'t>> {
+    let mut finder = Finder {
+        file,
+        python: file.language.name == "python",
+        all: true,
+        names,
+        scopes: Vec::new(),
+        classes: Vec::new(),
+        paths: Vec::new(),
+        uses: Vec::new(),
+    };
+    finder.scope(root);
+    finder.sorted()
 }
 
 /// What a name stands for.
@@ -57,19 +83,34 @@ enum Meaning {
 struct Finder<'t, 'a> {
     file: &'a SourceFile,
     python: bool,
-    imports: &'a BTreeSet<String>,
+    /// Whether every use is wanted, and not only that of what would be undefined.
+    all: bool,
+    /// The names of the outermost scope that are looked for.
+    names: &'a BTreeSet<String>,
     /// What the functions around bind, the innermost last.
     scopes: Vec<BTreeMap<String, Meaning>>,
     /// What the attributes of the classes around hold, the innermost last.
     classes: Vec<BTreeMap<String, Meaning>>,
+    /// By what path the outermost scope knows the classes around, the innermost last; nothing for
+    /// a class within a function.
+    paths: Vec<Option<String>>,
     uses: Vec<Use<'t>>,
 }
 
 impl<'t, 'a> Finder<'t, 'a> {
+    fn sorted(self) -> Vec<Use<'t>> {
+        let mut uses = self.uses;
+        uses.sort_by_key(|used| used.token.start_byte());
+        uses
+    }
+
     /// A function or the whole file.
     fn scope(&mut self, node: Node<'t>) {
         self.scopes.push(BTreeMap::new());
-        self.bindings(node, node);
+        if !self.all || self.scopes.len() > 1 {
+            self.bindings(node, node);
+            self.leave_to_the_file(node);
+        }
         self.visit_children(node);
         self.scopes.pop();
     }
@@ -80,6 +121,7 @@ impl<'t, 'a> Finder<'t, 'a> {
         }
         match node.kind() {
             "attribute" | "member_expression" => self.member(node),
+            "nested_type_identifier" | "nested_identifier" if self.all => self.member(node),
             "identifier" | "type_identifier" | "shorthand_property_identifier" => {
                 self.plain(node);
             }
@@ -90,7 +132,9 @@ impl<'t, 'a> Finder<'t, 'a> {
         } else if is_class(node) {
             let attributes = self.attributes(node);
             self.classes.push(attributes);
+            self.paths.push(self.path_of(node));
             self.visit_children(node);
+            self.paths.pop();
             self.classes.pop();
         } else {
             self.visit_children(node);
@@ -106,15 +150,14 @@ impl<'t, 'a> Finder<'t, 'a> {
 
     /// A member of something: `a.b`.
     fn member(&mut self, node: Node<'t>) {
-        let object = node.child_by_field_name("object");
-        let member = node
-            .child_by_field_name("attribute")
-            .or_else(|| node.child_by_field_name("property"));
-        let (Some(object), Some(member)) = (object, member) else {
+        let object = node
+            .child_by_field_name("object")
+            .or_else(|| node.child_by_field_name("module"));
+        let Some((object, member)) = object.zip(last_name(node)) else {
             return;
         };
         let name = self.text(member);
-        if self.is_universal(name) || self.is_assigned(node) {
+        if !self.all && self.is_universal(name) || self.is_assigned(node) {
             return;
         }
         let of = match self.meaning(object) {
@@ -130,7 +173,8 @@ impl<'t, 'a> Finder<'t, 'a> {
 
     /// A name by itself, which is undefined in TypeScript as its import is gone.
     fn plain(&mut self, node: Node<'t>) {
-        if self.python || binds(node) {
+        let defines = self.python && !self.all || binds(node);
+        if defines || self.all && is_no_use(node) {
             return;
         }
         if let Meaning::Imported(import) = self.named(self.text(node)) {
@@ -144,22 +188,31 @@ impl<'t, 'a> Finder<'t, 'a> {
     /// What an expression stands for.
     fn meaning(&self, node: Node<'t>) -> Meaning {
         match node.kind() {
-            "identifier" => self.named(self.text(node)),
-            "attribute" | "member_expression" => {
-                let object = node.child_by_field_name("object");
-                let name = node
-                    .child_by_field_name("attribute")
-                    .or_else(|| node.child_by_field_name("property"));
-                let (Some(object), Some(name)) = (object, name) else {
+            "identifier" | "this" | "super" | "type_identifier" => self.named(self.text(node)),
+            "attribute" | "member_expression" | "nested_identifier" | "nested_type_identifier" => {
+                let object = node
+                    .child_by_field_name("object")
+                    .or_else(|| node.child_by_field_name("module"));
+                let Some((object, name)) = object.zip(last_name(node)) else {
                     return Meaning::Other;
                 };
+                let name = self.text(name);
                 let own = matches!(self.text(object), "self" | "this");
-                self.classes
+                let held = self
+                    .classes
                     .last()
                     .filter(|_| own)
-                    .and_then(|attributes| attributes.get(self.text(name)))
+                    .and_then(|attributes| attributes.get(name))
                     .cloned()
-                    .unwrap_or(Meaning::Other)
+                    .unwrap_or(Meaning::Other);
+                if !self.all || held != Meaning::Other {
+                    return held;
+                }
+                match self.meaning(object) {
+                    Meaning::Imported(of) => Meaning::Imported(format!("{of}.{name}")),
+                    Meaning::Instance(of) => Meaning::Imported(format!("{of}().{name}")),
+                    Meaning::Other => Meaning::Other,
+                }
             }
             "parenthesized_expression" | "non_null_expression" => node
                 .named_child(0)
@@ -170,6 +223,8 @@ impl<'t, 'a> Finder<'t, 'a> {
                     .or_else(|| node.child_by_field_name("constructor"));
                 match made.map(|made| self.meaning(made)) {
                     Some(Meaning::Imported(import)) => Meaning::Instance(import),
+                    // `super()` stands for the instance already.
+                    Some(Meaning::Instance(of)) if of.ends_with(".super") => Meaning::Instance(of),
                     _ => Meaning::Other,
                 }
             }
@@ -179,11 +234,20 @@ impl<'t, 'a> Finder<'t, 'a> {
 
     fn named(&self, name: &str) -> Meaning {
         for scope in self.scopes.iter().rev() {
-            if let Some(meaning) = scope.get(name) {
+            // What `self` holds is known from the class.
+            if let Some(meaning) = scope.get(name).filter(|_| !self.is_own(name)) {
                 return meaning.clone();
             }
         }
-        if self.imports.contains(name) {
+        if self.is_own(name)
+            && let Some(Some(class)) = self.paths.last()
+        {
+            return Meaning::Instance(match name {
+                "super" => format!("{class}().super"),
+                _ => class.clone(),
+            });
+        }
+        if self.names.contains(name) {
             Meaning::Imported(name.to_owned())
         } else {
             Meaning::Other
@@ -197,6 +261,10 @@ impl<'t, 'a> Finder<'t, 'a> {
                 .named_child(0)
                 .map_or(Meaning::Other, |inner| self.declared(inner)),
             "type_identifier" | "identifier" => match self.named(self.text(node)) {
+                Meaning::Imported(import) => Meaning::Instance(import),
+                _ => Meaning::Other,
+            },
+            "attribute" | "nested_type_identifier" if self.all => match self.meaning(node) {
                 Meaning::Imported(import) => Meaning::Instance(import),
                 _ => Meaning::Other,
             },
@@ -346,7 +414,14 @@ impl<'t, 'a> Finder<'t, 'a> {
                 let mut cursor = node.walk();
                 for parameter in node.named_children(&mut cursor) {
                     let name = parameter.child_by_field_name("name").unwrap_or(parameter);
-                    self.bind(name, &Meaning::Other);
+                    let declared = parameter
+                        .child_by_field_name("type")
+                        .filter(|_| self.all)
+                        .map_or(Meaning::Other, |declared| self.declared(declared));
+                    let plain = name.named_child(0).filter(|plain| {
+                        name.kind() == "typed_parameter" && plain.kind() == "identifier"
+                    });
+                    self.bind(plain.unwrap_or(name), &declared);
                 }
             }
             "arrow_function" | "catch_clause" => {
@@ -364,6 +439,45 @@ impl<'t, 'a> Finder<'t, 'a> {
         for child in node.named_children(&mut cursor) {
             self.bindings(child, scope);
         }
+    }
+
+    /// Takes out of the innermost scope what a function of Python says is the file's.
+    fn leave_to_the_file(&mut self, function: Node<'t>) {
+        let mut pending = vec![function];
+        while let Some(node) = pending.pop() {
+            let mut cursor = node.walk();
+            for child in node.named_children(&mut cursor) {
+                if node.kind() == "global_statement" {
+                    let name = self.text(child);
+                    if let Some(scope) = self.scopes.last_mut() {
+                        scope.remove(name);
+                    }
+                } else if !self.is_scope(child) && !is_class(child) {
+                    pending.push(child);
+                }
+            }
+        }
+    }
+
+    /// By what path the outermost scope knows a class.
+    fn path_of(&self, class: Node<'t>) -> Option<String> {
+        let name = class
+            .child_by_field_name("name")
+            .map(|name| self.text(name))?;
+        match self.paths.last() {
+            Some(outer) => outer.as_ref().map(|outer| format!("{outer}.{name}")),
+            None if self.scopes.len() == 1 => Some(name.to_owned()),
+            None => None,
+        }
+    }
+
+    /// Whether a name stands for what a method is called on.
+    fn is_own(&self, name: &str) -> bool {
+        let names: &[&str] = match self.python {
+            true => &["self", "cls", "super"],
+            false => &["this", "super"],
+        };
+        self.all && !self.paths.is_empty() && names.contains(&name)
     }
 
     /// Binds the names of a pattern.
@@ -442,6 +556,32 @@ impl<'t, 'a> Finder<'t, 'a> {
 
     fn text(&self, node: Node<'_>) -> &'a str {
         &self.file.contents[node.byte_range()]
+    }
+}
+
+/// The name of a member where it is used.
+fn last_name(node: Node<'_>) -> Option<Node<'_>> {
+    ["attribute", "property", "name"]
+        .iter()
+        .find_map(|field| node.child_by_field_name(field))
+}
+
+/// Whether a name is that of something else than what the scope knows by it: of a member, of an
+/// argument, or of what is defined here.
+fn is_no_use(node: Node<'_>) -> bool {
+    let Some(parent) = node.parent() else {
+        return false;
+    };
+    let is = |field: &str| {
+        parent
+            .child_by_field_name(field)
+            .is_some_and(|child| child.id() == node.id())
+    };
+    match parent.kind() {
+        "attribute" => is("attribute"),
+        "assignment" => is("left"),
+        "keyword_argument" | "nested_type_identifier" => is("name"),
+        kind => is("name") && (kind.ends_with("_definition") || kind.ends_with("_declaration")),
     }
 }
 

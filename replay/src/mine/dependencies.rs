@@ -1,0 +1,520 @@
+//! What code depends on: the names it uses that its repository defines, in its file or imported,
+//! with their definitions, to any depth.
+//!
+//! A dependency is a function, class, type or variable of a file's outermost scope, or a member
+//! of such a class. It is found through imports as the language resolves them: aliases, relative
+//! paths, packages and files that give on what they import, `*` among it. A member is found where
+//! the syntax tells whose it is: of an imported file, of a class, of what `self`, `cls`, `this`
+//! and `super` stand for, of an instance that is made in the function or at the file's outermost
+//! scope, or of a parameter with a declared type; and in the classes that a class is made from.
+//! Not found are names looked up at run time, members of what a function returns, attributes that
+//! only a constructor makes, `require(…)` and the path aliases of `tsconfig.json`.
+//!
+//! What the code itself stands in is none of its dependencies, nor is a file as a whole.
+
+mod definitions;
+mod forms;
+mod python;
+mod typescript;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use tree_sitter::{Node, Tree};
+
+use super::SourceFile;
+use super::api::imports::{self, Imported};
+use super::api::uses;
+use definitions::{Bound, Definition, Definitions};
+
+pub use definitions::Sort;
+pub use forms::Form;
+
+/// The files of a repository in the languages there are, read as far as they are asked for.
+pub struct Repository<'a> {
+    paths: BTreeSet<&'a str>,
+    files: BTreeMap<&'a str, Known<'a>>,
+}
+
+/// Something that code uses and its repository defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// What the code calls it, without what it is a member of.
+    pub name: String,
+    /// The file that defines it, relative to the repository's root.
+    pub path: String,
+    /// Where the definition stands in the file, with its decorators and the documentation before
+    /// it.
+    pub range: Range<usize>,
+    /// What it is.
+    pub sort: Sort,
+    /// The class it is a member of.
+    pub owner: Option<String>,
+    /// 1 where the code itself uses it, one more than that of what uses it elsewhere.
+    pub depth: usize,
+    /// Whether it is called, or made an instance of.
+    pub called: bool,
+    /// Which definition of its file it is.
+    index: usize,
+}
+
+/// A file with what is known of it.
+struct Known<'a> {
+    file: &'a SourceFile,
+    parsed: OnceLock<Parsed>,
+    mentions: OnceLock<Vec<Mention>>,
+}
+
+struct Parsed {
+    tree: Tree,
+    definitions: Definitions,
+}
+
+/// A name in a file, and what it may stand for.
+struct Mention {
+    at: Range<usize>,
+    /// As [`uses::all`] tells it.
+    path: String,
+    called: bool,
+}
+
+/// A definition, by its file and its place among the file's.
+type Id<'a> = (&'a str, usize);
+
+/// What a path of names leads to.
+#[derive(Clone, Debug)]
+enum Entity<'a> {
+    /// A file, or in Python a folder, named as imports name it.
+    Module(String),
+    Definition(Id<'a>),
+    /// An instance of a class.
+    Instance(Id<'a>),
+}
+
+/// How many steps a name is followed through imports, aliases and base classes: more than any
+/// real one takes, and an end to circles.
+const STEPS: usize = 32;
+
+impl<'a> Repository<'a> {
+    /// A repository of these files.
+    pub fn new(files: &'a [SourceFile]) -> Self {
+        let known = |file: &'a SourceFile| Known {
+            file,
+            parsed: OnceLock::new(),
+            mentions: OnceLock::new(),
+        };
+        Self {
+            paths: files.iter().map(|file| file.path.as_str()).collect(),
+            files: files
+                .iter()
+                .map(|file| (file.path.as_str(), known(file)))
+                .collect(),
+        }
+    }
+
+    /// What the code in a range of a file depends on, and what that depends on, and so on to a
+    /// depth of at least 1; each once, in the order of first use, the nearer first. Nothing is
+    /// given that `around` touches, which is what the code stands in, such as its function.
+    pub fn dependencies(
+        &self,
+        path: &str,
+        range: &Range<usize>,
+        around: &Range<usize>,
+        depth: usize,
+    ) -> Vec<Dependency> {
+        let Some((path, _)) = self.files.get_key_value(path) else {
+            return Vec::new();
+        };
+        let own = |id: Id<'a>| {
+            let there = &self.definition(id).range;
+            id.0 == *path && there.start < around.end && around.start < there.end
+        };
+        let mut found: Vec<Dependency> = Vec::new();
+        let mut places: BTreeMap<Id<'a>, usize> = BTreeMap::new();
+        let mut pending = vec![(*path, range.clone())];
+        for depth in 1..=depth {
+            let mut next = Vec::new();
+            for (path, range) in pending {
+                let contents = &self.files[path].file.contents;
+                for mention in self.mentions(path) {
+                    if mention.at.start < range.start || mention.at.end > range.end {
+                        continue;
+                    }
+                    let Some(Entity::Definition(id)) = self.resolve(path, &mention.path, STEPS)
+                    else {
+                        continue;
+                    };
+                    let inside = id.0 == path && self.definition(id).range == range;
+                    if own(id) || inside {
+                        continue;
+                    }
+                    if let Some(place) = places.get(&id) {
+                        let known = &mut found[*place];
+                        known.called |= mention.called && known.depth == depth;
+                        continue;
+                    }
+                    places.insert(id, found.len());
+                    let definition = self.definition(id);
+                    next.push((id.0, definition.range.clone()));
+                    found.push(Dependency {
+                        name: contents[mention.at.clone()].to_owned(),
+                        path: id.0.to_owned(),
+                        range: definition.range.clone(),
+                        sort: definition.sort,
+                        owner: self.owner(id),
+                        depth,
+                        called: mention.called,
+                        index: id.1,
+                    });
+                }
+            }
+            pending = next;
+        }
+        found
+    }
+
+    /// The names that the code in a range of a file uses and the repository defines, as the code
+    /// calls them, each once. A member of a class that is used by name itself is left to that.
+    pub fn names_used(&self, path: &str, range: &Range<usize>) -> Vec<String> {
+        let around = self.function_around(path, range);
+        let around = around.unwrap_or_else(|| range.clone());
+        let found = self.dependencies(path, range, &around, 1);
+        let mut seen = BTreeSet::new();
+        outermost(&found)
+            .into_iter()
+            .map(|dependency| dependency.name.clone())
+            .filter(|name| seen.insert(name.clone()))
+            .collect()
+    }
+
+    /// The function that a range of a file stands in: the outermost one, or the one that is a
+    /// method. Its definition's range, with decorators.
+    pub fn function_around(&self, path: &str, range: &Range<usize>) -> Option<Range<usize>> {
+        let known = self.files.get(path)?;
+        let language = known.file.language;
+        let mut node = self
+            .parsed(path)?
+            .tree
+            .root_node()
+            .descendant_for_byte_range(range.start, range.end)?;
+        let mut function = None;
+        loop {
+            if language.is_function(node) {
+                function = Some(node);
+            }
+            let is_class = language.is_definition(node) && !language.is_function(node);
+            if is_class && function.is_some() {
+                break;
+            }
+            match node.parent() {
+                Some(parent) => node = parent,
+                None => break,
+            }
+        }
+        let mut node = function?;
+        while let Some(parent) = node.parent().filter(|parent| {
+            matches!(
+                parent.kind(),
+                "decorated_definition"
+                    | "export_statement"
+                    | "variable_declarator"
+                    | "lexical_declaration"
+            )
+        }) {
+            node = parent;
+        }
+        Some(definitions::whole(node, known.file))
+    }
+
+    /// Where the statements stand that import something into a file, from anywhere.
+    pub fn imports(&self, path: &str) -> Vec<Range<usize>> {
+        let Some(parsed) = self.parsed(path) else {
+            return Vec::new();
+        };
+        let root = parsed.tree.root_node();
+        let mut cursor = root.walk();
+        root.children(&mut cursor)
+            .filter(|node| imports::is_import(*node))
+            .map(|node| node.byte_range())
+            .collect()
+    }
+
+    /// A dependency's definition in a form.
+    pub fn text(&self, dependency: &Dependency, form: Form) -> String {
+        let Some((known, parsed)) = self
+            .files
+            .get(dependency.path.as_str())
+            .zip(self.parsed(&dependency.path))
+        else {
+            return String::new();
+        };
+        let definition = &parsed.definitions.all[dependency.index];
+        forms::shown(definition, parsed.tree.root_node(), known.file, form)
+    }
+
+    /// What calling this runs: a function, or the constructor of a class that has one.
+    pub fn callee(&self, dependency: &Dependency) -> Option<Dependency> {
+        match dependency.sort {
+            Sort::Function => Some(dependency.clone()),
+            Sort::Class => {
+                let (path, _) = self.files.get_key_value(dependency.path.as_str())?;
+                let constructor = ["__init__", "constructor"].iter().find_map(|name| {
+                    let class = (*path, dependency.index);
+                    self.member_of_class(class, name, STEPS)
+                })?;
+                let definition = self.definition(constructor);
+                Some(Dependency {
+                    path: constructor.0.to_owned(),
+                    range: definition.range.clone(),
+                    sort: definition.sort,
+                    owner: self.owner(constructor),
+                    index: constructor.1,
+                    ..dependency.clone()
+                })
+            }
+            Sort::Variable | Sort::Type => None,
+        }
+    }
+
+    fn parsed(&self, path: &str) -> Option<&Parsed> {
+        let known = self.files.get(path)?;
+        Some(known.parsed.get_or_init(|| {
+            let tree = known.file.language.parse(&known.file.contents);
+            let definitions = Definitions::of(tree.root_node(), known.file, &self.paths);
+            Parsed { tree, definitions }
+        }))
+    }
+
+    fn definition(&self, id: Id<'a>) -> &Definition {
+        let parsed = self
+            .parsed(id.0)
+            .expect("a definition's file is one of the repository's");
+        &parsed.definitions.all[id.1]
+    }
+
+    fn owner(&self, id: Id<'a>) -> Option<String> {
+        let owner = self.definition(id).owner?;
+        Some(self.definition((id.0, owner)).name.clone())
+    }
+
+    fn mentions(&self, path: &'a str) -> &[Mention] {
+        let known = &self.files[path];
+        known.mentions.get_or_init(|| {
+            let Some(parsed) = self.parsed(path) else {
+                return Vec::new();
+            };
+            let names = self.names(path, &mut BTreeSet::new());
+            uses::all(parsed.tree.root_node(), known.file, &names)
+                .into_iter()
+                .map(|used| Mention {
+                    at: used.token.byte_range(),
+                    path: used.name,
+                    called: is_called(used.token),
+                })
+                .collect()
+        })
+    }
+
+    /// The names of a file's outermost scope.
+    fn names(&self, path: &'a str, seen: &mut BTreeSet<&'a str>) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let Some(parsed) = self.parsed(path) else {
+            return names;
+        };
+        if !seen.insert(path) {
+            return names;
+        }
+        names.extend(parsed.definitions.scope.keys().cloned());
+        for from in &parsed.definitions.everything {
+            if let Some(file) = self.file_of(from) {
+                let theirs = self.names(file, seen);
+                names.extend(theirs.into_iter().filter(|name| !name.starts_with('_')));
+            }
+        }
+        names
+    }
+
+    /// The file that an import means, where it means one.
+    fn file_of(&self, from: &str) -> Option<&'a str> {
+        let candidates = [
+            from.to_owned(),
+            format!("{from}.py"),
+            format!("{from}/__init__.py"),
+            format!("{from}.pyi"),
+            // A package at the repository's root.
+            "__init__.py".to_owned(),
+        ];
+        let last = if from.is_empty() { 5 } else { 4 };
+        candidates[..last]
+            .iter()
+            .find_map(|path| Some(*self.files.get_key_value(path.as_str())?.0))
+    }
+
+    /// What a path of names, as [`uses::all`] tells it, stands for in a file.
+    fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<Entity<'a>> {
+        let mut parts = names.split('.');
+        let first = parts.next()?;
+        let mut entity = self.in_scope(path, first.trim_end_matches("()"), steps)?;
+        entity = self.called(entity, first, steps)?;
+        for part in parts {
+            let name = part.trim_end_matches("()");
+            entity = self.member(&entity, name, steps)?;
+            entity = self.called(entity, part, steps)?;
+        }
+        Some(entity)
+    }
+
+    /// What calling gives, where the name was called.
+    fn called(&self, entity: Entity<'a>, part: &str, steps: usize) -> Option<Entity<'a>> {
+        if !part.ends_with("()") {
+            return Some(entity);
+        }
+        match entity {
+            Entity::Definition(id) => match self.definition(id).sort {
+                Sort::Class | Sort::Type => Some(Entity::Instance(id)),
+                Sort::Variable => match self.value(id, steps)? {
+                    Entity::Definition(of) => self.called(Entity::Definition(of), part, steps - 1),
+                    _ => None,
+                },
+                Sort::Function => None,
+            },
+            instance @ Entity::Instance(_) => Some(instance),
+            Entity::Module(_) => None,
+        }
+    }
+
+    /// What a variable holds, where its definition tells.
+    fn value(&self, id: Id<'a>, steps: usize) -> Option<Entity<'a>> {
+        let value = self.definition(id).value.as_ref()?;
+        self.resolve(id.0, value, steps.checked_sub(1)?)
+    }
+
+    fn in_scope(&self, path: &'a str, name: &str, steps: usize) -> Option<Entity<'a>> {
+        let steps = steps.checked_sub(1)?;
+        let definitions = &self.parsed(path)?.definitions;
+        match definitions.scope.get(name) {
+            Some(bound) => self.bound(path, bound, steps),
+            None => definitions
+                .everything
+                .iter()
+                .find_map(|from| self.member_of_module(from, name, steps)),
+        }
+    }
+
+    fn bound(&self, path: &'a str, bound: &Bound, steps: usize) -> Option<Entity<'a>> {
+        match bound {
+            Bound::Here(index) => Some(Entity::Definition((path, *index))),
+            Bound::Imported { from, what } => match what {
+                Imported::Module | Imported::Everything => Some(Entity::Module(from.clone())),
+                Imported::Member(name) => self.member_of_module(from, name, steps),
+            },
+        }
+    }
+
+    fn member_of_module(&self, from: &str, name: &str, steps: usize) -> Option<Entity<'a>> {
+        let steps = steps.checked_sub(1)?;
+        if let Some(path) = self.file_of(from) {
+            let definitions = &self.parsed(path)?.definitions;
+            let found = match &definitions.exports {
+                Some(exports) => match exports.get(name) {
+                    Some(bound) => self.bound(path, bound, steps),
+                    None => definitions
+                        .everything
+                        .iter()
+                        .find_map(|from| self.member_of_module(from, name, steps)),
+                },
+                None => self.in_scope(path, name, steps),
+            };
+            if found.is_some() || definitions.exports.is_some() {
+                return found;
+            }
+        }
+        let below = match from {
+            "" => name.to_owned(),
+            _ => format!("{from}/{name}"),
+        };
+        let is_there = self.file_of(&below).is_some() || imports::has_below(&self.paths, &below);
+        is_there.then_some(Entity::Module(below))
+    }
+
+    fn member(&self, of: &Entity<'a>, name: &str, steps: usize) -> Option<Entity<'a>> {
+        let steps = steps.checked_sub(1)?;
+        match of {
+            Entity::Module(from) => self.member_of_module(from, name, steps),
+            Entity::Definition(id) | Entity::Instance(id) => {
+                if self.definition(*id).sort == Sort::Variable {
+                    let value = self.value(*id, steps)?;
+                    return self.member(&value, name, steps);
+                }
+                if name == "super" {
+                    let base = self.bases(*id, steps).into_iter().next()?;
+                    return Some(Entity::Instance(base));
+                }
+                self.member_of_class(*id, name, steps)
+                    .map(Entity::Definition)
+            }
+        }
+    }
+
+    fn member_of_class(&self, class: Id<'a>, name: &str, steps: usize) -> Option<Id<'a>> {
+        let steps = steps.checked_sub(1)?;
+        if let Some(index) = self.definition(class).members.get(name) {
+            return Some((class.0, *index));
+        }
+        self.bases(class, steps)
+            .into_iter()
+            .find_map(|base| self.member_of_class(base, name, steps))
+    }
+
+    fn bases(&self, class: Id<'a>, steps: usize) -> Vec<Id<'a>> {
+        let Some(steps) = steps.checked_sub(1) else {
+            return Vec::new();
+        };
+        self.definition(class)
+            .bases
+            .iter()
+            .filter_map(|base| match self.resolve(class.0, base, steps)? {
+                Entity::Definition(id) => Some(id),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Those whose definition is not a part of another's.
+pub fn outermost(dependencies: &[Dependency]) -> Vec<&Dependency> {
+    let within = |one: &Dependency, other: &Dependency| {
+        one.path == other.path
+            && one.range != other.range
+            && other.range.start <= one.range.start
+            && one.range.end <= other.range.end
+    };
+    dependencies
+        .iter()
+        .filter(|one| !dependencies.iter().any(|other| within(one, other)))
+        .collect()
+}
+
+/// Whether a name, with what it is a member of, is called.
+fn is_called(token: Node<'_>) -> bool {
+    let mut node = token;
+    while let Some(parent) = node.parent() {
+        let is = |field: &str| {
+            parent
+                .child_by_field_name(field)
+                .is_some_and(|child| child.id() == node.id())
+        };
+        match parent.kind() {
+            "attribute" if is("attribute") => node = parent,
+            "member_expression" if is("property") => node = parent,
+            "call" | "call_expression" => return is("function"),
+            "new_expression" => return is("constructor"),
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

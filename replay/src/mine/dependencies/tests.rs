@@ -1,0 +1,403 @@
+use fillrate_server::syntax::Language;
+
+use super::*;
+
+/// Files under headings `//- path`, one of which has `$0` in the function that is asked about.
+fn repository(fixture: &str) -> (Vec<SourceFile>, String, usize) {
+    let mut files: Vec<SourceFile> = Vec::new();
+    let mut cursor = None;
+    for section in fixture.split("//- ").skip(1) {
+        let (path, contents) = section.split_once('\n').expect("a heading ends its line");
+        let mut contents = contents.to_owned();
+        if let Some(at) = contents.find("$0") {
+            contents.replace_range(at..at + 2, "");
+            cursor = Some((path.to_owned(), at));
+        }
+        files.push(SourceFile {
+            path: path.to_owned(),
+            language: Language::for_path(std::path::Path::new(path)).expect("it is in the table"),
+            contents,
+        });
+    }
+    let (path, at) = cursor.expect("the fixture has a cursor");
+    (files, path, at)
+}
+
+/// What the function around the cursor depends on, a line for each: its depth, name, owner and
+/// sort, its file, and the first line of its definition.
+fn listed(fixture: &str, depth: usize) -> String {
+    let (files, path, at) = repository(fixture);
+    let repository = Repository::new(&files);
+    let function = repository
+        .function_around(&path, &(at..at))
+        .expect("the cursor is in a function");
+    let lines: Vec<String> = repository
+        .dependencies(&path, &function, &function, depth)
+        .iter()
+        .map(|found| {
+            let owner = found
+                .owner
+                .as_ref()
+                .map_or(String::new(), |owner| format!("{owner}."));
+            let text = repository.text(found, Form::Whole);
+            format!(
+                "{} {owner}{}{} {:?} in {}: {}",
+                found.depth,
+                found.name,
+                if found.called { "()" } else { "" },
+                found.sort,
+                found.path,
+                text.lines().next().unwrap_or_default(),
+            )
+        })
+        .collect();
+    lines.join("\n")
+}
+
+const PYTHON: &str = r#"//- shop/__init__.py
+from .cart import Cart as Basket, total
+from . import rates
+//- shop/cart.py
+import json
+
+from shop import rates
+
+LIMIT = 3
+
+
+class Base:
+    """What all have."""
+
+    kind = "base"
+
+    def size(self):
+        return len(self.items) + LIMIT
+
+
+class Cart(Base):
+    """Items to buy."""
+
+    @classmethod
+    def of(cls, items):
+        """Makes one."""
+        return cls(items)
+
+    def __init__(self, items):
+        self.items = items
+
+    @property
+    def price(self) -> float:
+        """What all
+        items cost."""
+        return sum(rates.of(item) for item in self.items)
+
+
+def total(cart: Cart) -> float:
+    """The price in full."""
+    return rates.rounded(cart.price)
+//- shop/rates.py
+TABLE = {}
+
+
+def of(item):
+    return TABLE[item]
+
+
+def rounded(number):
+    return rounded(number - 1)
+"#;
+
+fn python(function: &str) -> String {
+    listed(&format!("{PYTHON}//- main.py\n{function}"), 1)
+}
+
+#[test]
+fn names_through_packages_aliases_and_modules() {
+    insta::assert_snapshot!(python(
+        "import os\nimport shop.cart as c, shop.rates\nfrom shop import Basket, rates as r, gone\n\nBEST = 3\n\n\ndef f(item, BEST):\n    $0os.remove(item, total=BEST)\n    if gone():\n        return g(f)\n    return c.total(Basket(item)) + r.of(item) + shop.rates.rounded(2)\n\n\n@decorated\ndef g(a):\n    return a\n"
+    ), @r#"
+1 g() Function in main.py: @decorated
+1 total() Function in shop/cart.py: def total(cart: Cart) -> float:
+1 Basket() Class in shop/cart.py: class Cart(Base):
+1 of() Function in shop/rates.py: def of(item):
+1 rounded() Function in shop/rates.py: def rounded(number):
+"#);
+}
+
+#[test]
+fn members_of_classes_and_instances() {
+    insta::assert_snapshot!(python(
+        "from shop.cart import *\n\nshared = Cart([])\n\n\nclass Big(Cart):\n    def size(self):\n        $0own = self.extra() + super().size()\n        cart = Cart.of(own)\n        other = Cart(own)\n        return other.price + self.kind + shared.price + cart.price\n\n    def extra(self):\n        return 1\n"
+    ), @r#"
+1 Big.extra() Function in main.py: def extra(self):
+1 Base.size() Function in shop/cart.py: def size(self):
+1 Cart() Class in shop/cart.py: class Cart(Base):
+1 Cart.of() Function in shop/cart.py: @classmethod
+1 Cart.price Function in shop/cart.py: @property
+1 Base.kind Variable in shop/cart.py: kind = "base"
+1 shared Variable in main.py: shared = Cart([])
+"#);
+}
+
+#[test]
+fn what_a_function_binds_itself_is_no_dependency() {
+    insta::assert_snapshot!(python(
+        "from shop import total, rates, Basket\n\ncount = 0\n\n\ndef f(total, cart: Basket):\n    $0global count\n    count = 1\n    rates = [total for Basket in total]\n    def g():\n        return count\n    return g() + rates.of + cart.price + (lambda Basket: Basket)(1)\n"
+    ), @r#"
+1 Basket Class in shop/cart.py: class Cart(Base):
+1 count Variable in main.py: count = 0
+1 Cart.price Function in shop/cart.py: @property
+"#);
+}
+
+#[test]
+fn dependencies_of_dependencies() {
+    let all = listed(
+        &format!(
+            "{PYTHON}//- main.py\nfrom shop import total\n\n\ndef f(item):\n    return $0total(item)\n"
+        ),
+        9,
+    );
+    insta::assert_snapshot!(all, @r#"
+1 total() Function in shop/cart.py: def total(cart: Cart) -> float:
+2 Cart Class in shop/cart.py: class Cart(Base):
+2 rounded() Function in shop/rates.py: def rounded(number):
+2 Cart.price Function in shop/cart.py: @property
+3 Base Class in shop/cart.py: class Base:
+3 of() Function in shop/rates.py: def of(item):
+4 LIMIT Variable in shop/cart.py: LIMIT = 3
+4 TABLE Variable in shop/rates.py: TABLE = {}
+"#);
+}
+
+const TYPESCRIPT: &str = r#"//- src/index.ts
+export * from './cart';
+export { rate as rateOf, default as Table } from './rates.js';
+export * as rates from './rates';
+//- src/cart/index.ts
+import { rate } from '../rates';
+
+/** What is bought. */
+export interface Item {
+  id: string;
+}
+
+/**
+ * Items to buy.
+ */
+export class Cart {
+  private items: Item[] = [];
+
+  constructor(readonly owner: string) {}
+
+  /** Their price. */
+  price(): number {
+    return this.items.map(rate).reduce((a, b) => a + b, 0);
+  }
+}
+
+export const total = (cart: Cart): number => cart.price();
+const hidden = 1;
+//- src/rates.ts
+import type { Item } from './cart';
+
+export default class Table {}
+
+// The rate of an item.
+export function rate(item: Item): number {
+  return item.id.length;
+}
+"#;
+
+fn typescript(function: &str) -> String {
+    listed(&format!("{TYPESCRIPT}//- src/main.ts\n{function}"), 1)
+}
+
+#[test]
+fn names_through_barrels_defaults_and_namespaces() {
+    insta::assert_snapshot!(typescript(
+        "import fs from 'node:fs';\nimport { Cart, total as sum, rateOf, rates, hidden } from '.';\nimport Best, * as direct from './rates';\n\nconst LIMIT = 3;\n\nexport function f(item: Item): number {\n  $0const cart = new Cart('a');\n  const table = new Best();\n  fs.rm(item, { total: LIMIT });\n  return sum(cart) + rateOf(item) + rates.rate(item) + direct.rate(item) + cart.price() + hidden;\n}\n"
+    ), @r#"
+1 Cart() Class in src/cart/index.ts: /**
+1 Best() Class in src/rates.ts: export default class Table {}
+1 LIMIT Variable in src/main.ts: const LIMIT = 3;
+1 sum() Function in src/cart/index.ts: export const total = (cart: Cart): number => cart.price();
+1 rateOf() Function in src/rates.ts: // The rate of an item.
+1 Cart.price() Function in src/cart/index.ts: /** Their price. */
+"#);
+}
+
+#[test]
+fn members_of_typescript_classes() {
+    insta::assert_snapshot!(typescript(
+        "import { Cart, type Item } from './index';\n\nclass Big extends Cart {\n  limit: number = 3;\n  size(item: Item, other: Cart): number {\n    $0return this.limit + super.price() + other.price() + this.price() + item.id.length;\n  }\n}\n"
+    ), @r#"
+1 Item Type in src/cart/index.ts: /** What is bought. */
+1 Cart Class in src/cart/index.ts: /**
+1 Big.limit Variable in src/main.ts: limit: number = 3
+1 Cart.price() Function in src/cart/index.ts: /** Their price. */
+1 Item.id Variable in src/cart/index.ts: id: string
+"#);
+}
+
+#[test]
+fn three_forms_of_a_definition() {
+    let forms = |fixture: String| {
+        let (files, path, at) = repository(&fixture);
+        let repository = Repository::new(&files);
+        let around = repository
+            .function_around(&path, &(at..at))
+            .expect("it is in one");
+        let found = repository.dependencies(&path, &around, &around, 1);
+        let mut shown = String::new();
+        for form in [Form::Documented, Form::Signature] {
+            shown += &format!("== {form:?}\n");
+            for dependency in outermost(&found) {
+                shown += &format!("{}\n", repository.text(dependency, form));
+            }
+        }
+        shown
+    };
+    insta::assert_snapshot!(forms(format!(
+        "{PYTHON}//- main.py\nfrom shop.cart import Cart, LIMIT, total\n\ndef f():\n    return $0total(Cart(LIMIT)).price\n"
+    )), @r#"
+== Documented
+def total(cart: Cart) -> float:
+    """The price in full."""
+class Cart(Base):
+    """Items to buy."""
+
+    def of(cls, items):
+        """Makes one."""
+
+    def __init__(self, items):
+
+    def price(self) -> float:
+        """What all
+        items cost."""
+LIMIT = 3
+== Signature
+def total(cart: Cart) -> float:
+class Cart(Base):
+    def of(cls, items):
+    def __init__(self, items):
+    def price(self) -> float:
+LIMIT = 3
+"#);
+    insta::assert_snapshot!(forms(format!(
+        "{TYPESCRIPT}//- src/main.ts\nimport {{ Cart, Item, rateOf, total }} from './index';\n\nfunction f(a: Item) {{\n  return $0total(new Cart(rateOf(a)));\n}}\n"
+    )), @r#"
+== Documented
+/** What is bought. */
+export interface Item {
+  id: string;
+}
+export const total = (cart: Cart): number =>
+/**
+ * Items to buy.
+ */
+export class Cart {
+  private items: Item[] = []
+  constructor(readonly owner: string)
+  /** Their price. */
+  price(): number
+}
+// The rate of an item.
+export function rate(item: Item): number
+== Signature
+export interface Item {
+  id: string;
+}
+export const total = (cart: Cart): number =>
+export class Cart {
+  private items: Item[] = []
+  constructor(readonly owner: string)
+  price(): number
+}
+export function rate(item: Item): number
+"#);
+}
+
+#[test]
+fn circles_end() {
+    insta::assert_snapshot!(listed(
+        "//- a.py\nfrom b import *\nfrom b import x as y\nz = y\n\n\ndef f():\n    $0y()\n    z.w()\n    return g()\n//- b.py\nfrom a import *\nfrom a import y as x\n\n\nclass A(B):\n    pass\n\n\nclass B(A):\n    pass\n\n\ndef g():\n    return f() + B.c\n\n\ndef f():\n    return g()\n",
+        5,
+    ), @r#"
+1 z Variable in a.py: z = y
+1 g() Function in b.py: def g():
+2 f() Function in b.py: def f():
+2 B Class in b.py: class B(A):
+3 A Class in b.py: class A(B):
+"#);
+}
+
+const STATEMENTS: [&str; 8] = [
+    "a = Basket(a)",
+    "b = a.price + of",
+    "import shop.rates as r",
+    "total = r.of(a)",
+    "return total(a, LIMIT)",
+    "for of in helper(a): other.price()",
+    "g = lambda r: r.of + shop.rates.TABLE",
+    "helper(f(Other().size()).price)",
+];
+
+const HEADS: [&str; 5] = [
+    "from shop import *",
+    "from shop import Basket, total as other",
+    "import shop.rates",
+    "from shop.cart import LIMIT, Cart as Other",
+    "from shop.rates import of",
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #[test]
+    fn dependencies_are_named_where_they_are_used_and_lie_apart_from_the_code(
+        heads in proptest::sample::subsequence(&HEADS[..], 0..=5),
+        statements in proptest::sample::subsequence(&STATEMENTS[..], 1..=8),
+        depth in 2_usize..6,
+    ) {
+        let helper = "def helper(a):\n    return other(helper(a))\n";
+        let body = statements.join("\n    ");
+        let fixture = format!(
+            "{PYTHON}//- main.py\n{}\n\n\ndef f(a):\n    $0{body}\n\n\n{helper}",
+            heads.join("\n")
+        );
+        let (files, path, at) = repository(&fixture);
+        let repository = Repository::new(&files);
+        let function = repository.function_around(&path, &(at..at)).expect("it is in one");
+        let near = repository.dependencies(&path, &function, &function, 1);
+        let far = repository.dependencies(&path, &function, &function, depth);
+        proptest::prop_assert_eq!(&far[..near.len()], &near[..]);
+        let source = |path: &str| {
+            let file = files.iter().find(|file| file.path == path);
+            file.map(|file| file.contents.as_str()).expect("it is one of them")
+        };
+        for found in &near {
+            proptest::prop_assert!(source(&path)[function.clone()].contains(&found.name));
+        }
+        let mut places = BTreeSet::new();
+        for found in &far {
+            let there = &found.range;
+            proptest::prop_assert!(places.insert((found.path.clone(), there.start, there.end, found.index)));
+            proptest::prop_assert!(source(&found.path).get(there.clone()).is_some());
+            let touches = there.start < function.end && function.start < there.end;
+            proptest::prop_assert!(found.path != path || !touches);
+            let whole = repository.text(found, Form::Whole).len();
+            let documented = repository.text(found, Form::Documented).len();
+            let signature = repository.text(found, Form::Signature).len();
+            // A blank line stands before each member where documentation is shown.
+            proptest::prop_assert!(signature <= documented && documented <= whole + 16);
+        }
+        let apart = outermost(&far);
+        for (index, one) in apart.iter().enumerate() {
+            for other in &apart[index + 1..] {
+                let same = one.path == other.path && one.range != other.range;
+                let touch = one.range.start < other.range.end && other.range.start < one.range.end;
+                proptest::prop_assert!(!(same && touch));
+            }
+        }
+    }
+}
