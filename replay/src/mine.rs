@@ -6,6 +6,7 @@
 pub mod api;
 pub mod candidates;
 pub mod category;
+pub mod contexts;
 pub mod dependencies;
 pub mod leak;
 mod spread;

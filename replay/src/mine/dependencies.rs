@@ -240,6 +240,76 @@ impl<'a> Repository<'a> {
             .collect()
     }
 
+    /// What begins the classes that a range of a file stands in, the outermost first, each from
+    /// its line's beginning to where its members begin.
+    pub fn heads_around(&self, path: &str, range: &Range<usize>) -> Vec<String> {
+        let mut heads = Vec::new();
+        let Some((known, parsed)) = self.files.get(path).zip(self.parsed(path)) else {
+            return heads;
+        };
+        let contents = &known.file.contents;
+        let mut node = parsed
+            .tree
+            .root_node()
+            .descendant_for_byte_range(range.start, range.start);
+        while let Some(current) = node {
+            let body = current.child_by_field_name("body").filter(|body| {
+                uses::is_class(current)
+                    && body.start_byte() <= range.start
+                    && range.end <= body.end_byte()
+            });
+            if let Some(body) = body {
+                let line = contents[..current.start_byte()]
+                    .rfind('\n')
+                    .map_or(0, |end| end + 1);
+                let brace = usize::from(!known.file.language.indented_blocks);
+                heads.push(contents[line..body.start_byte() + brace].to_owned());
+            }
+            node = current.parent();
+        }
+        heads.reverse();
+        heads
+    }
+
+    /// Whether a dependency is a member of a class that a range of a file stands in.
+    pub fn shares_class(&self, dependency: &Dependency, path: &str, range: &Range<usize>) -> bool {
+        let Some(parsed) = self
+            .parsed(&dependency.path)
+            .filter(|_| dependency.path == path)
+        else {
+            return false;
+        };
+        let all = &parsed.definitions.all;
+        all[dependency.index].owner.is_some_and(|owner| {
+            let class = &all[owner].range;
+            class.start <= range.start && range.end <= class.end
+        })
+    }
+
+    /// Where the first statement of a file stands that imports from another.
+    pub fn import_of(&self, path: &str, other: &str) -> Option<usize> {
+        let known = self.files.get(path)?;
+        let root = self.parsed(path)?.tree.root_node();
+        imports::all(root, known.file, &self.paths)
+            .into_iter()
+            .find(|import| self.file_of(&import.from) == Some(other))
+            .map(|import| import.at)
+    }
+
+    /// The files, in the order of their paths.
+    pub fn files(&self) -> impl Iterator<Item = &'a SourceFile> {
+        self.files.values().map(|known| known.file)
+    }
+
+    /// The zero-based line in which a dependency's definition begins.
+    pub fn line_of(&self, dependency: &Dependency) -> usize {
+        self.files.get(dependency.path.as_str()).map_or(0, |known| {
+            known.file.contents[..dependency.range.start]
+                .matches('\n')
+                .count()
+        })
+    }
+
     /// A dependency's definition in a form.
     pub fn text(&self, dependency: &Dependency, form: Form) -> String {
         let Some((known, parsed)) = self

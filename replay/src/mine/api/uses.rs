@@ -597,7 +597,8 @@ fn put(names: &mut BTreeMap<String, Meaning>, name: &str, meaning: &Meaning) {
         .or_insert_with(|| meaning.clone());
 }
 
-fn is_class(node: Node<'_>) -> bool {
+/// Whether a node is a class with a body.
+pub(in crate::mine) fn is_class(node: Node<'_>) -> bool {
     matches!(
         node.kind(),
         "class_definition" | "class_declaration" | "abstract_class_declaration" | "class"
