@@ -8,12 +8,15 @@
 //! the filter refuses to change other processes' limits. A signal can reach it; then the round
 //! fails and the sandbox ends.
 //!
+//! A program that is only ever shown text, and runs none of it, may also answer by itself: it is
+//! sent a line and says one. Then nothing is killed and nothing made anew.
+//!
 //! The waiting program speaks over its standard input, a socket: it says a line, `ready` or
 //! `unfit REASON`; it is then sent single bytes, each with the three descriptors that are to be a
 //! fork's standard streams; and it says a line with the fork's wait status when the fork is dead.
 
 use std::fs;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -58,6 +61,16 @@ pub(super) fn serve(
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(lost(error)),
         };
+        if next.itself {
+            send(caller, &Report::Begun).map_err(lost)?;
+            let answer = waiting.answer(&next.question, order.job.limits.collect)?;
+            let last = answer.is_none();
+            send(caller, &answered(answer)).map_err(lost)?;
+            if last {
+                return Ok(());
+            }
+            continue;
+        }
         let before = renewal.renew(&next.replaced)?;
         send(caller, &Report::Begun).map_err(lost)?;
         let mut round = Round::begin(&order.job, &next, &waiting)?;
@@ -93,7 +106,23 @@ pub(super) fn serve(
     }
 }
 
-/// The program that waits and forks.
+/// A round in which the waiting program said a line, or died over it.
+fn answered(answer: Option<Vec<u8>>) -> Report {
+    let nothing = || Capture::new(0).finish();
+    Report::Round {
+        status: match &answer {
+            Some(_) => Status::Exited(0),
+            None => Status::Signalled(Signal::SIGKILL as i32),
+        },
+        last: answer.is_none(),
+        statement: STANDARD.encode(answer.unwrap_or_default()),
+        changed: Vec::new(),
+        stdout: nothing(),
+        stderr: nothing(),
+    }
+}
+
+/// The program that waits and forks, or answers by itself.
 struct Waiting {
     child: Child,
     socket: UnixStream,
@@ -160,6 +189,29 @@ impl Waiting {
                 Ok(length) => self.heard.extend_from_slice(&bytes[..length]),
             }
         }
+    }
+
+    /// What it says to a line, without the line feed; nothing when it is dead, or says more than
+    /// `most` bytes. The caller keeps the clock.
+    fn answer(&mut self, question: &str, most: u64) -> Result<Option<Vec<u8>>, SandboxError> {
+        let mut said = std::mem::take(&mut self.heard);
+        if self.socket.write_all(question.as_bytes()).is_err() {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; 256 << 10];
+        while said.last() != Some(&b'\n') {
+            match self.socket.read(&mut bytes) {
+                Ok(0) => return Ok(None),
+                Ok(length) => said.extend_from_slice(&bytes[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Ok(None),
+            }
+            if said.len() as u64 > most {
+                return Ok(None);
+            }
+        }
+        said.pop();
+        Ok(Some(said))
     }
 
     fn whole_line(&mut self) -> Option<String> {

@@ -542,14 +542,20 @@ impl Kept {
         self.conversation.is_some()
     }
 
-    /// Runs a round to its end. A limit that is reached ends the sandbox with it.
-    pub(super) fn round(&mut self, round: &super::Round) -> Result<Finished, SandboxError> {
+    /// Runs a round to its end, in a fork or by the waiting program `itself`. A limit that is
+    /// reached ends the sandbox with it.
+    pub(super) fn round(
+        &mut self,
+        round: &super::Round,
+        itself: bool,
+    ) -> Result<Finished, SandboxError> {
         let mut conversation = self.conversation.take().ok_or_else(|| SandboxError::Lost {
             reason: "it has ended".into(),
         })?;
         let next = Next {
             replaced: round.replaced.clone(),
             question: round.question.clone(),
+            itself,
         };
         let sample = conversation.watch.as_ref().map(Watch::sample);
         if let Some(Ok(sample)) = sample {

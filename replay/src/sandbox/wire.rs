@@ -131,6 +131,9 @@ pub(super) struct Next {
     pub(super) replaced: Vec<Replaced>,
     /// [`Job::question`] of the round.
     pub(super) question: String,
+    /// Whether the waiting program answers the question itself, with a line: it does not fork,
+    /// and nothing is made anew.
+    pub(super) itself: bool,
 }
 
 impl Order {

@@ -15,11 +15,19 @@ use super::{Finished, Job, Replaced, SandboxError};
 /// started it. Dropping it ends the sandbox.
 #[derive(Debug)]
 pub struct Worker {
-    orders: Sender<(Round, Sender<Answer>)>,
+    orders: Sender<(Task, Sender<Answer>)>,
 }
 
 /// How a round ended, and whether the worker can go on.
 type Answer = (Result<Finished, SandboxError>, bool);
+
+/// What a worker is told to do.
+#[derive(Debug)]
+struct Task {
+    round: Round,
+    /// Whether the waiting program does it itself.
+    itself: bool,
+}
 
 /// One run of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +53,7 @@ impl Worker {
     /// is not fit for this.
     pub fn start(executable: PathBuf, job: Job) -> Result<Self, SandboxError> {
         job.check()?;
-        let (orders, rounds) = mpsc::channel::<(Round, Sender<Answer>)>();
+        let (orders, rounds) = mpsc::channel::<(Task, Sender<Answer>)>();
         let (started, start) = mpsc::channel();
         std::thread::Builder::new()
             .name("sandbox".into())
@@ -57,8 +65,8 @@ impl Worker {
                 if started.send(Ok(())).is_err() {
                     return;
                 }
-                while let Ok((round, answer)) = rounds.recv() {
-                    let finished = kept.round(&round);
+                while let Ok((task, answer)) = rounds.recv() {
+                    let finished = kept.round(&task.round, task.itself);
                     let alive = kept.alive();
                     if answer.send((finished, alive)).is_err() || !alive {
                         return;
@@ -77,8 +85,39 @@ impl Worker {
     ///
     /// As [`super::run()`].
     pub fn round(self, round: Round) -> Result<(Finished, Option<Self>), SandboxError> {
+        self.perform(Task {
+            round,
+            itself: false,
+        })
+    }
+
+    /// Has the waiting program itself answer a line, `question`, in this time: it reads the line
+    /// from its standard input and writes one, which is [`Finished::statement`]. Nothing is made
+    /// anew, so that only a program that runs nothing of what it is shown may be asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`super::run()`].
+    pub fn ask(
+        self,
+        question: String,
+        time: Duration,
+    ) -> Result<(Finished, Option<Self>), SandboxError> {
+        let round = Round {
+            replaced: Vec::new(),
+            question,
+            wall: time,
+            cpu: time * 2,
+        };
+        self.perform(Task {
+            round,
+            itself: true,
+        })
+    }
+
+    fn perform(self, task: Task) -> Result<(Finished, Option<Self>), SandboxError> {
         let (answer, answered) = mpsc::channel();
-        self.orders.send((round, answer)).map_err(|_| gone())?;
+        self.orders.send((task, answer)).map_err(|_| gone())?;
         let (finished, alive) = answered.recv().map_err(|_| gone())?;
         Ok((finished?, alive.then_some(self)))
     }
