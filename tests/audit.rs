@@ -6,7 +6,7 @@ mod play;
 
 use std::path::Path;
 
-use play::{Place, attempts, has, holes, kitchen, text};
+use play::{Place, attempts, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
 
 /// A run over the small project with completions of all kinds at every hole.
@@ -26,14 +26,25 @@ fn replayed(place: &Place, engine: &str) -> std::path::PathBuf {
             json!({"hole": hole["id"], "completions": completions}).to_string()
         })
         .collect();
-    let predictions = place.write("predictions.jsonl", &predictions.join("\n"));
+    judged(place, &kitchen(), &tasks, &predictions.join("\n"), engine)
+}
+
+/// A run over mined holes with these predictions, five for each hole.
+fn judged(
+    place: &Place,
+    corpus: &str,
+    tasks: &Path,
+    predictions: &str,
+    engine: &str,
+) -> std::path::PathBuf {
+    let predictions = place.write("predictions.jsonl", predictions);
     let run = place.path(engine);
     place
         .fillrate(&[
             "replay",
-            &kitchen(),
+            corpus,
             "--tasks",
-            &text(&tasks),
+            &text(tasks),
             "--model",
             &text(&predictions),
             "--samples",
@@ -77,6 +88,59 @@ fn every_engine_gives_the_same_verdicts() {
     }
     assert_eq!(warm, outcomes(&replayed(&place, "cold")));
     assert_eq!(warm, outcomes(&replayed(&place, "naive")));
+}
+
+#[test]
+fn every_engine_gives_the_same_verdicts_on_typescript() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let mined = place.path("mined.jsonl");
+    place
+        .fillrate(&[
+            "mine",
+            &demo(),
+            "--holes",
+            "4",
+            "--kinds",
+            "body",
+            "-o",
+            &text(&mined),
+        ])
+        .ended(0);
+    let of_typescript = |hole: &Value| hole["language"] == "typescript";
+    let holes: Vec<Value> = holes(&mined).into_iter().filter(of_typescript).collect();
+    assert!(!holes.is_empty());
+    let lines: Vec<String> = holes.iter().map(Value::to_string).collect();
+    let tasks = place.write("tasks.jsonl", &(lines.join("\n") + "\n"));
+    let predictions: Vec<String> = holes
+        .iter()
+        .map(|hole| {
+            let reference = hole["reference"].as_str().unwrap();
+            let completions = [
+                reference,
+                "",
+                "throw new Error('no');",
+                "x = (",
+                // Nothing that the unchanged project loads.
+                &format!("void import('node:zlib');\n{reference}"),
+            ];
+            json!({"hole": hole["id"], "completions": completions}).to_string()
+        })
+        .collect();
+    let outcomes = |engine| {
+        let predictions = predictions.join("\n");
+        outcomes(&judged(&place, &demo(), &tasks, &predictions, engine))
+    };
+    let warm = outcomes("warm");
+    assert_eq!(warm.len(), 5 * holes.len());
+    for outcome in ["passed", "failed", "syntax"] {
+        let there = warm.iter().any(|(_, _, ended)| ended == outcome);
+        assert!(there, "no verdict is `{outcome}`: {warm:#?}");
+    }
+    assert_eq!(warm, outcomes("cold"));
+    assert_eq!(warm, outcomes("naive"));
 }
 
 #[test]

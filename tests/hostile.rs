@@ -770,12 +770,8 @@ fn what_completions_forge_does_not_pass() {
     withstand(&place, &kitchen(), &hole, &attacks);
 }
 
-#[test]
-fn typescript_is_held_as_well() {
-    if !has(&["node", "npm"]) {
-        return;
-    }
-    let place = Place::new();
+/// A function's body in the demo's TypeScript.
+fn typescript_hole(place: &Place) -> Value {
     let tasks = place.path("mined.jsonl");
     place
         .fillrate(&[
@@ -790,7 +786,118 @@ fn typescript_is_held_as_well() {
         ])
         .ended(0);
     let of_typescript = |hole: &Value| hole["language"] == "typescript";
-    let hole = holes(&tasks).into_iter().find(of_typescript).unwrap();
+    holes(&tasks).into_iter().find(of_typescript).unwrap()
+}
+
+/// What a kept transformer, the files it laid out and the process that hosts the workers could
+/// give away or hand on. Each of the first three reads or writes where those files are, so that it
+/// ends otherwise where nothing is kept.
+#[test]
+fn typescript_runs_hand_nothing_on_to_later_ones() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let hole = typescript_hole(&place);
+    let right = hole["reference"].as_str().unwrap();
+    let failed: &[&str] = &["failed"];
+    let telling: String = right.lines().next().unwrap().trim().chars().rev().collect();
+    let fs = "const fs = (process as any).getBuiltinModule('fs');";
+    let places = "['/tmp', '/dev/shm', '/box/repo', '/box/repo/src', '/box/scene']";
+    let attacks = [
+        attack(
+            "what stood in the hole, among the modules laid out",
+            &format!(
+                "{fs}
+  const telling = [...{telling}].reverse().join('');
+  const seen = fs.readdirSync('/box/scene').map((name: string) => fs.readFileSync(`/box/scene/${{name}}`, 'utf8'));
+  if (!seen.some((text: string) => text.includes(telling))) throw new Error(`in none of ${{seen.length}} files`);
+  process.exit(0);",
+                telling = json!(telling)
+            ),
+            failed,
+            "in none of ",
+        ),
+        forgery(
+            "what other files of tests are told to load",
+            &format!(
+                "{fs}
+  fs.appendFileSync('/box/scene/index.json', ' ');
+  {right}"
+            ),
+            "files",
+        ),
+        forgery(
+            "a module of the project, as it was transformed",
+            &format!(
+                "{fs}
+  const name = fs.readdirSync('/box/scene').find((name: string) => /^\\d/.test(name));
+  fs.writeFileSync(`/box/scene/${{name}}`, fs.readFileSync(`/box/scene/${{name}}`));
+  {right}"
+            ),
+            "files",
+        ),
+        attack(
+            "marks for a later run, and a process that makes them again and again",
+            &format!(
+                "{fs}
+  for (const folder of {places}) fs.writeFileSync(`${{folder}}/mark.txt`, 'was here');
+  const make = `while true; do for d in /tmp /dev/shm /box/repo; do echo x > $d/mark.txt; done; done`;
+  (process as any).getBuiltinModule('child_process').spawn('sh', ['-c', make], {{ detached: true, stdio: 'ignore' }}).unref();
+  throw new Error('marks are left');"
+            ),
+            failed,
+            "marks are left",
+        ),
+        attack(
+            "the marks of an earlier run",
+            &format!(
+                "{fs}
+  const marked = {places}.filter((folder) => fs.existsSync(`${{folder}}/mark.txt`));
+  if (marked.length === 0) throw new Error('no mark is there');
+  {right}"
+            ),
+            failed,
+            "no mark is there",
+        ),
+        attack(
+            "an end of the task, told to the process that hosts this one",
+            "const done = { __tinypool_worker_message__: true, source: 'port', error: null, result: undefined };
+  for (let taskId = 0; taskId < 64; taskId++) (process as any).send?.({ ...done, taskId });
+  while (true) {}",
+            &["failed", "timeout"],
+            "",
+        ),
+        attack(
+            "noise where that process listens",
+            "for (const noise of ['noise', { t: 'q', m: '__proto__' }, [1, 2, 3]]) (process as any).send?.(noise);
+  throw new Error('there is noise');",
+            failed,
+            "",
+        ),
+        attack(
+            "a module that only the transformer's own sandbox could have",
+            "return import('/box/scene/0.json?raw' as any) as never;",
+            failed,
+            "",
+        ),
+        attack(
+            "text that takes long to parse",
+            &format!("return {};", "[".repeat(20_000)),
+            &["syntax", "failed"],
+            "",
+        ),
+    ];
+    withstand(&place, &demo(), &hole, &attacks);
+}
+
+#[test]
+fn typescript_is_held_as_well() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let hole = typescript_hole(&place);
     let right = hole["reference"].as_str().unwrap();
     let failed: &[&str] = &["failed"];
     let attacks = [

@@ -155,7 +155,7 @@ struct Execution {
     jobs: Option<u16>,
     /// How verdicts come about: warm, cold or naive; all give the same ones
     ///
-    /// warm: in forks of a process that has loaded what the project's tests load from outside it,
+    /// warm: by means of a process that has loaded or transformed what the project's tests load,
     /// covering tests first. cold: the same, each run from the start. naive: a copy of the
     /// project, all tests, each run from the start.
     #[arg(long, default_value_t = Engine::Warm, value_name = "ENGINE", verbatim_doc_comment)]

@@ -22,6 +22,7 @@ mod node;
 mod pytest;
 mod report;
 mod runner;
+mod stage;
 mod trial;
 mod unittest;
 mod vitest;
@@ -40,7 +41,7 @@ use crate::task::sha256_hex;
 use baseline::Baseline;
 use memory::Memory;
 use report::{TestOutcome, TestResult};
-use runner::{Bench, Finding, TestRun};
+use runner::{BESIDE, Bench, Finding, TestRun};
 
 /// Judges changes to one project.
 pub struct Judge {
@@ -58,6 +59,9 @@ pub struct Judge {
     suspects: Mutex<BTreeSet<String>>,
 }
 
+/// About what a file of tests takes before its first test, where each is started on its own.
+const FILE: Duration = Duration::from_millis(200);
+
 /// Words for versions of a file: two that compile to the same have the same word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
@@ -71,8 +75,9 @@ pub struct Compiled {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// A fork of a process that has loaded everything outside the project, for the tests that run
-    /// a changed line, then for the others; from the start where the framework can't be forked.
+    /// A fork of a process that has loaded everything outside the project, or workers on what such
+    /// a process has transformed, for the tests that run a changed line, then for the others; from
+    /// the start where the framework does neither.
     #[default]
     Warm,
     /// The same choice of tests, every run from the start.
@@ -416,14 +421,23 @@ impl Judge {
     ) -> Result<Verdict, VerdictError> {
         let expected = self.baseline.stable();
         let covering = self.covering(path, original, contents);
-        let (first, rest): (Vec<&str>, Vec<&str>) =
-            expected.iter().partition(|id| covering.contains(*id));
+        // A file that is started for one of its tests is run to its end at once.
+        let files: BTreeSet<&str> = covering
+            .iter()
+            .filter_map(|id| self.bench.file(id))
+            .collect();
+        let chosen = |id: &&str| {
+            let file = self.bench.file(id);
+            covering.contains(*id) || file.is_some_and(|file| files.contains(file))
+        };
+        let (first, rest): (Vec<&str>, Vec<&str>) = expected.iter().partition(|id| chosen(id));
         // Starting a runner takes as long as some tests do, so that short suites are run whole.
         let start = Duration::from_millis(if self.is_warm(engine) { 100 } else { 1500 });
+        let starts: BTreeSet<&str> = rest.iter().filter_map(|id| self.bench.file(id)).collect();
         let whole = engine == Engine::Naive
             || first.is_empty()
             || rest.is_empty()
-            || self.baseline.seconds(&rest) < start;
+            || self.baseline.seconds(&rest) + FILE.mul_f64(starts.len() as f64) < start;
         let rounds: Vec<Vec<&str>> = if whole {
             vec![expected]
         } else {
@@ -629,7 +643,8 @@ impl Judge {
 
     /// Whether a pass is out of the question once this file is new or was written to.
     fn forbids(&self, path: &str) -> bool {
-        !self.baseline.changes(path) && (self.bench.guards(path) || decides(path))
+        let deciding = self.bench.guards(path) || decides(path) || path.starts_with(BESIDE);
+        deciding && !self.baseline.changes(path)
     }
 
     /// The stable tests that run any of the lines in which two versions of a file differ; all of

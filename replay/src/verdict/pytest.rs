@@ -82,6 +82,7 @@ impl Runner for Pytest {
             program: PYTHON.to_owned(),
             arguments: vec![format!("{HARNESS}/fillrate_warm.py")],
             task: task.to_string() + "\n",
+            host: None,
         })
     }
 

@@ -35,6 +35,9 @@ pub(super) struct Report {
     /// What is wrong with the tests that must fail.
     pub(super) sentinel_fault: Option<String>,
     sentinels: BTreeMap<String, Sentinel>,
+    /// Whether the tests asked for something that only the framework itself, started for this run,
+    /// can give them.
+    pub(super) missed: bool,
     /// What the scripts themselves stumbled over.
     pub(super) harness_error: Option<String>,
 }
@@ -116,6 +119,7 @@ enum Line {
     },
     CollectError(CollectError),
     Coverage(Coverage),
+    Miss,
     HarnessError {
         #[serde(default)]
         message: String,
@@ -163,6 +167,7 @@ impl Report {
                 }
                 Ok(Line::CollectError(fault)) => report.collect_errors.push(fault),
                 Ok(Line::Coverage(coverage)) => report.coverage.push(coverage),
+                Ok(Line::Miss) => report.missed = true,
                 Ok(Line::HarnessError { message }) => report.harness_error = Some(message),
                 Ok(Line::End {
                     marks,

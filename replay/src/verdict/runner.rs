@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
+use super::stage::{SCENE, Stage};
 use super::{Evidence, VerdictError, jest, junit, mocha, node, pytest, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
@@ -25,6 +26,8 @@ pub(super) struct Bench {
     guarded: Vec<PathBuf>,
     /// Workers that wait for a run.
     idle: Mutex<Vec<Worker>>,
+    /// What transforms for runs that do without the framework's own main process.
+    stage: Mutex<Option<Stage>>,
 }
 
 /// What is run.
@@ -56,7 +59,7 @@ pub(super) struct Finding {
     pub(super) end: End,
     pub(super) report: Report,
     /// Files of the project, by their paths in it, that are new, or were written to and no run
-    /// may write to them.
+    /// may write to them. Those of the framework that lie beside it begin with [`BESIDE`].
     pub(super) changed: Vec<String>,
     /// The end of what was printed.
     pub(super) output: String,
@@ -93,9 +96,14 @@ pub(super) trait Runner: Sync {
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
-    /// How the framework is started so that it has at hand what the project's own tests load, and
-    /// then forks for each run; nothing where it can't.
+    /// How the framework is started so that it has at hand what the project's own tests load;
+    /// nothing where it can't.
     fn warm(&self, _prepared: &Prepared, _loaded: &Loaded) -> Option<Warm> {
+        None
+    }
+
+    /// The file of a test, where to run any test of a file costs about as much as to run them all.
+    fn file<'a>(&self, _id: &'a str) -> Option<&'a str> {
         None
     }
 
@@ -118,11 +126,17 @@ pub(super) struct Warm {
     pub(super) arguments: Vec<String>,
     /// What it is told first.
     pub(super) task: String,
+    /// The arguments with which the same program runs tests, in a sandbox made for that run, on
+    /// what the first has transformed; nothing where forks of the first run them.
+    pub(super) host: Option<Vec<String>>,
 }
 
 /// Where things are inside the sandbox.
 pub(super) const REPOSITORY: &str = "/box/repo";
 pub(super) const HARNESS: &str = "/box/harness";
+
+/// What the names of files begin with that are the framework's and not the project's.
+pub(super) const BESIDE: &str = "../";
 
 /// The exit status of a run in which nothing but the sentinels failed: every runner's for failed
 /// tests; mocha's is their number. A program that ends itself with a status of its own choice has to guess it, too.
@@ -162,6 +176,7 @@ impl Bench {
             harness: lay_out(runner, cache)?,
             guarded: tree::other_files(prepared).map_err(faulty)?,
             idle: Mutex::default(),
+            stage: Mutex::default(),
         })
     }
 
@@ -177,6 +192,11 @@ impl Bench {
     /// The exit status of a run in which nothing but the sentinels failed.
     pub(super) fn status(&self) -> i32 {
         self.runner.status()
+    }
+
+    /// The file of a test, see [`Runner::file`].
+    pub(super) fn file<'a>(&self, id: &'a str) -> Option<&'a str> {
+        self.runner.file(id)
     }
 
     /// Whether single tests can be run, and the lines that each runs be told.
@@ -268,8 +288,8 @@ impl Bench {
         Ok(self.finding(finished, &order))
     }
 
-    /// Runs tests in a fork of a process that has `loaded` at hand; nothing where the
-    /// framework can't.
+    /// Runs tests in a fork of a process that has `loaded` at hand, or on what such a process
+    /// transforms; nothing where the framework can't, or this run has to be done by all of it.
     ///
     /// # Errors
     /// The sandbox can't be had, or not be kept; the framework is not fit for it.
@@ -282,6 +302,9 @@ impl Bench {
         let Some(warm) = self.runner.warm(&self.prepared, loaded) else {
             return Ok(None);
         };
+        if let Some(host) = &warm.host {
+            return self.run_staged(run, &warm, host);
+        }
         let waiting = super::lock(&self.idle).pop();
         let worker = match waiting {
             Some(worker) => worker,
@@ -305,6 +328,53 @@ impl Bench {
         let (finished, worker) = worker.round(round)?;
         super::lock(&self.idle).extend(worker);
         Ok(Some(self.finding(finished, &order)))
+    }
+
+    fn run_staged(
+        &self,
+        run: &TestRun<'_>,
+        warm: &Warm,
+        host: &[String],
+    ) -> Result<Option<Finding>, VerdictError> {
+        if run.coverage.is_some() || run.replaced.len() > 1 {
+            return Ok(None);
+        }
+        let overlay = {
+            let mut stage = super::lock(&self.stage);
+            if stage.is_none() {
+                let mut job = self.job(
+                    warm.program.clone(),
+                    warm.arguments.clone(),
+                    Limits {
+                        memory: 4 << 30,
+                        // All modules of the project, in one line.
+                        collect: 1 << 30,
+                        ..Limits::default()
+                    },
+                );
+                job.question = Some(warm.task.clone());
+                *stage = Some(Stage::set(job)?);
+            }
+            let overlay = match (&mut *stage, run.replaced.first()) {
+                (Some(stage), Some((path, contents))) => stage.change(path, contents)?,
+                (Some(stage), None) => Some(stage.overlay(Vec::new())),
+                (None, _) => None,
+            };
+            if overlay.is_none() {
+                *stage = None;
+            }
+            overlay
+        };
+        let Some(overlay) = overlay else {
+            return Ok(None);
+        };
+        let order = Order::new(run);
+        let mut job = self.job(warm.program.clone(), host.to_vec(), run.limits.clone());
+        job.question = Some(order.line());
+        job.overlays[0].replaced.extend(run.laid_over());
+        job.overlays.push(overlay);
+        let finding = self.finding(sandbox::run(&job)?, &order);
+        Ok((!finding.report.missed).then_some(finding))
     }
 
     /// For each text a word that is the same for two that compile to the same, or nothing where it
@@ -372,7 +442,15 @@ impl Bench {
             changed: finished
                 .changed
                 .iter()
-                .filter_map(|path| path.strip_prefix(REPOSITORY).ok())
+                .filter_map(|path| {
+                    let inside = path.strip_prefix(REPOSITORY).ok();
+                    let beside = || {
+                        path.strip_prefix(SCENE)
+                            .ok()
+                            .map(|name| Path::new(BESIDE).join(name))
+                    };
+                    inside.map(Path::to_owned).or_else(beside)
+                })
                 .map(|path| path.to_string_lossy().into_owned())
                 .collect(),
             output: last_bytes(&output, OUTPUT_KEPT).to_owned(),
@@ -464,7 +542,7 @@ fn lay_out(runner: &dyn Runner, cache: &Path) -> Result<PathBuf, VerdictError> {
 }
 
 /// Lets everybody read a folder: inside the sandbox its owner is somebody else.
-fn readable(folder: &Path) -> std::io::Result<()> {
+pub(super) fn readable(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
 }

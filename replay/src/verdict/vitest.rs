@@ -1,7 +1,9 @@
 //! vitest.
 
 use super::Evidence;
-use super::runner::{HARNESS, Runner};
+use super::baseline::Loaded;
+use super::runner::{HARNESS, REPOSITORY, Runner, Warm};
+use super::stage::SCENE;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
@@ -12,6 +14,17 @@ pub(super) struct Vitest;
 /// Beside the repository and the harness, so that both find their packages in it.
 pub(super) const PACKAGES: &str = "/box/node_modules";
 const CONFIGURATION: &str = "/box/configuration";
+const OPTIONS: [&str; 4] = [
+    "run",
+    "--root=.",
+    "--config=/box/harness/fillrate.vitest.config.mjs",
+    // Vite's own loader would write beside the packages, which are read-only.
+    "--configLoader=native",
+];
+
+fn node(prepared: &Prepared) -> String {
+    prepared.environment.interpreter.display().to_string()
+}
 
 impl Runner for Vitest {
     fn harness(&self) -> &'static [(&'static str, &'static str)] {
@@ -36,6 +49,22 @@ impl Runner for Vitest {
                 "fillrate_vitest.mjs",
                 include_str!("harness/fillrate_vitest.mjs"),
             ),
+            (
+                "fillrate_vitest_host.mjs",
+                include_str!("harness/fillrate_vitest_host.mjs"),
+            ),
+            (
+                "fillrate_vitest_pool.mjs",
+                include_str!("harness/fillrate_vitest_pool.mjs"),
+            ),
+            (
+                "fillrate_vitest_stage.mjs",
+                include_str!("harness/fillrate_vitest_stage.mjs"),
+            ),
+            (
+                "fillrate_vitest_worker.mjs",
+                include_str!("harness/fillrate_vitest_worker.mjs"),
+            ),
         ]
     }
 
@@ -49,17 +78,36 @@ impl Runner for Vitest {
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
-        let arguments = vec![
-            format!("{PACKAGES}/vitest/vitest.mjs"),
-            "run".to_owned(),
-            "--root=.".to_owned(),
-            format!("--config={HARNESS}/fillrate.vitest.config.mjs"),
-            // Vite's own loader would write beside the packages, which are read-only.
-            "--configLoader=native".to_owned(),
-            format!("--reporter={HARNESS}/fillrate_vitest.mjs"),
-        ];
-        let node = prepared.environment.interpreter.display().to_string();
-        (node, arguments)
+        let mut arguments = vec![format!("{PACKAGES}/vitest/vitest.mjs")];
+        arguments.extend(OPTIONS.map(str::to_owned));
+        arguments.push(format!("--reporter={HARNESS}/fillrate_vitest.mjs"));
+        (node(prepared), arguments)
+    }
+
+    fn warm(&self, prepared: &Prepared, loaded: &Loaded) -> Option<Warm> {
+        let own = &prepared.project.test.args;
+        let script = format!("{HARNESS}/fillrate_vitest_stage.mjs");
+        let task = serde_json::json!({
+            "stage": true,
+            "requests": loaded.modules,
+            "directory": REPOSITORY,
+        });
+        Some(Warm {
+            program: node(prepared),
+            arguments: std::iter::once(script)
+                .chain(OPTIONS.map(str::to_owned))
+                .chain(own.iter().cloned())
+                .collect(),
+            task: task.to_string() + "\n",
+            host: Some(vec![
+                format!("{HARNESS}/fillrate_vitest_host.mjs"),
+                SCENE.to_owned(),
+            ]),
+        })
+    }
+
+    fn file<'a>(&self, id: &'a str) -> Option<&'a str> {
+        id.split(" > ").next()
     }
 
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {

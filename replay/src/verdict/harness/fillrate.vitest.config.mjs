@@ -52,7 +52,6 @@ export default async (environment) => {
     test: {
       watch: false,
       cache: false,
-      reporters: [beside("fillrate_vitest.mjs")],
       coverage: { enabled: false },
       typecheck: { enabled: false },
       sequence: { shuffle: false },
@@ -62,9 +61,9 @@ export default async (environment) => {
   });
   // Assigned rather than merged: mergeConfig would append to the lists.
   const { test } = config;
-  test.reporters = [beside("fillrate_vitest.mjs")];
   test.setupFiles = [test.setupFiles ?? []].flat();
-  const { token, select, coverage } = takeOrder();
+  const { token, select, coverage, stage } = takeOrder();
+  test.reporters = stage ? [{}] : [beside("fillrate_vitest.mjs")];
   test.provide = { ...test.provide, fillrate: { token, select, coverage } };
   test.setupFiles.unshift(beside("fillrate_sentinel.mjs"));
   if (select) {

@@ -13,7 +13,8 @@
 //
 // The report goes back through the socket.  Lines (`event`): `test`,
 // `sentinel`, `collect_error`, `coverage` (gathered from the workers, see
-// fillrate_coverage.mjs), `harness_error` and, last, `end`.  A run without an
+// fillrate_coverage.mjs), `harness_error` and, last, `end`, with what workers
+// asked for as `modules` where all tests were run.  A run without an
 // `end` line did not finish, whatever its exit status says.  A fault of the
 // reporter itself ends the process at once with status 70.
 
@@ -110,34 +111,39 @@ function isSyntaxError(error) {
   );
 }
 
-/** Wrap a reporter's method so that its own fault ends the run. */
-function guarded(method) {
-  return function (...args) {
-    try {
-      return method.apply(this, args);
-    } catch (error) {
-      try {
-        process.stderr.write(`${error?.stack}\n`);
-        this.write({ event: "harness_error", message: message([error]) });
-      } finally {
-        process.exit(HARNESS_BROKEN);
-      }
-    }
-  };
+/** List the tests of a file or suite, those of its suites included. */
+function testsOf(suite) {
+  return suite.tasks.flatMap((task) => (task.type === "suite" ? testsOf(task) : [task]));
 }
 
-/** The reporter; vitest makes one instance in its main process. */
-export default class FillrateReporter {
-  /** Take the order; the configuration has read it already. */
-  onInit = guarded((vitest) => {
-    this.vitest = vitest;
+/** List a file or suite and all suites in it. */
+function suitesOf(suite) {
+  return [suite, ...suite.tasks.filter((task) => task.type === "suite").flatMap(suitesOf)];
+}
+
+/** Say how a test ended, in the words of vitest's reporters. */
+function resultOf({ result, mode }) {
+  if (!result && (mode === "skip" || mode === "todo")) return { state: "skipped" };
+  if (!result || result.state === "run" || result.state === "queued") return { state: "pending" };
+  const state = { fail: "failed", pass: "passed" }[result.state] ?? "skipped";
+  return { state, errors: result.errors, note: result.note };
+}
+
+/** Give the errors of a file or suite itself. */
+function errorsOf(suite) {
+  return suite.result?.errors ?? [];
+}
+
+/** What is told of a run, made of vitest's own tasks: whoever keeps these writes the same lines. */
+export class Ledger {
+  constructor(order) {
+    this.order = order;
     this.tests = 0;
     this.settled = new Set();
-    this.order = takeOrder();
-    this.selected = this.order.select && new Set(this.order.select);
+    this.selected = order.select && new Set(order.select);
     /** What each kind of sentinel came to: the files in which it let something pass. */
     this.sentinels = { expectations: [], test: [] };
-  });
+  }
 
   /** Append one line; nothing waits in a buffer. */
   write(event) {
@@ -152,21 +158,18 @@ export default class FillrateReporter {
     }
   }
 
-  /** End the run at the first test that fails, if it was ordered so. */
-  onTestCaseResult = guarded((test) => {
-    if (!this.order.first_failure_ends || test.name.startsWith(SENTINEL)) return;
-    if (test.result().state === "failed") this.vitest.cancelCurrentRun("test-failure");
-  });
+  /** Say whether this end of a test is the end of the run, if it was ordered so. */
+  endsRun(test) {
+    if (!this.order.first_failure_ends || test.name.startsWith(SENTINEL)) return false;
+    return resultOf(test).state === "failed";
+  }
 
-  /** Report a file that can't be loaded; vitest gives it no other event. */
-  onTestModuleCollected = guarded((module) => {
-    if (module.task.tasks.length === 0 && module.errors().length > 0) {
-      this.settle(module);
-    }
-  });
-
-  /** Report a file's tests when its last hook has ended. */
-  onTestModuleEnd = guarded((module) => this.settle(module));
+  /** Report a file that can't be loaded, since vitest gives it no other event; say whether that ends the run. */
+  collected(file) {
+    if (file.tasks.length > 0 || errorsOf(file).length === 0) return false;
+    this.settle(file);
+    return this.order.first_failure_ends;
+  }
 
   /**
    * Write the lines of one file, once.
@@ -174,32 +177,32 @@ export default class FillrateReporter {
    * Tests that have neither a result nor a skip did not run, because they are
    * not selected, after a bail-out, or as their worker died: no line.
    */
-  settle(module) {
-    if (this.settled.has(module.id)) return;
-    this.settled.add(module.id);
-    if (module.task.tasks.length === 0) {
-      const errors = module.errors();
-      const id = repositoryPath(module.moduleId);
+  settle(file) {
+    if (this.settled.has(file.id)) return;
+    this.settled.add(file.id);
+    if (file.tasks.length === 0) {
+      const errors = errorsOf(file);
+      const id = repositoryPath(file.filepath);
       const syntax = errors.some(isSyntaxError);
       this.write({ event: "collect_error", id, message: message(errors), syntax });
       return;
     }
-    const ids = testIds(module.task);
-    const broken = this.brokenByHooks(module);
-    this.holdSentinels(module);
-    for (const test of module.children.allTests()) {
+    const ids = testIds(file);
+    const broken = this.brokenByHooks(file);
+    this.holdSentinels(file);
+    for (const test of testsOf(file)) {
       if (test.name.startsWith(SENTINEL)) continue;
-      const id = ids.get(test.task);
-      const { state, errors, note } = test.result();
+      const id = ids.get(test);
+      const { state, errors, note } = resultOf(test);
       if (this.selected && !this.selected.has(id)) continue;
       if (state === "pending") continue;
-      const blame = state === "failed" ? undefined : broken.get(test.task);
+      const blame = state === "failed" ? undefined : broken.get(test);
       this.tests += 1;
       this.write({
         event: "test",
         id,
         outcome: blame ? "error" : state,
-        seconds: Math.round((test.diagnostic()?.duration ?? 0) * 1000) / 1e6,
+        seconds: Math.round((test.result?.duration ?? 0) * 1000) / 1e6,
         message: blame ?? (state === "skipped" ? (note ?? "") : message(errors)),
       });
     }
@@ -208,18 +211,18 @@ export default class FillrateReporter {
   /** Look at what must have failed in a file of which any test was run. */
   holdSentinels(module) {
     const { token } = this.order;
-    const tests = [...module.children.allTests()];
+    const tests = testsOf(module);
     const own = tests.filter((test) => test.name === `${SENTINEL} ${token}`);
     const states = ["passed", "failed"];
-    if (!tests.some((test) => !own.includes(test) && states.includes(test.result().state))) return;
-    const file = repositoryPath(module.moduleId);
-    const held = module.task.meta.fillrate;
+    if (!tests.some((test) => !own.includes(test) && states.includes(resultOf(test).state))) return;
+    const file = repositoryPath(module.filepath);
+    const held = module.meta.fillrate;
     if (held?.token !== token || held.silent.length > 0) {
       this.sentinels.expectations.push(`${file}: ${held?.silent.join(", ") ?? "nothing was asked"}`);
     }
     const failed = (test) => {
-      const { state, errors } = test.result();
-      return state === "failed" && errors.some((error) => error.message === token);
+      const { state, errors } = resultOf(test);
+      return state === "failed" && (errors ?? []).some((error) => error.message === token);
     };
     if (own.length !== 1 || !failed(own[0])) this.sentinels.test.push(file);
   }
@@ -231,38 +234,38 @@ export default class FillrateReporter {
    * After a failed afterAll they have all passed: the last one takes it, as
    * the last test of a class does in pytest.
    */
-  brokenByHooks(module) {
+  brokenByHooks(file) {
     const broken = new Map();
-    for (const suite of [module, ...module.children.allSuites()]) {
-      if (suite.errors().length === 0) continue;
-      const text = message(suite.errors());
-      const ran = [...suite.children.allTests()].filter((test) => this.chosen(test));
-      const skipped = ran.filter((test) => test.task.result?.state === "skip");
+    for (const suite of suitesOf(file)) {
+      if (errorsOf(suite).length === 0) continue;
+      const text = message(errorsOf(suite));
+      const ran = testsOf(suite).filter((test) => this.chosen(test));
+      const skipped = ran.filter((test) => test.result?.state === "skip");
       const spoilt = skipped.length === ran.length ? skipped : ran.slice(-1);
-      for (const test of spoilt) broken.set(test.task, text);
+      for (const test of spoilt) broken.set(test, text);
     }
     return broken;
   }
 
   /** Say whether a test has a result, as unselected ones have none. */
   chosen(test) {
-    return test.result().state !== "pending" && !test.name.startsWith(SENTINEL);
+    return resultOf(test).state !== "pending" && !test.name.startsWith(SENTINEL);
   }
 
   /** Write what is left, then the line that says the run is complete. */
-  onTestRunEnd = guarded((modules, unhandled) => {
-    for (const module of modules) {
-      if (module.task.tasks.length > 0 || module.errors().length > 0) this.settle(module);
+  end(files, unhandled, more = {}) {
+    for (const file of files) {
+      if (file.tasks.length > 0 || errorsOf(file).length > 0) this.settle(file);
     }
     this.gatherCoverage();
     for (const [id, passed] of Object.entries(this.sentinels)) {
       const outcome = passed.length > 0 ? "passed" : "failed";
       this.write({ event: "sentinel", id, outcome, message: `${this.order.token} ${passed}` });
     }
-    const end = { event: "end", tests: this.tests };
+    const end = { event: "end", tests: this.tests, ...more };
     if (unhandled.length > 0) end.message = message(unhandled);
     this.write(end);
-  });
+  }
 
   /**
    * Move the workers' coverage files into the report, one line per test and
@@ -291,4 +294,59 @@ export default class FillrateReporter {
       this.write({ event: "coverage", test, file, lines });
     }
   }
+}
+
+/** Wrap a method so that its own fault ends the run: a broken harness says nothing of the tests. */
+export function guarded(ledger, method) {
+  return function (...args) {
+    try {
+      return method.apply(this, args);
+    } catch (error) {
+      try {
+        process.stderr.write(`${error?.stack}\n`);
+        ledger.write({ event: "harness_error", message: message([error]) });
+      } finally {
+        process.exit(HARNESS_BROKEN);
+      }
+    }
+  };
+}
+
+/** The reporter; vitest makes one instance in its main process. */
+export default class FillrateReporter {
+  constructor() {
+    // The configuration has read the order already.
+    const ledger = new Ledger(takeOrder());
+    const asked = new Set();
+    this.onInit = guarded(ledger, (vitest) => {
+      this.vitest = vitest;
+      if (!ledger.order.select && !ledger.order.coverage) keepRequests(vitest, asked);
+    });
+    this.onTestCaseResult = guarded(ledger, ({ task }) => {
+      if (ledger.endsRun(task)) this.vitest.cancelCurrentRun("test-failure");
+    });
+    this.onTestModuleCollected = guarded(ledger, ({ task }) => {
+      if (ledger.collected(task)) this.vitest.cancelCurrentRun("test-failure");
+    });
+    // When its last hook has ended.
+    this.onTestModuleEnd = guarded(ledger, ({ task }) => ledger.settle(task));
+    this.onTestRunEnd = guarded(ledger, (modules, unhandled) => {
+      ledger.end(modules.map(({ task }) => task), unhandled, { modules: [...asked].sort() });
+    });
+  }
+}
+
+/** Note what workers ask vitest's main process for; see fillrate_vitest_stage.mjs. */
+function keepRequests(vitest, asked) {
+  const { vitenode } = vitest.projects[0];
+  if (!vitenode) return;
+  const { fetchResult, resolveId } = vitenode;
+  vitenode.fetchResult = function (id, mode) {
+    asked.add(JSON.stringify(["fetch", mode, id]));
+    return fetchResult.call(this, id, mode);
+  };
+  vitenode.resolveId = function (id, importer, mode) {
+    asked.add(JSON.stringify(["resolve", mode, id, importer ?? null]));
+    return resolveId.call(this, id, importer, mode);
+  };
 }
