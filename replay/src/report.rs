@@ -344,7 +344,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         .iter()
         .filter_map(|one| Some((one.cluster.as_str(), one.invocation?)))
         .collect();
-    let invocation = rate(&invocations).map(|estimate| within(estimate, 1.0));
+    let invocation = rate(&invocations).map(|estimate| estimate.within(0.0..=1.0));
     put(INVOCATION.to_owned(), invocation);
     let offered: Vec<&&Scored> = scored
         .iter()

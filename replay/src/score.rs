@@ -17,9 +17,7 @@ pub use acceptance::oracle_prefix;
 pub use cceval::{remove_comments_cceval, truncate_cceval};
 pub use dependencies::dependency_invocation_rate;
 pub use edit::{difflib_ratio, indel_distance, levenshtein};
-pub use execution::{
-    AcceptedAndPassed, dependency_invocation_rate, mutation_weighted_pass_rate, pass_at_k,
-};
+pub use execution::{AcceptedAndPassed, mutation_weighted_pass_rate, pass_at_k};
 pub use identifiers::identifiers_cceval;
 pub use language::ScoringLanguage;
 

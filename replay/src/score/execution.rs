@@ -1,7 +1,5 @@
 //! Metrics of verdicts.
 
-use std::collections::BTreeSet;
-
 /// The chance that at least one of `k` completions passes, drawn without replacement from `n`
 /// of which `correct` pass: 1 − Π_{i = n − correct + 1 … n} (1 − k / i), and 1 where fewer than
 /// `k` fail. This is the unbiased estimator of Chen et al. 2021, <https://arxiv.org/abs/2107.03374>,
@@ -20,28 +18,6 @@ pub fn pass_at_k(n: u64, correct: u64, k: u64) -> Option<f64> {
         .map(|i| 1.0 - k as f64 / i as f64)
         .product();
     Some(1.0 - all_fail)
-}
-
-/// The Dependency Invocation Rate of one completion, DIR of RepoExec
-/// (<https://arxiv.org/abs/2406.11927>, §3): the share of the dependencies that are among its
-/// identifiers, from 0 to 1. `None` without dependencies: such a hole is left out of the mean.
-///
-/// A dependency is a name that the repository defines, in the file or imported, and that the
-/// reference body uses, other than the function itself. Naming one is enough: that it is called,
-/// and rightly, is for the tests to say.
-pub fn dependency_invocation_rate<'a>(
-    identifiers: impl IntoIterator<Item = &'a str>,
-    dependencies: &BTreeSet<&str>,
-) -> Option<f64> {
-    if dependencies.is_empty() {
-        return None;
-    }
-    let identifiers: BTreeSet<&str> = identifiers.into_iter().collect();
-    let invoked = dependencies
-        .iter()
-        .filter(|name| identifiers.contains(*name))
-        .count();
-    Some(invoked as f64 / dependencies.len() as f64)
 }
 
 /// The pass rate in which each hole counts as much as its mutation score: Σ score · pass / Σ

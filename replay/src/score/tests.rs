@@ -169,24 +169,6 @@ fn pass_at_k_of_fewer_than_k_completions_is_undefined() {
 }
 
 #[test]
-fn dependencies_count_once_and_must_exist() {
-    let rate = |completion: &str, dependencies: &[&str]| {
-        let identifiers = identifiers_cceval(completion, language("python"));
-        dependency_invocation_rate(
-            identifiers.iter().map(String::as_str),
-            &dependencies.iter().copied().collect(),
-        )
-    };
-    assert_eq!(
-        rate("return f(f(x)) + g", &["f", "g", "h"]),
-        Some(2.0 / 3.0)
-    );
-    assert_eq!(rate("return 'f'", &["f"]), Some(0.0));
-    assert_eq!(rate("return f", &["f"]), Some(1.0));
-    assert_eq!(rate("return f", &[]), None);
-}
-
-#[test]
 fn a_pass_is_worth_its_holes_mutation_score() {
     // statsmodels: WLS([1, 0, 1], [1, 1, 1], weights=[.5, 1, .25]).fit().params
     let rate = mutation_weighted_pass_rate([(0.5, 1.0), (1.0, 0.0), (0.25, 1.0)]).unwrap();
