@@ -274,9 +274,28 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
     let report = place.fillrate(&replay).ended(0);
     assert_eq!(play::attempts(Path::new(&out)).len(), 1, "{report:#?}");
     place.fillrate(&["audit", &out, "--sample", "1"]).ended(0);
-    let without = &replay[..replay.len() - 3];
-    let said = place.fillrate(without).ended(1);
+    let without = [&replay[..replay.len() - 3], &["--json"]].concat();
+    let said = place.fillrate(&without).ended(1);
     assert!(said.complaint().contains("run"), "{said:#?}");
+
+    // What the project's own tests let pass, and these don't, stands side by side.
+    let completion = "total = count * 3\n    return total";
+    let record = json!({"hole": holes(&tasks)[0]["id"], "completions": [completion]});
+    let predictions = text(&place.write("predictions.jsonl", &format!("{record}\n")));
+    let (before, after) = (text(&place.path("before")), text(&place.path("after")));
+    for (out, tests) in [(&before, None), (&after, Some(&tests))] {
+        let mut replay = vec!["replay", &corpus, "--tasks", &answers, "--out", out];
+        replay.extend(["--model", &predictions]);
+        if let Some(tests) = tests {
+            replay.extend(["--tests", tests]);
+        }
+        place.fillrate(&replay).ended(0);
+    }
+    let said = place
+        .fillrate(&["show", &before, "--beside", &after])
+        .ended(0);
+    let only = format!("only before: {}", holes(&tasks)[0]["id"].as_str().unwrap());
+    assert!(said.out.contains(&only), "{said:#?}");
 }
 
 const PRICE: &str = "export function price(count: number, member: boolean): number {

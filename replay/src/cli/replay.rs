@@ -195,7 +195,7 @@ fn tell(arguments: &Arguments, played: &[(String, Run)]) -> Result<(), CliError>
     if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {
-        out!("{}", comparison.table());
+        out!("{}", comparison.table("context"));
         for (context, run) in played {
             outln!("run with {context}: {}", run.folder().display());
         }

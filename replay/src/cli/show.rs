@@ -1,15 +1,17 @@
 //! `fillrate show`.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fillrate_server::completion::Trace;
 
 use super::{CliError, Success};
 use crate::mutate::MutationScore;
-use crate::report::Report;
+use crate::report::{Comparison, Report};
 use crate::store::{Attempt, Run};
 use crate::task::Hole;
+use crate::verdict::Outcome;
 
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
@@ -18,6 +20,10 @@ pub(super) struct Arguments {
     run: PathBuf,
     /// A hole's id, or the beginning or end of one that names no other
     hole: Option<String>,
+    /// Another run on the same holes, with another model, context or set of tests: a table of
+    /// paired differences, and the holes that only one of them solves
+    #[arg(long, value_name = "RUN", conflicts_with = "hole")]
+    beside: Vec<PathBuf>,
     /// Print one JSON object instead
     #[arg(long)]
     json: bool,
@@ -28,6 +34,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         return show_tasks(arguments);
     }
     let run = Run::open(&arguments.run)?;
+    if !arguments.beside.is_empty() {
+        return show_beside(run, arguments);
+    }
     let Some(wanted) = &arguments.hole else {
         let report = Report::of(&run)?;
         if arguments.json {
@@ -66,6 +75,44 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         show_attempt(attempt);
     }
     Ok(Success::Whole)
+}
+
+fn show_beside(first: Run, arguments: &Arguments) -> Result<Success, CliError> {
+    let mut runs = vec![(name(&arguments.run), first)];
+    for folder in &arguments.beside {
+        runs.push((name(folder), Run::open(folder)?));
+    }
+    let comparison = Comparison::of(&runs)?;
+    if arguments.json {
+        outln!("{}", json(&comparison));
+        return Ok(Success::Whole);
+    }
+    out!("{}", comparison.table("run"));
+    let solved = |run: &Run| -> Result<BTreeMap<String, bool>, CliError> {
+        let mut solved = BTreeMap::new();
+        for attempt in run.attempts()? {
+            let passed = attempt.verdict.outcome == Outcome::Passed;
+            *solved.entry(attempt.hole).or_default() |= passed;
+        }
+        Ok(solved)
+    };
+    let (first_name, first) = (&runs[0].0, solved(&runs[0].1)?);
+    for (name, run) in &runs[1..] {
+        for (hole, now) in solved(run)? {
+            match (first.get(&hole), now) {
+                (Some(false), true) => outln!("only {name}: {hole}"),
+                (Some(true), false) => outln!("only {first_name}: {hole}"),
+                _ => {}
+            }
+        }
+    }
+    Ok(Success::Whole)
+}
+
+/// What a run is called in a table: its folder's name.
+fn name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 fn show_attempt(attempt: &Attempt) {

@@ -1,4 +1,4 @@
-//! Runs on the same holes, side by side: what another context is worth.
+//! Runs on the same holes, side by side: what another context, model or set of tests is worth.
 
 use std::collections::BTreeMap;
 
@@ -97,11 +97,11 @@ impl Comparison {
         })
     }
 
-    /// The table for people.
-    pub fn table(&self) -> String {
+    /// The table for people; `what` its first column names.
+    pub fn table(&self, what: &str) -> String {
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        let mut header = vec!["context", "holes", "completions"];
+        let mut header = vec![what, "holes", "completions"];
         header.extend(COMPARED);
         header.extend([ACCEPTANCE, LATENCY]);
         table.set_header(header);
@@ -125,8 +125,15 @@ impl Comparison {
         }
         let first = self.contexts.first();
         let (first, model) = first.map_or(("", ""), |first| (&first.context, &first.row.model));
+        let one = self.contexts.iter().all(|run| run.row.model == model);
+        let models: Vec<&str> = self.contexts.iter().map(|run| &*run.row.model).collect();
+        let models = if one {
+            format!("model {model}")
+        } else {
+            format!("models {}", models.join(", "))
+        };
         format!(
-            "{table}\nmodel {model}. Rates in %, each with its 95 % interval (clustered by file) \
+            "{table}\n{models}. Rates in %, each with its 95 % interval (clustered by file) \
              and its n. Δ: the paired difference from {first}\non the same holes, with its \
              interval; p: McNemar's exact test, and how many holes this one alone : {first} \
              alone\nhas right. Acceptance is simulated, not a person's.\n",
