@@ -291,7 +291,7 @@ fn compare(task: &Task, prepared: &Prepared, tally: &mut Tally) {
         .collect();
 
     let warm = in_parallel(&filled, |(_, _, filled)| {
-        judge.judge(&path, filled).unwrap()
+        judge.judge(&path, filled, &[]).unwrap()
     });
     for ((index, passed, _), verdict) in filled.iter().zip(&warm) {
         tally.compared += 1;
@@ -327,7 +327,7 @@ fn compare(task: &Task, prepared: &Prepared, tally: &mut Tally) {
         })
         .collect();
     let cold = in_parallel(&sample, |(_, _, filled)| {
-        judge.judge_with(Engine::Cold, &path, filled).unwrap()
+        judge.judge_with(Engine::Cold, &path, filled, &[]).unwrap()
     });
     for ((index, ..), verdict) in sample.iter().zip(&cold) {
         tally.cold += 1;

@@ -142,7 +142,7 @@ fn judge_all(
                         break;
                     };
                     let begin = Instant::now();
-                    let verdict = judge.judge_with(engine, path, contents).unwrap();
+                    let verdict = judge.judge_with(engine, path, contents, &[]).unwrap();
                     verdicts.lock().unwrap()[index] = Some((verdict.outcome, begin.elapsed()));
                 }
             });

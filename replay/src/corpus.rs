@@ -203,18 +203,26 @@ impl Corpus {
     ) -> Result<Prepared, CorpusError> {
         let tell = |step| progress(&project.name, step);
         // The interpreter is looked for first: without it, fetching the source is for nothing.
-        let interpreter = environment::interpreter(project.language, &self.toolchain)?;
+        let interpreter = match project.test {
+            Some(_) => Some(environment::interpreter(project.language, &self.toolchain)?),
+            None => None,
+        };
         tell(Step::Source);
         let source = source::bring(&self.cache, &self.toolchain, project, &tell)?;
-        tell(Step::Environment);
-        let environment = environment::build(
-            &self.cache,
-            &self.toolchain,
-            &interpreter,
-            project,
-            &source.root,
-            &tell,
-        )?;
+        let environment = match interpreter {
+            Some(interpreter) => {
+                tell(Step::Environment);
+                environment::build(
+                    &self.cache,
+                    &self.toolchain,
+                    &interpreter,
+                    project,
+                    &source.root,
+                    &tell,
+                )?
+            }
+            None => Environment::none(project.language),
+        };
         let prepared = Prepared {
             project: project.clone(),
             source: source.root,

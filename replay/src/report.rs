@@ -308,11 +308,12 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         }
     };
 
-    let fewest = by_hole
-        .values()
-        .map(|of_hole| evidence(of_hole).len())
-        .min();
-    for k in [1, fewest.unwrap_or(1).max(1)] {
+    let samples = by_hole.values().map(|of_hole| evidence(of_hole).len());
+    let (fewest, most) = (samples.clone().min(), samples.max().unwrap_or(0));
+    // As papers have it, and the largest that all holes have enough samples for. Holes with less
+    // than k are not in pass@k, as its n shows.
+    let usual = [5, 10, 100].into_iter().filter(|k| *k <= most);
+    for k in [1, fewest.unwrap_or(1).max(1)].into_iter().chain(usual) {
         let passes: Vec<(&str, f64)> = by_hole
             .values()
             .filter_map(|of_hole| {

@@ -15,6 +15,10 @@
 //! the reference uses and the repository defines, as the reference calls them and each once: see
 //! [`dependencies`](crate::mine::dependencies). Records of older programs don't have it, one of a
 //! hole that uses none has an empty list.
+//!
+//! A record that was imported from a public benchmark has `"task_id"`, what the benchmark calls
+//! it, and where the benchmark says which tests decide over it, these as `"tests"`: ids of tests,
+//! or the files, classes or functions that hold them. No others are run then.
 
 use std::fmt;
 use std::io::{BufRead, Write};
@@ -64,6 +68,13 @@ pub struct Hole {
     /// What tests make of faults in its lines, where that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
+    /// What the benchmark it comes from calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// The tests that decide over it, where the benchmark says so; else those that the project's
+    /// own coverage tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
 }
 
 /// What a hole's tests make of faults put into its lines.
@@ -299,7 +310,21 @@ impl Hole {
             at_import: false,
             dependencies: None,
             mutation: None,
+            task_id: None,
+            tests: Vec::new(),
         }
+    }
+
+    /// The hole as a benchmark's task, decided over by these tests. Its id is another one, so that
+    /// two tasks at one place are two holes.
+    #[must_use]
+    pub fn of_task(mut self, task_id: &str, tests: Vec<String>) -> Self {
+        let (before, hash) = self.id.rsplit_once(':').unwrap_or((&self.id, ""));
+        let hash = &sha256_hex(format!("{hash}\0{task_id}").as_bytes())[..8];
+        self.id = format!("{before}:{hash}");
+        self.task_id = Some(task_id.to_owned());
+        self.tests = tests;
+        self
     }
 
     /// The file's text before and after the hole.

@@ -164,6 +164,8 @@ pub enum Outcome {
     Infrastructure,
     /// The verdict hangs on tests that don't agree with themselves.
     Flaky,
+    /// The project has no tests: nothing says whether the completion was right.
+    Unjudged,
 }
 
 impl Outcome {
@@ -178,13 +180,14 @@ impl Outcome {
             Self::Sandbox => "sandbox",
             Self::Infrastructure => "infrastructure",
             Self::Flaky => "flaky",
+            Self::Unjudged => "unjudged",
         }
     }
 
     /// Whether it says whether the completion was right. An outcome that does not is left out of
     /// a pass rate's denominator and counted beside it.
     pub fn is_evidence(self) -> bool {
-        !matches!(self, Self::Infrastructure | Self::Flaky)
+        !matches!(self, Self::Infrastructure | Self::Flaky | Self::Unjudged)
     }
 }
 
@@ -334,17 +337,31 @@ impl Judge {
         &self.baseline
     }
 
-    /// The verdict on a file of the project having these contents.
+    /// The verdict on a file of the project having these contents. The tests of these names
+    /// decide, and no others: test ids, or the files, classes or functions that hold tests; all
+    /// tests where none is named.
     ///
     /// # Errors
-    /// The sandbox can't be had: that is no verdict on the contents.
-    pub fn judge(&self, path: &str, contents: &str) -> Result<Verdict, VerdictError> {
+    /// The sandbox can't be had: that is no verdict on the contents. A name is no test's.
+    pub fn judge(
+        &self,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
         let original = self.bench.read(path)?;
         // Without a change, every file is the same question.
-        let key = if contents == original {
-            String::new()
+        let mut question = String::new();
+        if !tests.is_empty() {
+            question = format!("{tests:?}\0");
+        }
+        if contents != original {
+            question += &format!("{path}\0{contents}");
+        }
+        let key = if question.is_empty() {
+            question
         } else {
-            sha256_hex(format!("{path}\0{contents}").as_bytes())
+            sha256_hex(question.as_bytes())
         };
         let cell = {
             let mut settled = lock(&self.settled);
@@ -358,7 +375,7 @@ impl Judge {
         let verdict = match remembered {
             Some(verdict) => verdict,
             None => {
-                let verdict = self.run(self.engine, path, &original, contents)?;
+                let verdict = self.run(self.engine, path, &original, contents, tests)?;
                 if let Some(memory) = &self.memory {
                     memory.keep(&key, &verdict);
                 }
@@ -407,9 +424,10 @@ impl Judge {
         engine: Engine,
         path: &str,
         contents: &str,
+        tests: &[String],
     ) -> Result<Verdict, VerdictError> {
         let original = self.bench.read(path)?;
-        self.run(engine, path, &original, contents)
+        self.run(engine, path, &original, contents, tests)
     }
 
     fn run(
@@ -418,8 +436,18 @@ impl Judge {
         path: &str,
         original: &str,
         contents: &str,
+        tests: &[String],
     ) -> Result<Verdict, VerdictError> {
-        let expected = self.baseline.stable();
+        let expected = match self.named(tests)? {
+            Some(named) if named.is_empty() => {
+                return Ok(Verdict {
+                    reason: "its tests don't agree with themselves".to_owned(),
+                    ..Verdict::bare(Outcome::Flaky)
+                });
+            }
+            Some(named) => named,
+            None => self.baseline.stable(),
+        };
         let covering = self.covering(path, original, contents);
         // A file that is started for one of its tests is run to its end at once.
         let files: BTreeSet<&str> = covering
@@ -474,6 +502,34 @@ impl Judge {
         Ok(verdict)
     }
 
+    /// The stable tests of these names; nothing where none is named.
+    ///
+    /// # Errors
+    /// A name is no test's.
+    fn named(&self, names: &[String]) -> Result<Option<Vec<&str>>, VerdictError> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let is = |id: &str, name: &str| {
+            id.strip_prefix(name).is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with("::") || rest.starts_with('[')
+            })
+        };
+        let (stable, quarantined) = (self.baseline.stable(), self.baseline.quarantined());
+        let unknown = names.iter().find(|name| {
+            let mut all = stable.iter().chain(&quarantined);
+            !all.any(|id| is(id, name))
+        });
+        if let Some(name) = unknown {
+            return Err(VerdictError::NotRunnable {
+                project: self.bench.prepared().project.name.clone(),
+                reason: format!("it has no test `{name}`, which is to decide over a hole"),
+            });
+        }
+        let named = |id: &&str| names.iter().any(|name| is(id, name));
+        Ok(Some(stable.into_iter().filter(named).collect()))
+    }
+
     /// Runs tests. Time that runs out counts only if it does with nothing else going on.
     fn execute(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
         let finding = {
@@ -485,8 +541,10 @@ impl Judge {
         }
         let _alone = self.company.write().unwrap_or_else(PoisonError::into_inner);
         let mut patient = run.clone();
-        patient.limits.wall *= 2;
-        patient.limits.cpu *= 2;
+        if self.bench.timeout().is_none() {
+            patient.limits.wall *= 2;
+            patient.limits.cpu *= 2;
+        }
         self.execute_in(engine, &patient)
     }
 
@@ -657,11 +715,15 @@ impl Judge {
     }
 
     /// Limits from how the project's own tests ran: several times what these of them take, since
-    /// other verdicts run beside this one. Time that runs out is given twice over before it counts.
+    /// other verdicts run beside this one. Time that runs out is given twice over before it counts,
+    /// but where the manifest says how much it is: then once more, with nothing else going on.
     fn limits(&self, tests: &[&str]) -> Limits {
         let share = tests.len() as f64 / self.baseline.stable().len().max(1) as f64;
         let usual = self.baseline.slowest().mul_f64(share) + self.baseline.seconds(tests);
-        let wall = Duration::from_secs(3) + usual.mul_f64(5.0);
+        let wall = match self.bench.timeout() {
+            Some(timeout) => timeout + self.baseline.slowest(),
+            None => Duration::from_secs(3) + usual.mul_f64(5.0),
+        };
         Limits {
             wall,
             cpu: wall * 2,

@@ -13,13 +13,14 @@ use super::{CliError, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::store::{Attempt, Audit, Run};
-use crate::verdict::{Engine, Outcome};
+use crate::task::Hole;
+use crate::verdict::{Engine, Judge, Outcome};
 
 /// Judge a sample of a run's completions again in the slowest and simplest way, and list the
 /// verdicts that differ.
 ///
-/// Each is judged in a copy of its project, by every test, from the start, with nothing
-/// remembered. Exit status 1 where a verdict differs.
+/// Each is judged in a copy of its project, by every test that decides over it, from the start,
+/// with nothing remembered. Exit status 1 where a verdict differs.
 #[derive(Args)]
 pub(super) struct Arguments {
     /// The run: a folder that `replay` wrote
@@ -69,12 +70,12 @@ pub(super) fn chosen(key: &str, sample: f64, seed: u64) -> bool {
 
 /// Judges an attempt again.
 pub(super) fn judge_again(
-    ready: &Ready,
+    judge: &Judge,
     attempt: &Attempt,
-    path: &str,
+    hole: &Hole,
     filled: &str,
 ) -> Result<Audit, CliError> {
-    let again = ready.judge.judge_with(Engine::Naive, path, filled)?;
+    let again = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
     Ok(Audit {
         attempt: attempt.key.clone(),
         hole: attempt.hole.clone(),
@@ -101,6 +102,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .attempts()?
         .into_iter()
         .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
+        .filter(|attempt| attempt.verdict.outcome != Outcome::Unjudged)
         .filter(|attempt| chosen(&attempt.key, arguments.sample, arguments.seed))
         .collect();
     let jobs = arguments.jobs.map_or_else(
@@ -141,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
                 while let Some((attempt, hole, ready, filled)) =
                     work.get(next.fetch_add(1, Ordering::Relaxed))
                 {
-                    match judge_again(ready, attempt, &hole.path, filled) {
+                    match judge_again(&ready.judge, attempt, hole, filled) {
                         Ok(audit) => audits.lock().map(|mut audits| audits.push(audit)).ok(),
                         Err(error) => failure.lock().map(|mut slot| *slot = Some(error)).ok(),
                     };

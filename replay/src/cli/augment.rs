@@ -173,7 +173,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .retain(|project| holes.iter().any(|hole| hole.project == project.name));
     let mut complaints: Vec<String> = Vec::new();
     manifest.projects.retain(|project| {
-        let fits = matches!(project.test.runner, Runner::Pytest | Runner::Vitest);
+        let runner = project.test.as_ref().map(|test| test.runner);
+        let fits = matches!(runner, Some(Runner::Pytest | Runner::Vitest));
         if !fits {
             complaints.push(format!(
                 "{}: tests are written for pytest and vitest only, so it is left out",
@@ -373,8 +374,7 @@ fn example(
             ready
                 .prepared
                 .project
-                .test
-                .args
+                .arguments()
                 .iter()
                 .map(|folder| format!("{}/", folder.trim_end_matches('/'))),
         );
@@ -394,8 +394,8 @@ fn example(
 impl Ready {
     /// What stands between a file and a test in the ids that the project's framework gives.
     fn separator(&self) -> &'static str {
-        match self.prepared.project.test.runner {
-            Runner::Vitest => " > ",
+        match self.prepared.project.test.as_ref().map(|test| test.runner) {
+            Some(Runner::Vitest) => " > ",
             _ => "::",
         }
     }

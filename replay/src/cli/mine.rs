@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     for ready in &ready {
         let name = &ready.prepared.project.name;
         let quota = projects::quota(&arguments.choice, &manifest, name);
-        let mined = projects::holes(ready, &arguments.choice, quota, &cache, jobs)?;
+        let mined = projects::holes(ready, &ready.judge, &arguments.choice, quota, &cache, jobs)?;
         let rejected: Vec<String> = mined
             .rejected
             .iter()

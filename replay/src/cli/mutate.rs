@@ -267,14 +267,19 @@ fn play(
                     let judge = &round.ready.judge;
                     let verdict = text
                         .as_ref()
-                        .map(|text| judge.judge(&round.hole.path, text));
+                        .map(|text| judge.judge(&round.hole.path, text, &round.hole.tests));
                     let verdict = verdict.transpose().and_then(|verdict| {
                         let outcome = verdict.map(|verdict| verdict.outcome);
                         if let (Errand::Mutant(index), Some(text), Some(outcome)) =
                             (errand, text, outcome)
                             && audit::chosen(&format!("{}\0{text}", round.hole.id), share, 0)
                         {
-                            let again = judge.judge_with(Engine::Naive, &round.hole.path, &text)?;
+                            let again = judge.judge_with(
+                                Engine::Naive,
+                                &round.hole.path,
+                                &text,
+                                &round.hole.tests,
+                            )?;
                             let audit = Audit {
                                 hole: round.hole.id.clone(),
                                 fault: round.mutants[*index].describe(round.contents),
@@ -355,7 +360,7 @@ fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outc
         }
         Outcome::Failed | Outcome::Syntax => mutation.killed += 1,
         Outcome::Timeout | Outcome::Memory | Outcome::Sandbox => mutation.timeout += 1,
-        Outcome::Infrastructure | Outcome::Flaky => mutation.unjudged += 1,
+        Outcome::Infrastructure | Outcome::Flaky | Outcome::Unjudged => mutation.unjudged += 1,
     }
 }
 

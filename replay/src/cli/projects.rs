@@ -19,9 +19,15 @@ use crate::task::{Kind, sha256_hex};
 use crate::verdict::{Engine, Judge};
 
 /// A project whose own tests have been run.
-pub(super) struct Ready {
+pub(super) type Ready = Project<Judge>;
+
+/// A project that can be played; its own tests have been run if it has some.
+pub(super) type Playable = Project<Option<Judge>>;
+
+/// A project that is ready, with what judges changes to it.
+pub(super) struct Project<J> {
     pub(super) prepared: Prepared,
-    pub(super) judge: Judge,
+    pub(super) judge: J,
     /// The files that holes may be cut into.
     pub(super) files: Vec<SourceFile>,
 }
@@ -101,7 +107,7 @@ pub(super) fn prepare(
     Ok((prepared, absent))
 }
 
-/// Runs the projects' own tests.
+/// Runs the projects' own tests. Those without tests are left out.
 pub(super) fn judge(
     prepared: Vec<Prepared>,
     cache: &Path,
@@ -109,9 +115,49 @@ pub(super) fn judge(
     anew: bool,
     jobs: usize,
 ) -> Result<(Vec<Ready>, Vec<Absent>), CliError> {
+    let (playable, mut absent) = open(prepared, cache, engine, anew, jobs)?;
+    let mut ready = Vec::new();
+    for project in playable {
+        let Project {
+            prepared,
+            judge,
+            files,
+        } = project;
+        let (name, language) = (&prepared.project.name, prepared.project.language.name());
+        match judge {
+            Some(judge) => ready.push(Project {
+                prepared,
+                judge,
+                files,
+            }),
+            None => absent.push(without(name, language, State::LeftOut, &UNTESTED)),
+        }
+    }
+    Ok((ready, absent))
+}
+
+/// Why nothing can be said of changes to a project.
+pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
+
+/// Runs the own tests of the projects that have some.
+pub(super) fn open(
+    prepared: Vec<Prepared>,
+    cache: &Path,
+    engine: Engine,
+    anew: bool,
+    jobs: usize,
+) -> Result<(Vec<Playable>, Vec<Absent>), CliError> {
     let mut ready = Vec::new();
     let mut absent = Vec::new();
     for prepared in prepared {
+        if prepared.project.test.is_none() {
+            ready.push(Project {
+                files: source_files(&prepared)?,
+                judge: None,
+                prepared,
+            });
+            continue;
+        }
         let name = prepared.project.name.clone();
         let progress = Progress::of(format!("{name}: own tests"));
         let judge = Judge::new(&prepared, cache, engine, jobs, |done, all| {
@@ -125,9 +171,9 @@ pub(super) fn judge(
                     judge.remembering(cache)
                 };
                 let files = source_files(&prepared)?;
-                ready.push(Ready {
+                ready.push(Project {
                     prepared,
-                    judge,
+                    judge: Some(judge),
                     files,
                 });
             }
@@ -144,24 +190,25 @@ pub(super) fn judge(
 }
 
 /// Mines one project, or reads in the cache what mining it came to.
-pub(super) fn holes(
-    ready: &Ready,
+pub(super) fn holes<J>(
+    project: &Project<J>,
+    judge: &Judge,
     choice: &HoleChoice,
     quota: usize,
     cache: &Path,
     jobs: usize,
 ) -> Result<Mined, CliError> {
-    let name = &ready.prepared.project.name;
+    let Project {
+        prepared, files, ..
+    } = project;
+    let name = &prepared.project.name;
     let wanted = Wanted {
         holes: quota,
         kinds: choice.kinds.clone(),
         seed: choice.seed,
     };
     let version = env!("CARGO_PKG_VERSION");
-    let key = format!(
-        "{version}\0{RULES}\0{name}\0{}\0{wanted:?}",
-        ready.judge.key()
-    );
+    let key = format!("{version}\0{RULES}\0{name}\0{}\0{wanted:?}", judge.key());
     let folder = cache.join("mined");
     let path = folder.join(format!("{}.json", sha256_hex(key.as_bytes())));
     let known = std::fs::read(&path)
@@ -170,17 +217,16 @@ pub(super) fn holes(
     if let Some(mined) = known {
         return Ok(mined);
     }
-    let visible = tree::visible_files(&ready.prepared)?;
+    let visible = tree::visible_files(prepared)?;
     let audit = Audit::new(visible.iter().filter_map(|path| {
-        let bytes = std::fs::read(ready.prepared.source.join(path)).ok()?;
+        let bytes = std::fs::read(prepared.source.join(path)).ok()?;
         // Bytecode and archives hold strings too.
         Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
     }));
-    let baseline = ready.judge.baseline();
+    let baseline = judge.baseline();
     let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
     let mut needing_others = Vec::new();
-    let mut candidates: Vec<Candidate> = ready
-        .files
+    let mut candidates: Vec<Candidate> = files
         .iter()
         .flat_map(|file| {
             let coverage = Coverage {
@@ -196,15 +242,15 @@ pub(super) fn holes(
     candidates.extend(api::distinct(needing_others));
     let progress = Progress::of(format!("{name}: mining holes"));
     let mut mined = mine::admit(
-        &ready.files,
+        files,
         candidates,
         &audit,
         &wanted,
-        |path, contents| ready.judge.judge(path, contents),
+        |path, contents| judge.judge(path, contents, &[]),
         jobs,
         |done, all| progress.at(done, all),
     )?;
-    let sources = visible_sources(&ready.prepared)?;
+    let sources = visible_sources(prepared)?;
     let repository = Repository::new(&sources);
     for hole in &mut mined.holes {
         let range = hole.start.0..hole.end.0;
@@ -234,15 +280,14 @@ pub(super) fn quota(choice: &HoleChoice, manifest: &Manifest, name: &str) -> usi
 }
 
 /// What a run notes of a project that takes part.
-pub(super) fn state(ready: &Ready, mined: Option<&Mined>) -> ProjectState {
-    let baseline = ready.judge.baseline();
+pub(super) fn state(prepared: &Prepared, mined: Option<(&Judge, &Mined)>) -> ProjectState {
     ProjectState {
-        language: ready.prepared.project.language.name().to_owned(),
+        language: prepared.project.language.name().to_owned(),
         state: State::Ready,
         reason: None,
-        mined: mined.map(|mined| MiningCounts {
-            tests: baseline.stable().len(),
-            quarantined: baseline.quarantined().len(),
+        mined: mined.map(|(judge, mined)| MiningCounts {
+            tests: judge.baseline().stable().len(),
+            quarantined: judge.baseline().quarantined().len(),
             candidates: mined.candidates,
             admitted: mined.holes.len(),
             rejected: mined.rejected.clone(),

@@ -2,6 +2,7 @@
 
 mod contestant;
 mod play;
+mod predictions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,10 @@ use std::time::Duration;
 use clap::Args;
 use fillrate_server::configuration::Profile;
 use fillrate_server::model::recorded::Record;
+use fillrate_server::syntax::Language;
 use serde_json::{Value, json};
 
-use super::projects::{self, Absent, Ready};
+use super::projects::{self, Absent, Playable};
 use super::{CliError, Execution, HoleChoice, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
@@ -20,7 +22,7 @@ use crate::report::{Comparison, Report};
 use crate::store::{Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
-use contestant::Contestant;
+use contestant::{Contestant, Verbatim};
 use play::Replay;
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
@@ -35,15 +37,22 @@ pub(super) struct Arguments {
     tasks: Option<PathBuf>,
     #[command(flatten)]
     choice: HoleChoice,
-    /// How many completions to ask for at each hole
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    samples: u32,
-    /// `embedded`, `reference`, `empty`, a settings file (.toml) or predictions (.jsonl)
+    /// How many completions to ask for at each hole [default: 1, or all there are of
+    /// `--predictions`]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    samples: Option<u32>,
+    /// `embedded`, `reference`, `empty`, `predictions`, a settings file (.toml) or predictions
+    /// (.jsonl)
     ///
     /// A settings file is a fillrate.toml with a `[model]` table. Predictions are JSON lines
-    /// `{"hole": ID, "completions": [TEXT, …]}`.
+    /// `{"hole": ID, "completions": [TEXT, …]}`, or as benchmarks have them, with a `task_id`. A
+    /// file of them is served like any model's answers, clean-up included; `predictions` judges
+    /// those of `--predictions` as they stand.
     #[arg(long, default_value = "embedded", value_name = "NAME|FILE")]
     model: String,
+    /// What `--model predictions` judges as it stands
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
     /// How windows of other files are found: none, editor, cceval, repocoder, reference, …
     /// [default: editor, or as the settings file says]
     ///
@@ -90,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .iter()
         .map(|contestant| identity(arguments, &projects, tasks.as_deref(), contestant));
     let identities: Vec<Value> = identities.collect::<Result<_, _>>()?;
-    let (ready, failed) = projects::judge(
+    let (ready, failed) = projects::open(
         prepared,
         &cache,
         arguments.execution.engine,
@@ -121,16 +130,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             }
             None => {
                 let quota = projects::quota(&arguments.choice, &manifest, name);
-                let mined = projects::holes(ready, &arguments.choice, quota, &cache, jobs)?;
-                (mined.holes.clone(), Some(mined))
+                let Some(judge) = &ready.judge else {
+                    return Err(CliError::Refused(format!(
+                        "no holes can be mined in `{name}`: {}; name holes by --tasks",
+                        projects::UNTESTED
+                    )));
+                };
+                let mined = projects::holes(ready, judge, &arguments.choice, quota, &cache, jobs)?;
+                (mined.holes.clone(), Some((judge, mined)))
             }
         };
-        states.push((name.clone(), projects::state(ready, mined.as_ref())));
+        let mined = mined.as_ref().map(|(judge, mined)| (*judge, mined));
+        states.push((name.clone(), projects::state(&ready.prepared, mined)));
         holes.extend(of_project);
     }
     let with_files = with_contents(&ready, &holes)?;
     let records = contestants.iter().map(|one| one.records(&with_files));
     let records: Vec<Option<Vec<Record>>> = records.collect::<Result<_, _>>()?;
+    let verbatim = contestants.iter().map(|one| one.verbatim(&holes));
+    let verbatim: Vec<Option<Verbatim>> = verbatim.collect::<Result<_, _>>()?;
 
     // Nothing is written before all that was given is known to fit together.
     let several = contestants.len() > 1;
@@ -145,15 +163,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             run.set_project(name, state)?;
         }
         run.add_holes(with_files.iter().copied())?;
-        contestant.write(run.folder(), records.as_deref())?;
+        if !contestant.is_verbatim() {
+            contestant.write(run.folder(), records.as_deref())?;
+        }
         runs.push(run);
     }
     tell_on_interrupt(runs.iter().map(|run| run.folder().to_owned()).collect());
 
     let patience = Duration::from_secs(arguments.patience);
     let mut played = Vec::new();
-    for (contestant, run) in contestants.iter().zip(runs) {
-        let replay = Replay::new(arguments.samples, patience, contestant, &ready, run);
+    for ((contestant, verbatim), run) in contestants.iter().zip(verbatim).zip(runs) {
+        let replay = Replay::new(
+            arguments.samples,
+            verbatim,
+            patience,
+            contestant,
+            &ready,
+            run,
+        );
         let run = replay.play(&holes, jobs)?;
         if !spoiled(&run)? {
             run.set_finished()?;
@@ -263,7 +290,7 @@ fn identity(
         "corpus": arguments.corpus.file_stem().map(|stem| stem.to_string_lossy()),
         "projects": projects,
         "holes": holes,
-        "samples": arguments.samples,
+        "samples": arguments.samples.or(contestant.predictions.is_none().then_some(1)),
         "model": contestant.name,
         "configuration": contestant.configuration,
         "predictions": predictions,
@@ -343,7 +370,7 @@ fn tell_on_interrupt(folders: Vec<PathBuf>) {
 
 /// Each hole of the projects at hand with its file.
 fn with_contents<'a>(
-    ready: &'a [Ready],
+    ready: &'a [Playable],
     holes: &'a [Hole],
 ) -> Result<Vec<(&'a Hole, &'a str)>, CliError> {
     holes
@@ -371,16 +398,26 @@ pub(super) fn check_projects(
     manifest: &Manifest,
     corpus: &Path,
 ) -> Result<(), CliError> {
-    match tasks
+    let Some(hole) = tasks
         .iter()
         .find(|hole| manifest.project(&hole.project).is_none())
-    {
-        Some(hole) => Err(CliError::Refused(format!(
-            "{} is of the project `{}`, which {} does not have",
-            hole.id,
-            hole.project,
-            corpus.display()
-        ))),
-        None => Ok(()),
-    }
+    else {
+        return Ok(());
+    };
+    let of = format!(
+        "{} is of the project `{}`, which {} does not have",
+        hole.id,
+        hole.project,
+        corpus.display()
+    );
+    Err(CliError::Refused(
+        if Language::for_path(Path::new(&hole.path)).is_none() {
+            format!(
+                "{of}: holes in {} can't be replayed, only their text be scored",
+                hole.language
+            )
+        } else {
+            of
+        },
+    ))
 }

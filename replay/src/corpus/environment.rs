@@ -76,6 +76,22 @@ pub struct Probe {
 }
 
 impl Environment {
+    /// What a project has that has no tests: nothing ever runs in it.
+    pub fn none(language: Language) -> Self {
+        Self {
+            kind: match language {
+                Language::Python => Kind::Python,
+                Language::TypeScript | Language::JavaScript => Kind::Node,
+            },
+            root: PathBuf::new(),
+            interpreter: PathBuf::new(),
+            interpreter_roots: Vec::new(),
+            version: String::new(),
+            key: "none".to_owned(),
+            lock: "none".to_owned(),
+        }
+    }
+
     /// The program that runs code in this environment. Outside of its place in the cache, the
     /// same path relative to wherever [`Environment::root`] is then.
     pub fn program(&self) -> PathBuf {

@@ -41,10 +41,13 @@ pub struct Project {
     /// `exclude`: files that are neither shown to the language server nor needed by the tests.
     /// Build output belongs here, because it gives holes away. Empty if absent.
     pub exclude: Globs,
-    /// `[project.environment]`: what the tests need installed.
+    /// `hidden`: files that are there for the tests and that no language server is shown, but for
+    /// the one with the hole. Empty if absent.
+    pub hidden: Globs,
+    /// `[project.environment]`: what the tests need installed. Nothing if absent.
     pub environment: Packages,
-    /// `[project.test]`: how the tests run.
-    pub test: Test,
+    /// `[project.test]`: how the tests run. A project without is played, and nothing is judged.
+    pub test: Option<Test>,
 }
 
 /// A language whose projects can be replayed.
@@ -124,6 +127,9 @@ pub struct Test {
     pub command: Vec<String>,
     /// `report`: the file that the command writes, inside the repository (junit).
     pub report: Option<String>,
+    /// `timeout`: the seconds that the tests of a changed file may take, beside what a run of the
+    /// unchanged project's takes. Several times what they take unchanged if absent.
+    pub timeout: Option<u16>,
 }
 
 /// A test runner.
@@ -149,7 +155,7 @@ pub enum Runner {
 /// crosses folders, a folder stands for all that is in it. The last pattern that matches decides,
 /// and one that starts with `!` takes files out again. (In a `.gitignore`, nothing can be taken
 /// out of a folder that is in; here it can.)
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Globs {
     patterns: Vec<String>,
     /// One for each pattern.
@@ -241,6 +247,13 @@ impl Manifest {
     /// The project of this name.
     pub fn project(&self, name: &str) -> Option<&Project> {
         self.projects.iter().find(|project| project.name == name)
+    }
+}
+
+impl Project {
+    /// What follows the test runner's name.
+    pub fn arguments(&self) -> &[String] {
+        self.test.as_ref().map_or(&[], |test| &test.args)
     }
 }
 
@@ -559,6 +572,7 @@ impl<'a> Section<'a> {
             "source",
             "holes",
             "exclude",
+            "hidden",
             "environment",
             "test",
         ])?;
@@ -584,21 +598,24 @@ impl<'a> Section<'a> {
         let Some(holes) = self.globs("holes")? else {
             return Err(self.missing("holes"));
         };
-        let exclude = match self.globs("exclude")? {
-            Some(globs) => globs,
-            None => Globs {
-                patterns: Vec::new(),
-                matchers: Vec::new(),
-            },
+        let test = match self.value("test") {
+            Some(_) => Some(self.section("test")?.test(language)?),
+            None => None,
+        };
+        let environment = match self.value("environment") {
+            // Without tests, nothing needs anything.
+            None if test.is_none() => Packages::default(),
+            _ => self.section("environment")?.packages(language)?,
         };
         let project = Project {
             name,
             language,
             source,
             holes,
-            exclude,
-            environment: self.section("environment")?.packages(language)?,
-            test: self.section("test")?.test(language)?,
+            exclude: self.globs("exclude")?.unwrap_or_default(),
+            hidden: self.globs("hidden")?.unwrap_or_default(),
+            environment,
+            test,
         };
         Ok((project, span))
     }
@@ -804,7 +821,9 @@ impl<'a> Section<'a> {
     }
 
     fn test(&self, language: Language) -> Result<Test, ManifestError> {
-        self.only(&["runner", "args", "path", "config", "command", "report"])?;
+        self.only(&[
+            "runner", "args", "path", "config", "command", "report", "timeout",
+        ])?;
         let known = Runner::ALL.map(|runner| (runner.name(), runner));
         let (runner, span) = self.choice("runner", &known)?;
         if !language.runners().contains(&runner) {
@@ -852,6 +871,15 @@ impl<'a> Section<'a> {
             }
         };
         let (command, report) = self.command(runner)?;
+        let timeout = match self.integer("timeout")? {
+            None => None,
+            Some((seconds, span)) => match u16::try_from(seconds).ok().filter(|it| *it > 0) {
+                Some(seconds) => Some(seconds),
+                None => {
+                    return Err(self.wrong(span, "timeout", "must be seconds, from 1 to 65535"));
+                }
+            },
+        };
         Ok(Test {
             runner,
             command,
@@ -863,6 +891,7 @@ impl<'a> Section<'a> {
                 .collect(),
             path,
             config,
+            timeout,
         })
     }
 

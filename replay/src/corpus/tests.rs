@@ -98,11 +98,11 @@ runner = "vitest"
     .unwrap();
     let one = manifest.project("one").unwrap();
     assert_eq!(one.holes.patterns(), ["src/**/*.py", "!src/one/data.py"]);
-    assert_eq!(one.test.args, ["tests", "-x"]);
-    assert_eq!(one.test.path, ["src", "."]);
+    assert_eq!(one.arguments(), ["tests", "-x"]);
+    assert_eq!(one.test.as_ref().unwrap().path, ["src", "."]);
     assert_eq!(one.environment.packages.len(), 2);
     let two = manifest.project("two").unwrap();
-    assert_eq!(two.test.runner, Runner::Vitest);
+    assert_eq!(two.test.as_ref().unwrap().runner, Runner::Vitest);
     assert_eq!(
         two.environment.lock.as_deref(),
         Some("web/package-lock.json")
@@ -126,7 +126,7 @@ fn the_manifests_of_the_repository_are_valid() {
 #[test]
 fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes", "hole"), @"corpora/some.toml:6: `project.hole` is not a known key; `holes` is the nearest that is");
-    assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `path`, `config`, `command`, `report`");
+    assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `path`, `config`, `command`, `report`, `timeout`");
     assert_snapshot!(error_after("schema = 1", "scheme = 1"), @"corpora/some.toml:1: `scheme` is not a known key; `schema` is the nearest that is");
     assert_snapshot!(error_after("schema = 1", "schema = 2"), @"corpora/some.toml:1: `schema` is 2, but this version of Fillrate reads 1");
     assert_snapshot!(error_after("schema = 1", "schema = \"1\""), @"corpora/some.toml:1: `schema` must be an integer, not a string");
@@ -198,7 +198,7 @@ fn a_configuration_must_stand_beside_the_manifest() {
     write(folder.path(), "v.mjs", "export default {};");
     let manifest = Manifest::parse(&text, &path).unwrap();
     assert_eq!(
-        manifest.projects[0].test.config,
+        manifest.projects[0].test.as_ref().unwrap().config,
         Some(folder.path().join("v.mjs"))
     );
 }

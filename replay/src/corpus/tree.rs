@@ -42,9 +42,9 @@ pub(super) enum Kind {
     Link(String),
 }
 
-/// The files that a language server is shown and the tests see: everything but `exclude` and
-/// [added tests](Prepared::added), relative to the source, with `/` between names, sorted by
-/// bytes.
+/// The files that a language server is shown and the tests see: everything but `exclude`,
+/// `hidden` and [added tests](Prepared::added), relative to the source, with `/` between names,
+/// sorted by bytes.
 ///
 /// # Errors
 /// If the cached source cannot be read.
@@ -55,13 +55,13 @@ pub fn visible_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
         .collect())
 }
 
-/// The files that holes may be cut into: the visible regular files that match `holes`, in the
-/// order of [`visible_files`].
+/// The files that holes may be cut into: regular files that match `holes`, and are visible or
+/// `hidden`, in the order of [`visible_files`].
 ///
 /// # Errors
 /// If the cached source cannot be read.
 pub fn hole_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
-    Ok(visible(prepared)?
+    Ok(kept(prepared)?
         .into_iter()
         .filter(|entry| matches!(entry.kind, Kind::File { .. }))
         .filter(|entry| prepared.project.holes.matches(&entry.path))
@@ -118,6 +118,13 @@ pub fn digest(root: &Path) -> Result<String, CorpusError> {
 }
 
 fn visible(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
+    let mut entries = kept(prepared)?;
+    entries.retain(|entry| !prepared.project.hidden.matches(&entry.path));
+    Ok(entries)
+}
+
+/// The visible files and the hidden ones.
+fn kept(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
     let mut entries = entries(&prepared.source)?;
     entries.retain(|entry| {
         !prepared.project.exclude.matches(&entry.path)

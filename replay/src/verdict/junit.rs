@@ -57,11 +57,12 @@ impl Runner for Junit {
     }
 
     fn writes(&self, project: &Project) -> Option<PathBuf> {
-        project.test.report.as_ref().map(PathBuf::from)
+        project.test.as_ref()?.report.as_ref().map(PathBuf::from)
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
-        let mut words = prepared.project.test.command.iter().cloned();
+        let test = prepared.project.test.iter();
+        let mut words = test.flat_map(|test| &test.command).cloned();
         (words.next().unwrap_or_default(), words.collect())
     }
 

@@ -69,7 +69,7 @@ impl Runner for Pytest {
     }
 
     fn warm(&self, prepared: &Prepared, loaded: &Loaded) -> Option<Warm> {
-        let own = &prepared.project.test.args;
+        let own = prepared.project.arguments();
         let options = OPTIONS.iter().map(ToString::to_string);
         let task = serde_json::json!({
             "modules": loaded.modules,
@@ -91,8 +91,8 @@ impl Runner for Pytest {
             .chain(
                 project
                     .test
-                    .path
                     .iter()
+                    .flat_map(|test| &test.path)
                     .map(|folder| format!("{REPOSITORY}/{folder}")),
             )
             .collect();

@@ -19,6 +19,8 @@ use crate::task::sha256_hex;
 /// A project set up for running its tests.
 pub(super) struct Bench {
     prepared: Prepared,
+    /// How its tests are run.
+    test: manifest::Test,
     runner: &'static dyn Runner,
     /// The folder with the scripts that run beside the tests.
     harness: PathBuf,
@@ -147,7 +149,14 @@ const OUTPUT_KEPT: usize = 8 << 10;
 
 impl Bench {
     pub(super) fn new(prepared: &Prepared, cache: &Path) -> Result<Self, VerdictError> {
-        let runner: &'static dyn Runner = match prepared.project.test.runner {
+        let refuse = |reason: String| VerdictError::NotRunnable {
+            project: prepared.project.name.clone(),
+            reason,
+        };
+        let Some(test) = &prepared.project.test else {
+            return Err(refuse("it has none".to_owned()));
+        };
+        let runner: &'static dyn Runner = match test.runner {
             manifest::Runner::Pytest => &pytest::Pytest,
             manifest::Runner::Unittest => &unittest::Unittest,
             manifest::Runner::Vitest => &vitest::Vitest,
@@ -155,10 +164,6 @@ impl Bench {
             manifest::Runner::Mocha => &mocha::Mocha,
             manifest::Runner::Jest => &jest::Jest,
             manifest::Runner::Junit => &junit::Junit,
-        };
-        let refuse = |reason: String| VerdictError::NotRunnable {
-            project: prepared.project.name.clone(),
-            reason,
         };
         let faulty = |error: CorpusError| refuse(error.to_string());
         // A run that dies early would be judged by what lies there.
@@ -172,6 +177,7 @@ impl Bench {
         }
         Ok(Self {
             prepared: prepared.clone(),
+            test: test.clone(),
             runner,
             harness: lay_out(runner, cache)?,
             guarded: tree::other_files(prepared).map_err(faulty)?,
@@ -182,6 +188,12 @@ impl Bench {
 
     pub(super) fn prepared(&self) -> &Prepared {
         &self.prepared
+    }
+
+    /// The time that the manifest gives the tests of a changed file, beside what starting takes.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        let seconds = self.test.timeout?;
+        Some(Duration::from_secs(seconds.into()))
     }
 
     /// What of a pass its runs can't show, and is not asked for.
@@ -214,7 +226,7 @@ impl Bench {
 
     /// What the outcome of a run without changes depends on.
     pub(super) fn key(&self) -> String {
-        let test = &self.prepared.project.test;
+        let test = &self.test;
         let config = test
             .config
             .as_deref()
@@ -228,6 +240,7 @@ impl Bench {
             format!("{:?}", self.prepared.project.exclude.patterns()),
         ];
         parts.extend(test.command.iter().chain(&test.report).cloned());
+        parts.extend(test.timeout.map(|seconds| format!("timeout {seconds}")));
         parts.extend(
             self.runner
                 .harness()
@@ -251,8 +264,7 @@ impl Bench {
         let order = Order::new(run);
         let (program, arguments) = self.runner.command(&self.prepared);
         let mut job = self.job(program, arguments, run.limits.clone());
-        job.arguments
-            .extend(self.prepared.project.test.args.iter().cloned());
+        job.arguments.extend(self.test.args.iter().cloned());
         job.question = self.written().is_none().then(|| order.line());
         job.overlays[0].replaced.extend(run.laid_over());
         let finished = sandbox::run(&job)?;
@@ -280,8 +292,7 @@ impl Bench {
         let order = Order::new(run);
         let (program, arguments) = self.runner.command(&self.prepared);
         let mut job = self.job(program, arguments, run.limits.clone());
-        job.arguments
-            .extend(self.prepared.project.test.args.iter().cloned());
+        job.arguments.extend(self.test.args.iter().cloned());
         job.question = self.written().is_none().then(|| order.line());
         job.overlays[0].lower = copy;
         let finished = sandbox::run(&job)?;

@@ -85,7 +85,7 @@ impl Runner for Vitest {
     }
 
     fn warm(&self, prepared: &Prepared, loaded: &Loaded) -> Option<Warm> {
-        let own = &prepared.project.test.args;
+        let own = prepared.project.test.iter().flat_map(|test| &test.args);
         let script = format!("{HARNESS}/fillrate_vitest_stage.mjs");
         let task = serde_json::json!({
             "stage": true,
@@ -96,7 +96,7 @@ impl Runner for Vitest {
             program: node(prepared),
             arguments: std::iter::once(script)
                 .chain(OPTIONS.map(str::to_owned))
-                .chain(own.iter().cloned())
+                .chain(own.cloned())
                 .collect(),
             task: task.to_string() + "\n",
             host: Some(vec![
@@ -113,9 +113,8 @@ impl Runner for Vitest {
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         let configuration = project
             .test
-            .config
-            .as_deref()
-            .and_then(|path| path.file_name())
+            .as_ref()
+            .and_then(|test| test.config.as_deref()?.file_name())
             .map(|name| format!("{CONFIGURATION}/{}", name.to_string_lossy()));
         configuration
             .map(|path| ("FILLRATE_VITEST_CONFIG", path))
@@ -126,7 +125,9 @@ impl Runner for Vitest {
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         let environment = &prepared.environment;
-        let configuration = prepared.project.test.config.as_deref().and_then(|path| {
+        let test = prepared.project.test.as_ref();
+        let configuration = test.and_then(|test| {
+            let path = test.config.as_deref()?;
             let name = path.file_name()?.to_string_lossy().into_owned();
             Some(Bind::read_only(path, format!("{CONFIGURATION}/{name}")))
         });

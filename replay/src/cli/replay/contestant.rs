@@ -1,16 +1,16 @@
 //! The model that is measured, and how the server is told of it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
 use fillrate_server::context::Given;
 use fillrate_server::model::recorded::{self, Record};
 use fillrate_server::model::{self, Protocol, Settings};
-use serde::Deserialize;
 
 use super::super::CliError;
 use super::Arguments;
+use super::predictions::Predictions;
 use crate::task::Hole;
 
 /// The model that is measured, and how the server is told of it.
@@ -21,9 +21,14 @@ pub(super) struct Contestant {
     pub(super) configuration: Configuration,
     /// A file of predictions, where that is what answers.
     pub(super) predictions: Option<PathBuf>,
+    /// Whether predictions are taken as they stand: no server sees them.
+    verbatim: bool,
     /// Whether the reference itself answers.
     reference: bool,
 }
+
+/// Predictions that are judged as they stand, by the hole's id.
+pub(super) type Verbatim = BTreeMap<String, Vec<String>>;
 
 /// The server's settings in a run's folder.
 pub(super) const SETTINGS: &str = "server.toml";
@@ -37,7 +42,7 @@ impl Contestant {
     /// # Errors
     /// There is no such model, its settings can't be used, or a context is named twice.
     pub(super) fn of(arguments: &Arguments) -> Result<Vec<Self>, CliError> {
-        let model = Self::named(&arguments.model)?;
+        let model = Self::named(arguments)?;
         if arguments.context.is_empty() {
             return Ok(vec![model]);
         }
@@ -58,9 +63,15 @@ impl Contestant {
             },
             name: model.name.clone(),
             predictions: model.predictions.clone(),
+            verbatim: model.verbatim,
             reference: model.reference,
         });
         Ok(contestants.collect())
+    }
+
+    /// Whether predictions are taken as they stand.
+    pub(super) fn is_verbatim(&self) -> bool {
+        self.verbatim
     }
 
     /// How windows of other files are found for it.
@@ -69,21 +80,33 @@ impl Contestant {
     }
 
     /// A model under its own settings.
-    fn named(model: &str) -> Result<Self, CliError> {
+    fn named(arguments: &Arguments) -> Result<Self, CliError> {
         let mut configuration = Configuration::default();
         let mut predictions = None;
         let mut reference = false;
+        let mut verbatim = false;
         let recorded = |name: &str| Settings {
             protocol: Protocol::Recorded,
             name: Some(name.to_owned()),
             ..Settings::default()
         };
-        match model {
+        match arguments.model.as_str() {
             "embedded" => {}
             "empty" => configuration.model.protocol = Protocol::Empty,
             "reference" => {
                 configuration.model = recorded("reference");
                 reference = true;
+            }
+            "predictions" => {
+                let Some(file) = &arguments.predictions else {
+                    return Err(CliError::Refused(
+                        "`--model predictions` needs `--predictions FILE`".to_owned(),
+                    ));
+                };
+                let stem = file.file_stem().unwrap_or_default();
+                configuration.model = recorded(&stem.to_string_lossy());
+                predictions = Some(file.clone());
+                verbatim = true;
             }
             file if file.ends_with(".toml") => {
                 let mut layers = Layers::default();
@@ -97,8 +120,9 @@ impl Contestant {
             }
             other => {
                 return Err(CliError::Refused(format!(
-                    "`{other}` is no model; name `embedded`, `reference` or `empty`, a settings \
-                     file that ends in .toml, or predictions in a file that ends in .jsonl"
+                    "`{other}` is no model; name `embedded`, `reference`, `empty` or \
+                     `predictions`, a settings file that ends in .toml, or predictions in a file \
+                     that ends in .jsonl"
                 )));
             }
         }
@@ -113,8 +137,24 @@ impl Contestant {
             name,
             configuration,
             predictions,
+            verbatim,
             reference,
         })
+    }
+
+    /// What is judged at each hole, by its id, where predictions are taken as they stand.
+    ///
+    /// # Errors
+    /// The predictions can't be read, or lack a hole.
+    pub(super) fn verbatim(&self, holes: &[Hole]) -> Result<Option<Verbatim>, CliError> {
+        let Some(path) = self.predictions.as_ref().filter(|_| self.verbatim) else {
+            return Ok(None);
+        };
+        let predictions = Predictions::read(path)?;
+        let texts = holes
+            .iter()
+            .map(|hole| Ok((hole.id.clone(), predictions.of(hole)?.to_vec())));
+        texts.collect::<Result<_, CliError>>().map(Some)
     }
 
     /// Writes the server's settings into a run's folder, and what it answers where that is known.
@@ -151,7 +191,8 @@ impl Contestant {
     /// The predictions can't be read, or lack a hole.
     pub(super) fn records(&self, holes: &[(&Hole, &str)]) -> Result<Option<Vec<Record>>, CliError> {
         let predictions = match &self.predictions {
-            Some(path) => Some(read_predictions(path)?),
+            Some(_) if self.verbatim => return Ok(None),
+            Some(path) => Some(Predictions::read(path)?),
             None if self.reference => None,
             None => return Ok(None),
         };
@@ -159,12 +200,7 @@ impl Contestant {
             let (prefix, suffix) = hole.cut(contents)?;
             let completions = match &predictions {
                 None => vec![hole.reference.clone()],
-                Some(predictions) => predictions.get(&hole.id).cloned().ok_or_else(|| {
-                    CliError::Refused(format!(
-                        "the predictions have nothing for the hole {}",
-                        hole.id
-                    ))
-                })?,
+                Some(predictions) => predictions.of(hole)?.to_vec(),
             };
             Ok(Record {
                 key: recorded::key(prefix, suffix),
@@ -173,37 +209,4 @@ impl Contestant {
         });
         records.collect::<Result<_, CliError>>().map(Some)
     }
-}
-
-/// One line of a file of predictions.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Prediction {
-    hole: String,
-    completions: Vec<String>,
-}
-
-fn read_predictions(path: &Path) -> Result<HashMap<String, Vec<String>>, CliError> {
-    let text = std::fs::read_to_string(path).map_err(CliError::file(path))?;
-    let mut predictions = HashMap::new();
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        let refuse = |reason: String| {
-            CliError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
-        };
-        let prediction: Prediction =
-            serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
-        if prediction.completions.is_empty() {
-            return Err(refuse("`completions` is empty".to_owned()));
-        }
-        if predictions
-            .insert(prediction.hole.clone(), prediction.completions)
-            .is_some()
-        {
-            return Err(refuse(format!("{} stands there twice", prediction.hole)));
-        }
-    }
-    Ok(predictions)
 }

@@ -10,9 +10,9 @@ use fillrate_server::syntax::Language;
 use serde_json::json;
 
 use super::super::progress::Progress;
-use super::super::projects::Ready;
+use super::super::projects::{Playable, UNTESTED};
 use super::super::{CliError, audit};
-use super::contestant::{Contestant, SETTINGS};
+use super::contestant::{Contestant, SETTINGS, Verbatim};
 use crate::corpus::tree;
 use crate::developer::{Developer, DeveloperError, Offer, Server};
 use crate::store::{Attempt, Run};
@@ -21,12 +21,14 @@ use crate::verdict::{Outcome, Verdict};
 
 /// A replay under way.
 pub(super) struct Replay<'a> {
-    /// How many completions are asked for at each hole.
-    samples: u32,
+    /// How many completions are asked for at each hole; as many as there are if nothing.
+    samples: Option<u32>,
+    /// What is judged as it stands, where no server is asked.
+    verbatim: Option<Verbatim>,
     /// How long the developer waits for one.
     patience: Duration,
     contestant: &'a Contestant,
-    ready: BTreeMap<&'a str, &'a Ready>,
+    ready: BTreeMap<&'a str, &'a Playable>,
     run: Mutex<Run>,
     /// Attempts in a row that found no model.
     faults: AtomicUsize,
@@ -44,14 +46,16 @@ struct Errand<'a> {
 impl<'a> Replay<'a> {
     /// A replay of these projects into a run.
     pub(super) fn new(
-        samples: u32,
+        samples: Option<u32>,
+        verbatim: Option<Verbatim>,
         patience: Duration,
         contestant: &'a Contestant,
-        ready: &'a [Ready],
+        ready: &'a [Playable],
         run: Run,
     ) -> Self {
         Self {
             samples,
+            verbatim,
             patience,
             contestant,
             ready: ready
@@ -67,7 +71,7 @@ impl<'a> Replay<'a> {
     /// Makes the attempts that are missing, and gives the run back.
     pub(super) fn play(self, holes: &[Hole], jobs: usize) -> Result<Run, CliError> {
         let errands = self.errands(holes)?;
-        let all = holes.len() * self.samples as usize;
+        let all = holes.iter().map(|hole| self.samples(hole) as usize).sum();
         let missing: usize = errands.iter().map(|errand| errand.samples.len()).sum();
         let done = AtomicUsize::new(all - missing);
         let queue = Mutex::new(VecDeque::from(errands));
@@ -104,6 +108,17 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// How many completions there are to be at a hole.
+    fn samples(&self, hole: &Hole) -> u32 {
+        let given = self.verbatim.as_ref().and_then(|texts| texts.get(&hole.id));
+        let given = given.map(|texts| u32::try_from(texts.len()).unwrap_or(u32::MAX));
+        match (self.samples, given) {
+            (Some(wanted), Some(given)) => wanted.min(given),
+            (Some(wanted), None) => wanted,
+            (None, given) => given.unwrap_or(1),
+        }
+    }
+
     fn errands<'h>(&self, holes: &'h [Hole]) -> Result<Vec<Errand<'h>>, CliError> {
         // What the machinery spoiled is tried again.
         let done: BTreeSet<String> = lock(&self.run)
@@ -114,7 +129,7 @@ impl<'a> Replay<'a> {
             .collect();
         let errands = holes.iter().map(|hole| Errand {
             hole,
-            samples: (0..self.samples)
+            samples: (0..self.samples(hole))
                 .map(|sample| (sample, self.key(hole, sample)))
                 .filter(|(_, key)| !done.contains(key))
                 .collect(),
@@ -129,7 +144,7 @@ impl<'a> Replay<'a> {
         let judge = self
             .ready
             .get(hole.project.as_str())
-            .map(|ready| ready.judge.key());
+            .and_then(|ready| Some(ready.judge.as_ref()?.key()));
         let parts = json!([
             hole.id,
             hole.file_sha256,
@@ -161,13 +176,24 @@ impl<'a> Replay<'a> {
             .map(|file| file.contents.as_str())
             .unwrap_or_default();
         let (prefix, suffix) = hole.cut(contents)?;
-        let workspace = desk.show(ready, hole, &[prefix, suffix].concat())?;
         let samples: Vec<u32> = errand.samples.iter().map(|(sample, _)| *sample).collect();
-        let offers = desk
-            .runtime()?
-            .block_on(self.converse(hole, &workspace, prefix, suffix, &samples));
-        desk.put_back(ready, hole)?;
-        let offers = offers?;
+        let offers = match &self.verbatim {
+            Some(given) => {
+                let texts = given.get(&hole.id).map_or(&[][..], Vec::as_slice);
+                let given = samples
+                    .iter()
+                    .filter_map(|sample| texts.get(*sample as usize));
+                given.map(|text| verbatim(text)).collect()
+            }
+            None => {
+                let workspace = desk.show(ready, hole, &[prefix, suffix].concat())?;
+                let offers = desk
+                    .runtime()?
+                    .block_on(self.converse(hole, &workspace, prefix, suffix, &samples));
+                desk.put_back(ready, hole)?;
+                offers?
+            }
+        };
         for ((sample, key), offer) in errand.samples.iter().zip(offers) {
             let verdict = self.verdict(ready, hole, contents, &offer)?;
             let attempt = Attempt {
@@ -217,7 +243,7 @@ impl<'a> Replay<'a> {
         let seed = self.contestant.configuration.model.seed;
         let mut offers = Vec::new();
         for sample in samples {
-            if self.samples > 1 {
+            if self.samples(hole) > 1 {
                 let seed = seed + u64::from(*sample);
                 developer
                     .configure(&json!({"model": {"seed": seed}}))
@@ -250,15 +276,18 @@ impl<'a> Replay<'a> {
     /// Judges a small share of all attempts again in the slow way.
     fn audit(
         &self,
-        ready: &Ready,
+        ready: &Playable,
         hole: &Hole,
         contents: &str,
         attempt: &Attempt,
     ) -> Result<(), CliError> {
         let evidence = attempt.verdict.outcome != Outcome::Infrastructure;
-        if evidence && audit::chosen(&attempt.key, audit::CONTINUOUS, 0) {
+        if evidence
+            && let Some(judge) = &ready.judge
+            && audit::chosen(&attempt.key, audit::CONTINUOUS, 0)
+        {
             let filled = hole.filled(contents, attempt.completion())?;
-            let audit = audit::judge_again(ready, attempt, &hole.path, &filled)?;
+            let audit = audit::judge_again(judge, attempt, hole, &filled)?;
             lock(&self.run).add_audit(&audit)?;
         }
         Ok(())
@@ -266,7 +295,7 @@ impl<'a> Replay<'a> {
 
     fn verdict(
         &self,
-        ready: &Ready,
+        ready: &Playable,
         hole: &Hole,
         contents: &str,
         offer: &Offer,
@@ -289,10 +318,25 @@ impl<'a> Replay<'a> {
             .map(String::as_str)
             .unwrap_or_default();
         let filled = hole.filled(contents, completion)?;
-        Ok(ready
-            .judge
-            .judge(&hole.path, &filled)
+        let Some(judge) = &ready.judge else {
+            return Ok(Verdict {
+                reason: UNTESTED.to_owned(),
+                ..Verdict::bare(Outcome::Unjudged)
+            });
+        };
+        Ok(judge
+            .judge(&hole.path, &filled, &hole.tests)
             .unwrap_or_else(|error| Verdict::infrastructure(&error)))
+    }
+}
+
+/// A prediction as if it had been offered; no time was measured.
+fn verbatim(text: &str) -> Offer {
+    Offer {
+        candidates: vec![text.to_owned()],
+        latency: Duration::ZERO,
+        answered: false,
+        trace: None,
     }
 }
 
@@ -318,7 +362,7 @@ impl Desk {
     }
 
     /// The workspace folder with the hole cut out of its file: the server never sees it filled.
-    fn show(&mut self, ready: &Ready, hole: &Hole, cut: &str) -> Result<PathBuf, CliError> {
+    fn show(&mut self, ready: &Playable, hole: &Hole, cut: &str) -> Result<PathBuf, CliError> {
         let name = &ready.prepared.project.name;
         if !self.copies.contains_key(name) {
             let folder = tempfile::tempdir().map_err(CliError::file(std::env::temp_dir()))?;
@@ -328,16 +372,23 @@ impl Desk {
         // The folder has the project's name: models are told it.
         let workspace = self.copies[name].path().join(name);
         let path = workspace.join(&hole.path);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(CliError::file(folder))?;
+        }
         std::fs::write(&path, cut).map_err(CliError::file(&path))?;
         Ok(workspace)
     }
 
-    fn put_back(&self, ready: &Ready, hole: &Hole) -> Result<(), CliError> {
+    fn put_back(&self, ready: &Playable, hole: &Hole) -> Result<(), CliError> {
         let name = &ready.prepared.project.name;
         if let Some(folder) = self.copies.get(name) {
             let path = folder.path().join(name).join(&hole.path);
-            let source = ready.prepared.source.join(&hole.path);
-            std::fs::copy(&source, &path).map_err(CliError::file(&path))?;
+            if ready.prepared.project.hidden.matches(&hole.path) {
+                std::fs::remove_file(&path).map_err(CliError::file(&path))?;
+            } else {
+                let source = ready.prepared.source.join(&hole.path);
+                std::fs::copy(&source, &path).map_err(CliError::file(&path))?;
+            }
         }
         Ok(())
     }

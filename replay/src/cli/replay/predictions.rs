@@ -1,0 +1,167 @@
+//! A file of predictions: what some program wrote at holes, as JSON lines.
+//!
+//! Our own form is one line a hole, `{"hole": ID, "completions": [TEXT, …]}`. The forms in which
+//! benchmarks ask for predictions are read, too, with one line a prediction or one a task:
+//!
+//! | benchmark | id | text |
+//! | --- | --- | --- |
+//! | [HumanEval-Infilling](https://github.com/openai/human-eval-infilling), [SAFIM](https://github.com/gonglinyuan/safim) | `task_id` | `completion` |
+//! | [CrossCodeEval](https://github.com/amazon-science/cceval) | `task_id` | `pred` or `prediction` |
+//! | [RepoEval](https://github.com/microsoft/CodeT/tree/main/RepoCoder) | `metadata.task_id` | `choices`, each with `text` |
+//! | [DevEval](https://github.com/seketeam/DevEval) | `namespace` | `completion` |
+//! | [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench) | `task-id` | `response`, a list |
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::CliError;
+use crate::task::Hole;
+
+/// What was predicted, in the file's order.
+pub(super) struct Predictions {
+    /// By hole or by the benchmark's task.
+    by_id: HashMap<String, Vec<String>>,
+}
+
+impl Predictions {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Names the file, and the line where one is no prediction.
+    pub(super) fn read(path: &Path) -> Result<Self, CliError> {
+        let file = std::fs::File::open(path).map_err(CliError::file(path))?;
+        let mut by_id: HashMap<String, Vec<String>> = HashMap::new();
+        for (index, line) in BufReader::new(file).lines().enumerate() {
+            let line = line.map_err(CliError::file(path))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let refuse = |reason: String| {
+                CliError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
+            };
+            let record: Value =
+                serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
+            let (id, texts) = prediction(&record).map_err(refuse)?;
+            let known = by_id.entry(id).or_default();
+            if !known.is_empty() && record.get("hole").is_some() {
+                let hole = &record["hole"];
+                return Err(refuse(format!(
+                    "{} stands there twice",
+                    hole.as_str().unwrap_or_default()
+                )));
+            }
+            known.extend(texts);
+        }
+        Ok(Self { by_id })
+    }
+
+    /// What was predicted for a hole.
+    ///
+    /// # Errors
+    /// Nothing was.
+    pub(super) fn of(&self, hole: &Hole) -> Result<&[String], CliError> {
+        self.by_id
+            .get(&hole.id)
+            .or_else(|| self.by_id.get(hole.task_id.as_ref()?))
+            .map(Vec::as_slice)
+            .ok_or_else(|| {
+                let task = match &hole.task_id {
+                    Some(task) => format!(" (task {task})"),
+                    None => String::new(),
+                };
+                CliError::Refused(format!(
+                    "the predictions have nothing for the hole {}{task}",
+                    hole.id
+                ))
+            })
+    }
+}
+
+/// The hole or task of a line, and what was predicted for it: at least one text.
+fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
+    let ids = ["hole", "task_id", "task-id", "namespace"];
+    let id = ids
+        .iter()
+        .filter_map(|key| record.get(key))
+        .chain(record.pointer("/metadata/task_id"))
+        .find_map(Value::as_str)
+        .ok_or("it names no `hole` and no `task_id`")?;
+    let one = ["completion", "prediction", "pred", "generation"]
+        .iter()
+        .find_map(|key| Some((*key, record.get(key)?)));
+    let several = ["completions", "response", "choices"]
+        .iter()
+        .find_map(|key| Some((*key, record.get(key)?)));
+    let text = |key: &str, value: &Value| {
+        let text = if key == "choices" {
+            value.get("text")
+        } else {
+            Some(value)
+        };
+        text.and_then(Value::as_str)
+            .map(str::to_owned)
+            .ok_or_else(|| format!("`{key}` holds something else than text"))
+    };
+    let texts = match (one, several) {
+        (Some((key, value)), _) => vec![text(key, value)?],
+        (None, Some((key, values))) => {
+            let values = values
+                .as_array()
+                .ok_or_else(|| format!("`{key}` must be a list"))?;
+            if values.is_empty() {
+                return Err(format!("`{key}` is empty"));
+            }
+            values
+                .iter()
+                .map(|value| text(key, value))
+                .collect::<Result<_, _>>()?
+        }
+        (None, None) => return Err("it has no `completion` and no `completions`".to_owned()),
+    };
+    Ok((id.to_owned(), texts))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_benchmarks_write_them() {
+        let read = |record: Value| match prediction(&record) {
+            Ok((id, texts)) => format!("{id}: {texts:?}"),
+            Err(reason) => reason,
+        };
+        let shown: Vec<String> = [
+            json!({"hole": "a", "completions": ["x", "y"]}),
+            json!({"task_id": "t/0", "completion": "x"}),
+            json!({"task_id": "t/0", "prediction": "x"}),
+            json!({"metadata": {"task_id": "r/1"}, "choices": [{"text": "x"}, {"text": "y"}]}),
+            json!({"namespace": "a.b", "completion": "x"}),
+            json!({"task-id": "p-f", "response": ["x"]}),
+            json!({"completion": "x"}),
+            json!({"task_id": "t/0"}),
+            json!({"task_id": "t/0", "completions": []}),
+            json!({"task_id": "t/0", "completion": 1}),
+        ]
+        .into_iter()
+        .map(read)
+        .collect();
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        a: ["x", "y"]
+        t/0: ["x"]
+        t/0: ["x"]
+        r/1: ["x", "y"]
+        a.b: ["x"]
+        p-f: ["x"]
+        it names no `hole` and no `task_id`
+        it has no `completion` and no `completions`
+        `completions` is empty
+        `completion` holds something else than text
+        "#);
+    }
+}
