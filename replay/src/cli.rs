@@ -19,6 +19,7 @@ mod audit;
 mod augment;
 mod complete;
 mod doctor;
+mod import;
 mod mine;
 mod mutate;
 mod place;
@@ -40,6 +41,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::corpus::CorpusError;
 use crate::corpus::manifest::ManifestError;
 use crate::developer::DeveloperError;
+use crate::import::ImportError;
 use crate::store::StoreError;
 use crate::task::{Kind, TaskError};
 use crate::verdict::{Engine, VerdictError};
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match outcome {
@@ -106,6 +109,8 @@ enum Command {
     Score(score::Arguments),
     /// Show what holes a tasks file has: how many, of what, and how large
     Stats(stats::Arguments),
+    /// Make holes of a public benchmark's records
+    Import(import::Arguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::Arguments),
 }
@@ -205,6 +210,9 @@ enum CliError {
     /// The model's settings.
     #[error(transparent)]
     Model(#[from] fillrate_server::model::ModelError),
+    /// A benchmark's records.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// A file.
     #[error("{path}: {source}")]
     File {

@@ -2,7 +2,7 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `score`, `stats`, `mutate` → `task` → `sandbox` → `corpus` → `verdict` → `mine` →
+//! `score`, `stats`, `mutate` → `task` → `sandbox` → `corpus` → `import` → `verdict` → `mine` →
 //! `developer` → `store` → `report` → `cli`.
 //!
 //! Architecture invariants: `score`, `stats` and `mutate` are pure and know nothing of the rest;
@@ -11,6 +11,7 @@
 pub mod cli;
 pub mod corpus;
 pub mod developer;
+pub mod import;
 pub mod mine;
 pub mod mutate;
 pub mod report;

@@ -1,5 +1,6 @@
 //! Holds the tables of the reference page against the code.
 
+use fillrate::import::FORMATS;
 use fillrate::mutate::Operator;
 use fillrate::score::{METRICS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
@@ -74,4 +75,14 @@ fn every_mutation_operator_has_its_row() {
     for cells in rows {
         assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
     }
+}
+
+#[test]
+fn every_format_of_a_benchmark_has_its_row() {
+    let rows = rows("Importers");
+    let heads: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
+    let formats = FORMATS
+        .iter()
+        .map(|format| format!("[`{}`]({})", format.name, format.link));
+    assert_eq!(heads, formats.collect::<Vec<_>>());
 }

@@ -106,6 +106,15 @@ pub fn copy_source(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> 
     copy(&prepared.source, &entries(&prepared.source)?, into)
 }
 
+/// Copies what of a person's folder belongs to a project into a folder that does not exist yet.
+///
+/// # Errors
+/// If one of the two can't be read or written.
+pub fn copy_folder(from: &Path, into: &Path) -> Result<(), CorpusError> {
+    fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
+    copy(from, &kept_entries(from)?, into)
+}
+
 /// The digest of a tree: SHA-256 over its files and links, sorted by path, each as its kind
 /// (`f`, `x` for an executable file, `l` for a link), the length of its path and the path, the
 /// length of its contents (of a link: its target) and these; lengths are 64-bit little-endian.

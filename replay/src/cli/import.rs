@@ -1,0 +1,91 @@
+//! `fillrate import`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::progress::Progress;
+use super::{CliError, Success};
+use crate::import::{self, FORMATS, Format, Options};
+
+/// Make holes of a public benchmark's records.
+///
+/// Writes the tasks file and beside it a folder, `NAME.corpus`, whose `corpus.toml` is the corpus
+/// to replay them on. Holes of languages that can't be played are written all the same, and said
+/// to be.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The benchmark's format
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
+    format: String,
+    /// Its records: JSON lines, plain or gzip
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Where the holes go
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The folder with the benchmark's repositories, each named as the records name it
+    #[arg(long, value_name = "DIR")]
+    repositories: Option<PathBuf>,
+    /// What the benchmark's tests know as `/output` (repoexec)
+    #[arg(long, value_name = "DIR")]
+    outputs: Option<PathBuf>,
+    /// What the tests need installed beside what the format knows, `NAME==VERSION`; may be repeated
+    #[arg(long = "package", value_name = "PIN")]
+    packages: Vec<String>,
+    /// Let a hole take the place of a whole function, signature included, as the benchmark's
+    /// predictions do (repoexec, mrg-bench); else of its body
+    #[arg(long)]
+    whole_functions: bool,
+    /// The most records to read
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let Some(format) = Format::named(&arguments.format) else {
+        return Err(CliError::Refused(format!(
+            "`{}` is no format",
+            arguments.format
+        )));
+    };
+    let options = Options {
+        repositories: arguments.repositories.clone(),
+        outputs: arguments.outputs.clone(),
+        packages: arguments.packages.clone(),
+        whole_functions: arguments.whole_functions,
+        limit: arguments.limit,
+    };
+    let progress = Progress::of(format!("importing {}", format.name));
+    let summary = import::import(
+        format,
+        &arguments.files,
+        &options,
+        &arguments.output,
+        &|read, all| {
+            let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+            progress.at(bytes(read), bytes(all));
+        },
+    )?;
+    drop(progress);
+    outln!(
+        "{} holes in {}, {} with tests that decide over them",
+        summary.holes,
+        arguments.output.display(),
+        summary.judged
+    );
+    match &summary.manifest {
+        Some(manifest) => {
+            let projects = match summary.projects {
+                1 => "1 project".to_owned(),
+                count => format!("{count} projects"),
+            };
+            outln!("{projects} in {}", manifest.display());
+        }
+        None => outln!("no project that can be played"),
+    }
+    for (language, count) in &summary.unplayable {
+        outln!("{count} holes in {language}: they can't be played, only their text be scored");
+    }
+    Ok(Success::Whole)
+}

@@ -1,0 +1,102 @@
+//! [RepoBench](https://github.com/Leolty/repobench) v1.1, Python and Java: the rows of
+//! [`tianyang/repobench_python_v1.1`](https://huggingface.co/datasets/tianyang/repobench_python_v1.1)
+//! and its like as JSON lines.
+//!
+//! `cropped_code` is what stands before the line `next_line` in `file_path` of `repo_name`, from
+//! the beginning or cropped there; `import_statement` are the file's imports. Rows have no id, so
+//! that a task is called after its file and the hash of its text. A repository's folder is
+//! `OWNER/NAME`, as `repo_name` has it.
+
+use std::ops::Range;
+
+use super::record::Record;
+use super::site::{self, Site};
+use super::{Fault, Format, Options, Origin, Task, file_name, language_of, project_name};
+use crate::task::{Kind, sha256_hex};
+
+pub(super) const FORMAT: Format = Format {
+    name: "repobench",
+    link: "https://github.com/Leolty/repobench",
+    marks: &["repo_name", "import_statement", "next_line"],
+    read,
+};
+
+fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+    let name = record.text("repo_name")?;
+    let file = record.path("file_path")?;
+    let imports = record.text("import_statement")?;
+    let code = record.text("cropped_code")?;
+    let next_line = record.text("next_line")?.trim_end();
+    if next_line.trim().is_empty() {
+        return Err(Fault::of("next_line", "is blank"));
+    }
+    let language = language_of(file).ok_or_else(|| {
+        Fault::of(
+            "file_path",
+            format!("is `{file}`, which is no Python and no Java"),
+        )
+    })?;
+    let parts = [name, file, code, next_line].join("\0");
+    let hash = &sha256_hex(parts.as_bytes())[..8];
+    let id = format!("{name}/{file}:{hash}");
+    let site = match site::repository(options, "repo_name", name)? {
+        Some(repository) => {
+            let contents = site::read(&repository, "file_path", file)?;
+            let range = after(&contents, code, next_line)?;
+            Site {
+                contents,
+                range,
+                origin: Origin::Repository(repository),
+            }
+        }
+        None => {
+            // The benchmark's own prompt, in `construct_prompt` of its `data/utils.py`.
+            let before = format!("{imports}\n{}\n", code.trim_end());
+            let indent = next_line.len() - next_line.trim_start().len();
+            let (indent, rest) = next_line.split_at(indent);
+            Site::made(&[&before, indent].concat(), rest, "\n")
+        }
+    };
+    let path = match site.origin {
+        Origin::Made => format!("{}_{hash}/{file}", file_name(name)),
+        Origin::Repository(_) => file.to_owned(),
+    };
+    Ok(Task {
+        id,
+        project: project_name(name),
+        language,
+        path,
+        kind: Kind::Line,
+        contents: site.contents,
+        range: site.range,
+        origin: site.origin,
+        tests: None,
+        decided_by: Vec::new(),
+    })
+}
+
+/// The one line that is `next_line` and stands right after `code`, blank lines aside; from its
+/// first token to its end.
+fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, Fault> {
+    let code = code.trim_end();
+    let wanted = next_line.trim();
+    let mut places = contents.match_indices(code).filter_map(|(start, _)| {
+        let rest = &contents[start + code.len()..];
+        let begin = start + code.len() + (rest.len() - rest.trim_start().len());
+        let own_line = rest.trim_start().len() < rest.len()
+            && contents[start + code.len()..begin].contains('\n');
+        let line = contents[begin..].lines().next()?.trim_end();
+        (own_line && line == wanted).then(|| begin..begin + line.len())
+    });
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (Some(_), Some(_)) => Err(Fault::of(
+            "cropped_code",
+            "and `next_line` stand in several places of the repository's file",
+        )),
+        (None, _) => Err(Fault::of(
+            "cropped_code",
+            "and `next_line` don't stand in the repository's file: it is another version of it",
+        )),
+    }
+}

@@ -1,0 +1,230 @@
+//! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec): `data_with_test_case/*/pass_data.jsonl`.
+//!
+//! `focal_function` stands in the module `module` of the repository `project`, a folder such as
+//! `test-apps/python-string-utils`; `test` is a file of pytest functions that were written for it.
+//! They look for the repository in `/input` and for pickled values in `/output`, which is
+//! `data_with_test_case` (`--outputs`); both are made relative to the project here. What a
+//! repository needs installed, its records don't say (`--package`).
+
+use std::ops::Range;
+use std::path::Path;
+
+use fillrate_server::syntax::Language;
+use tree_sitter::Node;
+
+use super::humaneval_infilling::PYTEST;
+use super::record::{self, Record};
+use super::site;
+use super::writer::TESTS;
+use super::{Fault, Format, Options, Origin, Task, Tests, project_name};
+use crate::task::Kind;
+
+pub(super) const FORMAT: Format = Format {
+    name: "repoexec",
+    link: "https://github.com/FSoft-AI4Code/RepoExec",
+    marks: &["focal_function", "module", "test"],
+    read,
+};
+
+/// What the tests load beside the repository.
+const LOADED: [&str; 2] = ["numpy==2.2.6", "timeout-decorator==0.5.0"];
+
+fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+    let id = record.name("problem_ids")?;
+    let name = record.text("project")?;
+    let module = record.text("module")?;
+    let function = record.text("focal_function")?;
+    let test = record.text("test")?;
+    let named = |c: char| c.is_alphanumeric() || c == '_';
+    if !module
+        .split('.')
+        .all(|part| !part.is_empty() && part.chars().all(named))
+    {
+        return Err(Fault::of("module", "must be names with dots between"));
+    }
+    let Some(repository) = site::repository(options, "project", name)? else {
+        return Err(Fault::of(
+            "project",
+            "names a repository, without which nothing can be run; give the folder that holds it \
+             by `--repositories`",
+        ));
+    };
+    let (path, package) = file_of(&repository, module).ok_or_else(|| {
+        Fault::of(
+            "module",
+            format!("is `{module}`, which {name} does not have"),
+        )
+    })?;
+    let contents = site::read(&repository, "module", &path)?;
+    let whole = site::locate(
+        &contents,
+        ("focal_function", ""),
+        ("focal_function", function),
+        None,
+    )
+    .map_err(|_| {
+        let times = contents.matches(function).count();
+        Fault::of(
+            "focal_function",
+            format!("stands {times} times in {path} of the repository, not once"),
+        )
+    })?;
+    let start = if options.whole_functions {
+        whole.start
+    } else {
+        let language = Language::for_path(Path::new(&path));
+        let body = language.and_then(|language| body(language, &contents, whole.clone()));
+        body.ok_or_else(|| Fault::of("focal_function", "is no function with a body"))?
+    };
+    let (text, beside) = tests(test, &package, options)?;
+    let plain: String = id
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .collect();
+    let pins = PYTEST.iter().chain(&LOADED).map(ToString::to_string);
+    Ok(Task {
+        project: project_name(name.rsplit_once('/').map_or(name, |(_, last)| last)),
+        language: "python",
+        path,
+        kind: Kind::Body,
+        range: start..whole.end,
+        contents,
+        origin: Origin::Repository(repository),
+        tests: Some(Tests {
+            path: format!("{TESTS}/test_{plain}.py"),
+            text,
+            beside,
+            packages: pins.chain(options.packages.iter().cloned()).collect(),
+            timeout: None,
+        }),
+        decided_by: Vec::new(),
+        id,
+    })
+}
+
+/// A module's file, and the package that its relative imports start from.
+fn file_of(repository: &Path, module: &str) -> Option<(String, String)> {
+    let path = module.replace('.', "/");
+    let plain = format!("{path}.py");
+    if repository.join(&plain).is_file() {
+        let package = module.rsplit_once('.').map_or("", |(package, _)| package);
+        return Some((plain, package.to_owned()));
+    }
+    let own = format!("{path}/__init__.py");
+    repository
+        .join(&own)
+        .is_file()
+        .then(|| (own, module.to_owned()))
+}
+
+/// Where the body begins of the function that stands in this range: at its first statement that is
+/// no documentation.
+fn body(language: &Language, contents: &str, function: Range<usize>) -> Option<usize> {
+    let tree = language.parse(contents);
+    let mut node: Node<'_> = tree
+        .root_node()
+        .descendant_for_byte_range(function.start, function.end.saturating_sub(1))?;
+    // A function's first word is found within it; a decorated one begins with its decorators.
+    loop {
+        if let Some(definition) = node.child_by_field_name("definition") {
+            node = definition;
+        }
+        if language.is_function(node) {
+            break;
+        }
+        node = node.parent()?;
+    }
+    let body = node.child_by_field_name("body")?;
+    let mut cursor = body.walk();
+    let documentation = |statement: &Node<'_>| {
+        statement.kind() == "expression_statement"
+            && statement.named_child_count() == 1
+            && statement
+                .named_child(0)
+                .is_some_and(|child| child.kind() == "string")
+    };
+    let mut statements = body
+        .named_children(&mut cursor)
+        .filter(|child| !language.is_comment(*child));
+    let first = statements.next()?;
+    let first = if documentation(&first) {
+        statements.next()?
+    } else {
+        first
+    };
+    let start = first.start_byte();
+    function.contains(&start).then_some(start)
+}
+
+/// The tests as they run at the top of the project, with the files they read there.
+type Moved = (String, Vec<(std::path::PathBuf, String)>);
+
+fn tests(test: &str, package: &str, options: &Options) -> Result<Moved, Fault> {
+    let mut text = String::new();
+    for line in test.lines() {
+        if line.starts_with("sys.path.insert(") && line.contains("/input/") {
+            continue;
+        }
+        match line.strip_prefix("from .") {
+            Some(rest) => text.push_str(&absolute(package, rest)?),
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    let mut beside = Vec::new();
+    let parts: Vec<String> = text.split("/output/").map(str::to_owned).collect();
+    let mut moved = String::with_capacity(text.len());
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            let quoted = moved.ends_with(['"', '\'']);
+            let name = part.split(['"', '\'']).next().unwrap_or_default();
+            if !quoted {
+                return Err(Fault::of(
+                    "test",
+                    "has `/output/` elsewhere than in a string",
+                ));
+            }
+            let Some(outputs) = &options.outputs else {
+                return Err(Fault::of(
+                    "test",
+                    format!(
+                        "reads `/output/{name}`; give the benchmark's `data_with_test_case` by \
+                         `--outputs`"
+                    ),
+                ));
+            };
+            record::inside("test", name)?;
+            let from = outputs.join(name);
+            if !from.is_file() {
+                return Err(Fault::of(
+                    "test",
+                    format!("reads `/output/{name}`, and {} is no file", from.display()),
+                ));
+            }
+            beside.push((from, format!("output/{name}")));
+            moved.push_str("output/");
+        }
+        moved.push_str(part);
+    }
+    Ok((moved, beside))
+}
+
+/// A relative import from a package's module as an absolute one; `rest` follows `from .`.
+fn absolute(package: &str, rest: &str) -> Result<String, Fault> {
+    let names = rest.trim_start_matches('.');
+    let mut base = package;
+    for _ in 0..rest.len() - names.len() {
+        base = base.rsplit_once('.').map_or("", |(above, _)| above);
+    }
+    if base.is_empty() {
+        return Err(Fault::of(
+            "test",
+            format!("has `from .{rest}`, which leads out of the package"),
+        ));
+    }
+    Ok(if names.starts_with(' ') {
+        format!("from {base}{names}")
+    } else {
+        format!("from {base}.{names}")
+    })
+}

@@ -1,0 +1,181 @@
+//! [SAFIM](https://github.com/gonglinyuan/safim): the JSON lines of
+//! [its data set](https://huggingface.co/datasets/gonglinyuan/safim), blocks, control-flow
+//! expressions and API calls in Python, Java, C++ and C#.
+//!
+//! `eval_prompt` is the whole program, with `{{completion}}` where the hole is; `unit_tests` is a
+//! list, as JSON in a text, of an `input` and the `output`s that are right. Where Python programs
+//! have tests, each input is given to the program on its standard input, as the benchmark's
+//! executor ([ExecEval](https://github.com/ntunlp/ExecEval)) does, and what it prints is compared
+//! by its rules: equal lines but for white space around them, else equal words, numbers to within
+//! 1e-12, yes, no, true and false in any case. API calls have no tests. Other languages are not
+//! run.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::humaneval_infilling::PYTEST;
+use super::record::Record;
+use super::site::Site;
+use super::{Fault, Format, Options, Task, Tests, file_name};
+use crate::task::Kind;
+
+pub(super) const FORMAT: Format = Format {
+    name: "safim",
+    link: "https://github.com/gonglinyuan/safim",
+    marks: &["eval_prompt", "ground_truth", "lang"],
+    read,
+};
+
+const HOLE: &str = "{{completion}}";
+
+/// Seconds of one input, for Python: ExecEval's limit on the processor, three times over.
+const TIMEOUT_OF_ONE: u64 = 6;
+
+/// One input of a program and what it may print.
+#[derive(Deserialize)]
+struct Case {
+    input: String,
+    output: Vec<String>,
+}
+
+fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+    let id = record.text("task_id")?;
+    let program = record.text("eval_prompt")?;
+    let reference = record.text("ground_truth")?;
+    let (language, extension) = match record.text("lang")? {
+        "python" => ("python", "py"),
+        "java" => ("java", "java"),
+        "cpp" => ("cpp", "cpp"),
+        "csharp" => ("csharp", "cs"),
+        other => {
+            return Err(Fault::of(
+                "lang",
+                format!("is `{other}`; known are python, java, cpp and csharp"),
+            ));
+        }
+    };
+    let Some((before, after)) = program
+        .split_once(HOLE)
+        .filter(|(_, after)| !after.contains(HOLE))
+    else {
+        return Err(Fault::of(
+            "eval_prompt",
+            format!("must have `{HOLE}` in it once"),
+        ));
+    };
+    let site = Site::made(before, reference, after);
+    let kind = if id.starts_with("block") {
+        Kind::Block
+    } else {
+        Kind::Span
+    };
+    let cases = cases(record)?;
+    let name = file_name(id);
+    let tests = (language == "python" && !cases.is_empty()).then(|| Tests {
+        path: format!("tests/test_{name}.py"),
+        text: tests(&name, &cases),
+        beside: Vec::new(),
+        packages: PYTEST
+            .iter()
+            .map(ToString::to_string)
+            .chain(options.packages.iter().cloned())
+            .collect(),
+        timeout: None,
+    });
+    let project = match (&tests, language) {
+        (Some(_), _) => "safim".to_owned(),
+        (None, "python") => "safim-untested".to_owned(),
+        (None, other) => format!("safim-{other}"),
+    };
+    Ok(Task {
+        id: id.to_owned(),
+        project,
+        language,
+        path: format!("programs/{name}.{extension}"),
+        kind,
+        contents: site.contents,
+        range: site.range,
+        origin: site.origin,
+        tests,
+        decided_by: Vec::new(),
+    })
+}
+
+/// The cases, as a list or as a list that is written as a text.
+fn cases(record: &Record<'_>) -> Result<Vec<Case>, Fault> {
+    if !record.has("unit_tests") {
+        return Ok(Vec::new());
+    }
+    let fault = |error: serde_json::Error| {
+        Fault::of(
+            "unit_tests",
+            format!("must be a list of an `input` and its `output`s: {error}"),
+        )
+    };
+    match record.required("unit_tests")? {
+        Value::String(text) if text.trim().is_empty() => Ok(Vec::new()),
+        Value::String(text) => serde_json::from_str(text).map_err(fault),
+        other => Vec::deserialize(other).map_err(fault),
+    }
+}
+
+/// The file of tests: one for each input.
+fn tests(name: &str, cases: &[Case]) -> String {
+    let cases: String = cases
+        .iter()
+        .map(|case| {
+            let text = |text: &String| Value::from(text.as_str()).to_string();
+            let outputs: Vec<String> = case.output.iter().map(text).collect();
+            // JSON's texts are Python's, too.
+            format!("    ({}, [{}]),\n", text(&case.input), outputs.join(", "))
+        })
+        .collect();
+    RUNNER
+        .replace("PROGRAM", &format!("programs/{name}.py"))
+        .replace("SECONDS", &TIMEOUT_OF_ONE.to_string())
+        .replace("    CASES\n", &cases)
+}
+
+/// Runs a program as the benchmark does.
+const RUNNER: &str = r#"import subprocess
+import sys
+from decimal import Decimal, InvalidOperation
+
+import pytest
+
+CASES = [
+    CASES
+]
+WORDS = {"yes", "no", "true", "false"}
+
+
+def same_word(one, other):
+    try:
+        return abs(Decimal(one) - Decimal(other)) <= Decimal("1e-12")
+    except InvalidOperation:
+        one, other = (w.lower() if w.lower() in WORDS else w for w in (one, other))
+        return one == other
+
+
+def same(one, other):
+    one, other = one.strip(), other.strip()
+    lines = [[line.strip() for line in text.split("\n")] for text in (one, other)]
+    if lines[0] == lines[1]:
+        return True
+    one, other = one.split(), other.split()
+    return len(one) == len(other) and all(map(same_word, one, other))
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_case(case):
+    given, right = CASES[case]
+    done = subprocess.run(
+        [sys.executable, "PROGRAM"],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert any(same(done.stdout, text) for text in right), done.stdout
+"#;

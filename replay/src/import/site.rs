@@ -1,0 +1,133 @@
+//! Where a record's text stands: in a repository's file, or in one made of the record.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::{Fault, Options, Origin};
+
+/// A file and the hole in it.
+pub(super) struct Site {
+    pub(super) contents: String,
+    pub(super) range: Range<usize>,
+    pub(super) origin: Origin,
+}
+
+impl Site {
+    /// A file of what stands before the hole, in it and after it.
+    pub(super) fn made(before: &str, reference: &str, after: &str) -> Self {
+        Self {
+            contents: [before, reference, after].concat(),
+            range: before.len()..before.len() + reference.len(),
+            origin: Origin::Made,
+        }
+    }
+}
+
+/// A repository of the folder that `--repositories` names; nothing without that.
+///
+/// # Errors
+/// It has no such folder.
+pub(super) fn repository(
+    options: &Options,
+    field: &str,
+    name: &str,
+) -> Result<Option<PathBuf>, Fault> {
+    let Some(folder) = &options.repositories else {
+        return Ok(None);
+    };
+    super::record::inside(field, name)?;
+    let repository = folder.join(name);
+    if repository.is_dir() {
+        Ok(Some(repository))
+    } else {
+        Err(Fault::of(
+            field,
+            format!(
+                "names `{name}`, and {} has no such folder",
+                folder.display()
+            ),
+        ))
+    }
+}
+
+/// A file's text.
+///
+/// # Errors
+/// It can't be read as text.
+pub(super) fn read(repository: &std::path::Path, field: &str, path: &str) -> Result<String, Fault> {
+    let file = repository.join(path);
+    std::fs::read_to_string(&file).map_err(|error| {
+        Fault::of(
+            field,
+            format!("names {}, which can't be read: {error}", file.display()),
+        )
+    })
+}
+
+/// Where, in a file, `before` and `reference` stand one after the other: at the beginning of
+/// `line` (from 0) if that is so, else in the one place where they do. The range is that of
+/// `reference`.
+///
+/// # Errors
+/// They stand nowhere, or in several places.
+pub(super) fn locate(
+    contents: &str,
+    before: (&str, &str),
+    reference: (&str, &str),
+    line: Option<usize>,
+) -> Result<Range<usize>, Fault> {
+    let whole = [before.1, reference.1].concat();
+    let found = |start: usize| {
+        let start = start + before.1.len();
+        start..start + reference.1.len()
+    };
+    if let Some(start) = line.and_then(|line| line_start(contents, line))
+        && contents[start..].starts_with(&whole)
+    {
+        return Ok(found(start));
+    }
+    let mut places = contents.match_indices(&whole).map(|(start, _)| start);
+    match (places.next(), places.next()) {
+        (Some(start), None) => Ok(found(start)),
+        (Some(_), Some(_)) => Err(Fault::of(
+            before.0,
+            format!(
+                "and `{}` stand in several places of the repository's file",
+                reference.0
+            ),
+        )),
+        (None, _) => Err(Fault::of(
+            before.0,
+            format!(
+                "and `{}` don't stand in the repository's file: it is another version of it",
+                reference.0
+            ),
+        )),
+    }
+}
+
+/// The byte at which a line begins, counted from 0.
+pub(super) fn line_start(contents: &str, line: usize) -> Option<usize> {
+    if line == 0 {
+        return Some(0);
+    }
+    contents
+        .match_indices('\n')
+        .nth(line - 1)
+        .map(|(newline, _)| newline + 1)
+}
+
+/// The text of some lines, counted from 0, both ends included, without the last line's end.
+pub(super) fn lines(contents: &str, first: usize, last: usize) -> Option<Range<usize>> {
+    let start = line_start(contents, first).filter(|start| *start < contents.len())?;
+    let begin = line_start(contents, last).filter(|start| *start < contents.len())?;
+    let end = contents[begin..]
+        .find('\n')
+        .map_or(contents.len(), |newline| begin + newline);
+    let end = if contents[..end].ends_with('\r') {
+        end - 1
+    } else {
+        end
+    };
+    Some(start..end)
+}

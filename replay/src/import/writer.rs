@@ -1,0 +1,338 @@
+//! What an import leaves: a tasks file, a manifest, and the sources of made projects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{NamedTempFile, TempDir};
+
+use super::{Fault, ImportError, Origin, Summary, Task, Tests, playable};
+use crate::corpus::tree;
+use crate::task::sha256_hex;
+
+/// The manifest's name in the corpus folder.
+const MANIFEST: &str = "corpus.toml";
+
+/// The folder of the tests that are laid into a repository.
+pub(super) const TESTS: &str = "fillrate_tests";
+
+/// The line by which a manifest shows that an import wrote it, so that it may be replaced.
+const MARK: &str = "# Written by `fillrate import";
+
+/// An import under way: everything is written aside first.
+pub(super) struct Writer {
+    format: &'static str,
+    to: PathBuf,
+    corpus: PathBuf,
+    tasks: BufWriter<NamedTempFile>,
+    folder: TempDir,
+    projects: BTreeMap<String, Project>,
+    summary: Summary,
+}
+
+/// What is known of a project so far.
+struct Project {
+    language: &'static str,
+    /// Whether its holes can be played.
+    playable: bool,
+    /// Where it is a repository's: the folder.
+    repository: Option<PathBuf>,
+    /// Files with holes.
+    holes: BTreeSet<String>,
+    /// Files of tests.
+    tests: BTreeSet<String>,
+    packages: Vec<String>,
+    timeout: Option<u16>,
+    /// By path, the hash of what was written there.
+    written: BTreeMap<String, String>,
+}
+
+/// Why a task can't be added.
+pub(super) enum AddError {
+    /// Its record is at fault.
+    Fault(Fault),
+    /// Something else is.
+    Import(ImportError),
+}
+
+impl From<ImportError> for AddError {
+    fn from(error: ImportError) -> Self {
+        Self::Import(error)
+    }
+}
+
+impl Writer {
+    pub(super) fn begin(format: &'static str, to: &Path) -> Result<Self, ImportError> {
+        let parent = match to.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let Some(name) = to.file_stem().filter(|_| !to.is_dir()) else {
+            return Err(ImportError::Refused(format!(
+                "{} can't be the tasks file: it is a folder",
+                to.display()
+            )));
+        };
+        let corpus = to.with_file_name(format!("{}.corpus", name.to_string_lossy()));
+        let manifest = corpus.join(MANIFEST);
+        let ours = fs::read_to_string(&manifest).is_ok_and(|text| text.starts_with(MARK));
+        if corpus.exists() && !ours {
+            return Err(ImportError::Refused(format!(
+                "{} is there already, and no import wrote it; move it, or name another tasks file",
+                corpus.display()
+            )));
+        }
+        let fault = |error| ImportError::file(parent)(error);
+        Ok(Self {
+            format,
+            to: to.to_owned(),
+            corpus,
+            tasks: BufWriter::new(NamedTempFile::new_in(parent).map_err(fault)?),
+            folder: tempfile::Builder::new()
+                .prefix(".import")
+                .tempdir_in(parent)
+                .map_err(fault)?,
+            projects: BTreeMap::new(),
+            summary: Summary::default(),
+        })
+    }
+
+    /// Writes a task's hole and files.
+    pub(super) fn add(&mut self, task: Task) -> Result<(), AddError> {
+        let hole = task.hole();
+        let line = serde_json::to_string(&hole)
+            .map_err(|error| ImportError::file(&self.to)(error.into()))?;
+        writeln!(self.tasks, "{line}").map_err(ImportError::file(&self.to))?;
+        let playable = playable(&task.path);
+        self.summary.holes += 1;
+        self.summary.judged += usize::from(task.tests.is_some());
+        if !playable {
+            let count = self.summary.unplayable.entry(task.language.to_owned());
+            *count.or_default() += 1;
+        }
+
+        let root = self.folder.path().join(&task.project);
+        let made = matches!(task.origin, Origin::Made) || task.tests.is_some();
+        let repository = match &task.origin {
+            Origin::Repository(folder) => {
+                Some(std::path::absolute(folder).map_err(ImportError::file(folder))?)
+            }
+            Origin::Made => None,
+        };
+        let name = task.project.clone();
+        let project = self.projects.entry(name).or_insert_with(|| Project {
+            language: task.language,
+            playable,
+            repository: repository.clone(),
+            holes: BTreeSet::new(),
+            tests: BTreeSet::new(),
+            packages: Vec::new(),
+            timeout: None,
+            written: BTreeMap::new(),
+        });
+        if project.repository != repository {
+            return Err(AddError::Fault(Fault::of(
+                "project",
+                format!("`{}` names two repositories", task.project),
+            )));
+        }
+        let mixed = !project.holes.is_empty()
+            && (project.language != task.language
+                || project.tests.is_empty() != task.tests.is_none());
+        if mixed {
+            return Err(AddError::Fault(Fault::of(
+                "project",
+                format!(
+                    "`{}` has holes in {} already, and tests for all of them or for none",
+                    task.project, project.language
+                ),
+            )));
+        }
+        if made && let (Some(repository), true) = (&repository, project.holes.is_empty()) {
+            tree::copy_folder(repository, &root).map_err(ImportError::from)?;
+        }
+        if repository.is_none() {
+            project.write(&root, &task.path, &task.contents)?;
+        }
+        project.holes.insert(task.path);
+        if let Some(tests) = task.tests {
+            project.lay(&root, tests)?;
+        }
+        Ok(())
+    }
+
+    /// Puts everything in its place.
+    pub(super) fn finish(mut self) -> Result<Summary, ImportError> {
+        let manifest = self.folder.path().join(MANIFEST);
+        let mut text = format!(
+            "{MARK} {}`; the next import to here replaces it.\n",
+            self.format
+        );
+        text.push_str("schema = 1\n");
+        for (name, project) in &self.projects {
+            if project.playable {
+                self.summary.projects += 1;
+                text.push_str(&project.manifest(name));
+            }
+        }
+        fs::write(&manifest, text).map_err(ImportError::file(&manifest))?;
+        if self.summary.projects > 0 {
+            self.summary.manifest = Some(self.corpus.join(MANIFEST));
+        }
+        let to = self.to;
+        let tasks = self
+            .tasks
+            .into_inner()
+            .map_err(|error| ImportError::file(&to)(error.into_error()))?;
+        // A folder can't be put in another's place in one step: the old one is moved aside first.
+        let fault = |error| ImportError::file(&self.corpus)(error);
+        let parent = self.corpus.parent().filter(|it| !it.as_os_str().is_empty());
+        let aside = tempfile::Builder::new()
+            .prefix(".import")
+            .tempdir_in(parent.unwrap_or(Path::new(".")))
+            .map_err(fault)?;
+        if self.corpus.exists() {
+            fs::rename(&self.corpus, aside.path().join("old")).map_err(fault)?;
+        }
+        let fresh = self.folder.keep();
+        open(&fresh).map_err(fault)?;
+        fs::rename(&fresh, &self.corpus).map_err(fault)?;
+        open_file(tasks.as_file()).map_err(|error| ImportError::file(&to)(error))?;
+        tasks
+            .persist(&to)
+            .map_err(|error| ImportError::file(&to)(error.error))?;
+        Ok(self.summary)
+    }
+}
+
+impl Project {
+    /// Writes a file of a made project; two tasks may share one.
+    fn write(&mut self, root: &Path, path: &str, contents: &str) -> Result<(), AddError> {
+        let hash = sha256_hex(contents.as_bytes());
+        match self.written.get(path) {
+            Some(known) if *known == hash => return Ok(()),
+            Some(_) => {
+                return Err(AddError::Fault(Fault::of(
+                    "task_id",
+                    format!("leads to {path}, which another task has with other contents"),
+                )));
+            }
+            None => {}
+        }
+        let file = root.join(path);
+        put(&file, contents.as_bytes())?;
+        self.written.insert(path.to_owned(), hash);
+        Ok(())
+    }
+
+    /// Lays tests into the project.
+    fn lay(&mut self, root: &Path, tests: Tests) -> Result<(), AddError> {
+        if root.join(&tests.path).exists() && !self.written.contains_key(&tests.path) {
+            return Err(AddError::Fault(Fault::of(
+                "project",
+                format!("has a file {} of its own", tests.path),
+            )));
+        }
+        self.write(root, &tests.path, &tests.text)?;
+        if self.repository.is_none() {
+            // So that tests are named from the project's top.
+            self.write(root, "pytest.ini", "[pytest]\n")?;
+        }
+        for (from, to) in &tests.beside {
+            let bytes = fs::read(from).map_err(ImportError::file(from))?;
+            put(&root.join(to), &bytes)?;
+        }
+        self.tests.insert(tests.path);
+        self.packages = tests.packages;
+        self.timeout = tests.timeout;
+        Ok(())
+    }
+
+    /// Its lines in the manifest.
+    fn manifest(&self, name: &str) -> String {
+        let source = match &self.repository {
+            Some(folder) if self.tests.is_empty() => folder.display().to_string(),
+            _ => name.to_owned(),
+        };
+        let mut lines = format!(
+            "\n[[project]]\nname = {}\nlanguage = {}\nsource = {{ path = {} }}\n",
+            quoted(name),
+            quoted(self.language),
+            quoted(&source)
+        );
+        if self.repository.is_some() {
+            let holes = self.holes.iter().map(|path| pattern(path));
+            lines += &format!("holes = {}\n", list(holes));
+            if !self.tests.is_empty() {
+                let hidden = [format!("/{TESTS}/"), "/output/".to_owned()];
+                lines += &format!("hidden = {}\n", list(hidden.into_iter()));
+            }
+        } else {
+            let holes = if self.tests.is_empty() {
+                "*"
+            } else {
+                "/programs/"
+            };
+            // Other tasks of the same benchmark can give a hole away.
+            lines += &format!("holes = [{}]\nhidden = [\"*\"]\n", quoted(holes));
+        }
+        if !self.tests.is_empty() {
+            // Files that are named one by one would all be loaded for every test.
+            let args = if self.repository.is_some() {
+                list(["--rootdir=.".to_owned(), TESTS.to_owned()].into_iter())
+            } else {
+                "[\"tests\"]".to_owned()
+            };
+            lines += &format!(
+                "\n[project.environment]\npackages = {}\n\n[project.test]\nrunner = \"pytest\"\n\
+                 args = {args}\npath = [\".\"]\n",
+                list(self.packages.iter().cloned())
+            );
+            if let Some(seconds) = self.timeout {
+                lines += &format!("timeout = {seconds}\n");
+            }
+        }
+        lines
+    }
+}
+
+fn put(file: &Path, bytes: &[u8]) -> Result<(), ImportError> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(ImportError::file(folder))?;
+    }
+    fs::write(file, bytes).map_err(ImportError::file(file))
+}
+
+/// Temporary files are their owner's alone; what an import leaves is like any other file.
+fn open(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+}
+
+fn open_file(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+/// A text in TOML.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+fn list(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<String> = texts.map(|text| quoted(&text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+/// The pattern of a manifest that matches one file at the top.
+fn pattern(path: &str) -> String {
+    let escaped: String = path
+        .chars()
+        .flat_map(|c| {
+            let special = "\\*?[]!#{} ".contains(c);
+            special.then_some('\\').into_iter().chain([c])
+        })
+        .collect();
+    format!("/{escaped}")
+}
