@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use play::{Place, repository, text};
+use play::{Place, has, holes, kitchen, repository, text};
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -453,5 +453,62 @@ fn a_tasks_file_is_scored_where_that_needs_no_more() {
             .contains("tasks.jsonl, line 2: the metrics named */cceval need"),
         "{}",
         said.complaint()
+    );
+}
+
+#[test]
+fn holes_are_scored_with_what_stands_before_them_in_their_corpus() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let tasks = place.path("tasks.jsonl");
+    place
+        .fillrate(&["mine", &kitchen(), "--holes", "4", "-o", &text(&tasks)])
+        .ended(0);
+    let holes = holes(&tasks);
+    let predictions: String = holes
+        .iter()
+        .map(|hole| {
+            let reference = hole["reference"].as_str().unwrap();
+            // What follows the first statement is cut away, whatever it is.
+            let prediction = format!("{reference}\n(");
+            json!({"task_id": hole["id"], "prediction": prediction}).to_string() + "\n"
+        })
+        .collect();
+    let predictions = place.write("predictions.jsonl", &predictions);
+    let output = place.path("values.jsonl");
+    place
+        .fillrate(&[
+            "score",
+            "--examples",
+            &text(&tasks),
+            "--predictions",
+            &text(&predictions),
+            "--corpus",
+            &kitchen(),
+            "-o",
+            &text(&output),
+        ])
+        .ended(0);
+    let values = by_task(&output);
+    assert_eq!(values.len(), holes.len());
+    for hole in &holes {
+        let values = &values[hole["id"].as_str().unwrap()];
+        let reference = hole["reference"].as_str().unwrap();
+        let truncated = values["truncated"].as_str().unwrap();
+        assert!(
+            reference.starts_with(truncated),
+            "{truncated:?} {reference:?}"
+        );
+        let whole = truncated.trim() == reference.trim();
+        assert_eq!(values["metrics"]["em/cceval"] == 1.0, whole);
+        assert_eq!(values["repository"], hole["project"]);
+    }
+    // Single lines are single statements.
+    assert!(
+        values
+            .values()
+            .any(|values| values["metrics"]["em/cceval"] == 1.0)
     );
 }
