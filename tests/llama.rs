@@ -108,6 +108,7 @@ fn request(settings: &Settings) -> Request {
             score: 1.0,
         }],
         form: Form::default(),
+        earlier: None,
         question: None,
         parameters: settings.parameters(),
     }

@@ -87,6 +87,7 @@ fn measure(model: &Embedded, files: &[File], hole: Hole, wanted: usize) {
             language: Language::for_path(Path::new(path)),
             windows: Vec::new(),
             form: Form::default(),
+            earlier: None,
             question: None,
             parameters: Settings::default().parameters(),
         };

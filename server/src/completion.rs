@@ -284,7 +284,7 @@ impl Engine {
             Err(fault) => return self.fault(fault),
         };
         let context_ms = milliseconds(started.elapsed());
-        let flight = self.call(document, path, &asked, found, context_ms);
+        let flight = self.call(document, path, &asked, found, given, context_ms);
         self.outcome(&flight).await
     }
 
@@ -349,7 +349,7 @@ impl Engine {
         let mut completion = match same {
             Some(completion) => completion,
             None => {
-                let flight = self.call(document, path, asked, found, context_ms);
+                let flight = self.call(document, path, asked, found, given, context_ms);
                 self.outcome(&flight).await
             }
         };
@@ -377,9 +377,10 @@ impl Engine {
         path: String,
         asked: &Arc<Asked>,
         found: Found,
+        given: &Given,
         context_ms: f64,
     ) -> Arc<Flight> {
-        let request = self.request(document, path, asked, found.windows);
+        let request = self.request(document, path, asked, found.windows, given);
         let first_round = found.first_round;
         let tree = document.tree().cloned();
         let heard = Arc::new(Heard::default());
@@ -438,7 +439,7 @@ impl Engine {
         // request.
         if let Some(found) = self.windows_at_once(&asked, &path, document) {
             let context_ms = milliseconds(started.elapsed());
-            self.call(document, path, &asked, found, context_ms)
+            self.call(document, path, &asked, found, &Given::default(), context_ms)
                 .linger();
         }
     }
@@ -450,6 +451,7 @@ impl Engine {
         path: String,
         asked: &Asked,
         windows: Vec<Window>,
+        given: &Given,
     ) -> model::Request {
         model::Request {
             prefix: asked.prefix.to_string(),
@@ -459,13 +461,15 @@ impl Engine {
             language: document.language,
             windows,
             form: self.configuration.context.profile.form(),
+            earlier: given.earlier.clone(),
             question: None,
             parameters: self.configuration.model.parameters(),
         }
     }
 
     fn asked(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> Asked {
-        let settings = if self.configuration.context.profile.heeds_given() {
+        let heeded = self.configuration.context.profile.heeds_given() || given.earlier.is_some();
+        let settings = if heeded {
             fingerprint(&(self.settings, given))
         } else {
             self.settings

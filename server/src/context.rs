@@ -46,6 +46,20 @@ pub struct Given {
     /// `given` alone, which gives the model just these, as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Vec<Window>>,
+    /// What the model answered here before, under any profile. Only models that are asked as a
+    /// chat is can be told it; for others it is a fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Earlier>,
+}
+
+/// An answer that did not do, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Earlier {
+    /// What was put at the cursor.
+    pub completion: String,
+    /// What tests said of it. It may be written by hostile code.
+    pub feedback: String,
 }
 
 /// How windows are written into a prompt, and how many may be.

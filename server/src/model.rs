@@ -27,7 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Form, Window};
+use crate::context::{Earlier, Form, Window};
 use crate::prompt::{Place, chat};
 use crate::syntax::Language;
 
@@ -169,6 +169,9 @@ pub struct Request {
     pub windows: Vec<Window>,
     /// How they are written into a prompt.
     pub form: Form,
+    /// What the model answered here before, for one that [chats](Model::chats); others pass it
+    /// over.
+    pub earlier: Option<Earlier>,
     /// What a model that [chats](Model::chats) is asked in place of filling in; others pass it
     /// over.
     pub question: Option<Question>,
@@ -190,7 +193,7 @@ impl Request {
     /// about `budget_tokens` tokens.
     fn question(&self, budget_tokens: usize) -> Question {
         self.question.clone().unwrap_or_else(|| {
-            let chat = chat::write(&self.place(), budget_tokens);
+            let chat = chat::write(&self.place(), self.earlier.as_ref(), budget_tokens);
             Question {
                 instructions: chat.instructions,
                 text: chat.question,

@@ -2,7 +2,7 @@
 
 use fillrate_server::cleanup;
 use fillrate_server::configuration::{Configuration, Profile};
-use fillrate_server::context::Given;
+use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
 
@@ -47,6 +47,10 @@ fn every_member_that_a_request_may_bring_along_has_its_row() {
     let given = Given {
         reference: Some(String::new()),
         windows: Some(Vec::new()),
+        earlier: Some(Earlier {
+            completion: String::new(),
+            feedback: String::new(),
+        }),
     };
     let given = serde_json::to_value(given).expect("it is JSON");
     let members = given.as_object().expect("members").keys();

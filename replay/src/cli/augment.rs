@@ -542,6 +542,7 @@ impl Author {
             language: Some(target.language),
             windows: Vec::new(),
             form: Form::default(),
+            earlier: None,
             question: Some(question.clone()),
             parameters,
         }

@@ -77,6 +77,7 @@ async fn ask(
     let given = Given {
         reference: arguments.reference.clone(),
         windows: None,
+        earlier: None,
     };
     let retrieved = developer.retrieve(&buffer, cursor, Some(given)).await?;
     developer.close(buffer).await?;

@@ -97,6 +97,14 @@ impl Engine {
         document: &Snapshot,
         given: &Given,
     ) -> Result<Found, String> {
+        let model = &self.repository.model;
+        if given.earlier.is_some() && !model.chats() {
+            return Err(format!(
+                "the model {} can't be told of its earlier answer: only models that are asked as \
+                 a chat is can, by the protocols openai-chat and anthropic-messages",
+                model.name()
+            ));
+        }
         let found = self.find(asked, path, document, given).await?;
         Ok(Found {
             windows: self.bounded(found.windows, document),
@@ -235,7 +243,7 @@ impl Engine {
     ) -> Result<Found, String> {
         let first = self.similar(path, repocoder_query(&asked.prefix, None), false)?;
         let windows = self.bounded(first.windows.clone(), document);
-        let request = self.request(document, path.to_owned(), asked, windows);
+        let request = self.request(document, path.to_owned(), asked, windows, &Given::default());
         let model = &*self.repository.model;
         let extent = self.configuration.cleanup.extent;
         let heard = Heard::default();

@@ -52,6 +52,7 @@ fn request(settings: &Settings) -> Request {
             score: 2.0,
         }],
         form: Form::default(),
+        earlier: None,
         question: None,
         parameters: settings.parameters(),
     }

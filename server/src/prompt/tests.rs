@@ -404,7 +404,7 @@ fn sides_and_chats_stay_within_their_budgets() {
         let length = approximate_tokens(&sides.prefix) + approximate_tokens(&sides.suffix);
         assert!(length <= budget, "{length} of {budget}");
         assert!(length >= budget / 2, "{length} of {budget}");
-        let question = chat::write(&place, budget).question;
+        let question = chat::write(&place, None, budget).question;
         let length = approximate_tokens(&question);
         // What names the files and fences them comes on top, as the instructions do.
         let windows = question.matches("From the file ").count();

@@ -182,6 +182,7 @@ impl Contestant {
         (self.profile() == Profile::Reference).then(|| Given {
             reference: Some(hole.reference.clone()),
             windows: None,
+            earlier: None,
         })
     }
 

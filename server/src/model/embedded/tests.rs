@@ -15,6 +15,7 @@ fn request(fixture: &str) -> Request {
         language: None,
         windows: Vec::new(),
         form: Form::default(),
+        earlier: None,
         question: None,
         parameters: Settings::default().parameters(),
     }
