@@ -245,3 +245,101 @@ fn junit_judges_by_what_it_has() {
     assert!(lacks(&judged[&2], "skips"), "{judged:#?}");
     assert!(lacks(&judged[&3], "files"), "{judged:#?}");
 }
+
+/// What TypeScript's checker says stands beside the tests' outcome, which does not hang on it.
+#[test]
+fn types_are_checked_beside_the_tests() {
+    if !has(&["node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let mined = place.path("mined.jsonl");
+    place
+        .fillrate(&[
+            "mine",
+            &play::demo(),
+            "--holes",
+            "2",
+            "--kinds",
+            "body",
+            "-o",
+            &text(&mined),
+        ])
+        .ended(0);
+    let of_typescript = |hole: &Value| hole["language"] == "typescript";
+    let hole = holes(&mined).into_iter().find(of_typescript).unwrap();
+    let tasks = place.write("tasks.jsonl", &format!("{hole}\n"));
+    let reference = hole["reference"].as_str().unwrap();
+    let completions = [
+        reference.to_owned(),
+        format!("const wrong: number = 'no number';\n{reference}"),
+        "return undefined as any;".to_owned(),
+        "return (".to_owned(),
+    ];
+    let prediction = json!({"hole": hole["id"], "completions": completions});
+    let predictions = place.write("predictions.jsonl", &prediction.to_string());
+    let run = place.path("run");
+    let replayed = place
+        .fillrate(&[
+            "replay",
+            &play::demo(),
+            "--tasks",
+            &text(&tasks),
+            "--model",
+            &text(&predictions),
+            "--samples",
+            "4",
+            "--type-check",
+            "--out",
+            &text(&run),
+            "--json",
+        ])
+        .ended(0);
+    let mut verdicts: Vec<(u64, Value)> = attempts(&run)
+        .into_values()
+        .map(|attempt| {
+            (
+                attempt["sample"].as_u64().unwrap(),
+                attempt["verdict"].clone(),
+            )
+        })
+        .collect();
+    verdicts.sort_by_key(|(sample, _)| *sample);
+    let said: Vec<(&str, u64, u64)> = verdicts
+        .iter()
+        .map(|(_, verdict)| {
+            let count = |files: &str| verdict["types"][files]["count"].as_u64().unwrap();
+            let outcome = verdict["outcome"].as_str().unwrap();
+            (outcome, count("own"), count("others"))
+        })
+        .collect();
+    assert_eq!(
+        said[..3],
+        [("passed", 0, 0), ("passed", 1, 0), ("failed", 0, 0)]
+    );
+    let (outcome, own, _) = said[3];
+    assert!(outcome == "syntax" && own > 0, "{said:?}");
+    let first = &verdicts[1].1["types"]["own"]["first"][0];
+    assert_eq!(
+        first,
+        "TS2322: Type 'string' is not assignable to type 'number'."
+    );
+
+    let report: Value = serde_json::from_str(&replayed.out).unwrap();
+    let all = report["rows"].as_array().unwrap().last().unwrap();
+    let share = &all["metrics"]["type_check/tsc"];
+    assert_eq!(
+        (share["value"].as_f64(), share["n"].as_u64()),
+        (Some(0.5), Some(4))
+    );
+    let shown = place.fillrate(&["show", &text(&run)]).ended(0);
+    assert!(
+        shown.out.contains("type-check without a new error: 50.0"),
+        "{}",
+        shown.out
+    );
+    let id = hole["id"].as_str().unwrap();
+    let shown = place.fillrate(&["show", &text(&run), id]).ended(0);
+    let told = "type errors that it adds: 1 in the file, 0 in others";
+    assert!(shown.out.contains(told), "{}", shown.out);
+}

@@ -71,6 +71,10 @@ pub const INVOCATION: &str = "DIR";
 /// those that were offered.
 pub const ACCEPTANCE: &str = "acceptance/oracle-prefix";
 
+/// Completions that add no error to those that TypeScript's checker finds in the project, of the
+/// attempts in which it was asked.
+pub const TYPES: &str = "type_check/tsc";
+
 /// The median time to an answer.
 pub const LATENCY: &str = "latency_ms/median";
 
@@ -157,6 +161,13 @@ impl Report {
                 "model {}; outcomes: {}\n",
                 all.model,
                 outcomes.join(", ")
+            ));
+        }
+        let typed = self.rows.last().and_then(|all| all.metrics.get(TYPES));
+        if let Some(typed) = typed {
+            text.push_str(&format!(
+                "type-check without a new error: {}\n",
+                shown(TYPES, typed).replace('\n', " ")
             ));
         }
         text.push_str(
@@ -359,6 +370,14 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         ACCEPTANCE.to_owned(),
         stats::clustered_proportion(&accepted),
     );
+    let typed: Vec<(&str, bool)> = scored
+        .iter()
+        .filter_map(|one| {
+            let types = one.attempt.verdict.types.as_ref()?;
+            Some((one.cluster.as_str(), types.passes()))
+        })
+        .collect();
+    put(TYPES.to_owned(), stats::clustered_proportion(&typed));
     let latencies: Vec<f64> = scored
         .iter()
         .filter(|one| one.attempt.answered)

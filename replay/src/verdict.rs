@@ -24,6 +24,7 @@ mod report;
 mod runner;
 mod stage;
 mod trial;
+mod types;
 mod unittest;
 mod vitest;
 
@@ -42,6 +43,8 @@ use baseline::Baseline;
 use memory::Memory;
 use report::{TestOutcome, TestResult};
 use runner::{BESIDE, Bench, Finding, TestRun};
+use types::Types;
+pub use types::{TypeCheck, TypeErrors};
 
 /// Judges changes to one project.
 pub struct Judge {
@@ -57,6 +60,8 @@ pub struct Judge {
     memory: Option<Memory>,
     /// Tests that agreed with themselves at baseline and have been seen not to since.
     suspects: Mutex<BTreeSet<String>>,
+    /// What checks types, where that was asked for and can be.
+    types: Option<Types>,
 }
 
 /// About what a file of tests takes before its first test, where each is started on its own.
@@ -142,6 +147,10 @@ pub struct Verdict {
     pub sandbox: String,
     /// The end of what the tests printed, and the messages of those that failed.
     pub output: String,
+    /// The errors of TypeScript's checker that the change adds, where that was asked for; the
+    /// outcome does not hang on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypeCheck>,
 }
 
 /// How a change ends.
@@ -313,7 +322,18 @@ impl Judge {
             settled: Mutex::default(),
             memory: None,
             suspects: Mutex::default(),
+            types: None,
         })
+    }
+
+    /// The same judge, whose verdicts on a project with TypeScript in its environment and a
+    /// `tsconfig.json` say, too, what its checker makes of the change.
+    ///
+    /// # Errors
+    /// The script beside the checker can't be written into the cache.
+    pub fn checking_types(mut self, cache: &Path) -> Result<Self, VerdictError> {
+        self.types = Types::of(&self.bench, cache)?;
+        Ok(self)
     }
 
     /// The same judge, which reads in the cache what was judged before, and leaves its verdicts
@@ -372,16 +392,24 @@ impl Judge {
             return Ok(verdict.clone());
         }
         let remembered = self.memory.as_ref().and_then(|memory| memory.recall(&key));
-        let verdict = match remembered {
+        let known = remembered.clone();
+        let mut verdict = match remembered {
             Some(verdict) => verdict,
-            None => {
-                let verdict = self.run(self.engine, path, &original, contents, tests)?;
-                if let Some(memory) = &self.memory {
-                    memory.keep(&key, &verdict);
-                }
-                verdict
-            }
+            None => self.run(self.engine, path, &original, contents, tests)?,
         };
+        if let (Some(types), None) = (&self.types, &verdict.types) {
+            verdict.types = types.check(path, contents)?;
+        }
+        if let Some(memory) = self
+            .memory
+            .as_ref()
+            .filter(|_| known.as_ref() != Some(&verdict))
+        {
+            memory.keep(&key, &verdict);
+        }
+        if self.types.is_none() {
+            verdict.types = None;
+        }
         *cell = Some(verdict.clone());
         Ok(verdict)
     }
@@ -588,6 +616,7 @@ impl Judge {
             seconds: finding.wall.as_secs_f64(),
             sandbox: finding.level.clone(),
             output,
+            types: None,
         }
     }
 
@@ -757,6 +786,7 @@ impl Verdict {
             seconds: 0.0,
             sandbox: String::new(),
             output: String::new(),
+            types: None,
         }
     }
 

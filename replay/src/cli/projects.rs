@@ -189,6 +189,23 @@ pub(super) fn open(
     Ok((ready, absent))
 }
 
+/// The same projects, whose verdicts say what TypeScript's checker makes of a change.
+pub(super) fn checking_types(
+    ready: Vec<Playable>,
+    cache: &Path,
+) -> Result<Vec<Playable>, CliError> {
+    ready
+        .into_iter()
+        .map(|ready| {
+            let judge = ready.judge.map(|judge| judge.checking_types(cache));
+            Ok(Playable {
+                judge: judge.transpose()?,
+                ..ready
+            })
+        })
+        .collect()
+}
+
 /// Mines one project, or reads in the cache what mining it came to.
 pub(super) fn holes<J>(
     project: &Project<J>,

@@ -66,6 +66,12 @@ pub(super) struct Arguments {
     patience: u64,
     #[command(flatten)]
     execution: Execution,
+    /// Have TypeScript's own checker look at the completions, too
+    ///
+    /// For projects that have it in their environment and a tsconfig.json. A verdict then names
+    /// the errors that the completion adds; its outcome stays that of the tests.
+    #[arg(long)]
+    type_check: bool,
     /// The run's folder [default: one in `runs/`, named after what is run]; with several contexts
     /// the folder of a folder for each
     #[arg(long, value_name = "RUN")]
@@ -99,13 +105,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .iter()
         .map(|contestant| identity(arguments, &projects, tasks.as_deref(), contestant));
     let identities: Vec<Value> = identities.collect::<Result<_, _>>()?;
-    let (ready, failed) = projects::open(
+    let (mut ready, failed) = projects::open(
         prepared,
         &cache,
         arguments.execution.engine,
         arguments.execution.anew,
         jobs,
     )?;
+    if arguments.type_check {
+        ready = projects::checking_types(ready, &cache)?;
+    }
     absent.extend(failed);
     if ready.is_empty() {
         let reasons: Vec<&str> = absent
@@ -285,7 +294,7 @@ fn identity(
         }
         None => None,
     };
-    Ok(json!({
+    let mut identity = json!({
         "program": env!("CARGO_PKG_VERSION"),
         "corpus": arguments.corpus.file_stem().map(|stem| stem.to_string_lossy()),
         "projects": projects,
@@ -295,7 +304,11 @@ fn identity(
         "configuration": contestant.configuration,
         "predictions": predictions,
         "patience": arguments.patience,
-    }))
+    });
+    if arguments.type_check {
+        identity["types"] = json!(true);
+    }
+    Ok(identity)
 }
 
 /// Opens the run that the command names, or the unfinished one of the same identity in `runs/`,

@@ -149,6 +149,20 @@ fn show_attempt(attempt: &Attempt) {
             &names.join(", "),
         );
     }
+    if let Some(types) = &verdict.types {
+        let (own, others) = (&types.own, &types.others);
+        let name = format!(
+            "type errors that it adds: {} in the file, {} in others",
+            own.count, others.count
+        );
+        let first: Vec<&str> = own
+            .first
+            .iter()
+            .chain(&others.first)
+            .map(String::as_str)
+            .collect();
+        print_section(&name, &first.join("\n"));
+    }
     print_section("test output", &verdict.output);
 }
 

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::baseline::Loaded;
 use super::report::Report;
-use super::stage::{SCENE, Stage};
-use super::{Evidence, VerdictError, jest, junit, mocha, node, pytest, unittest, vitest};
+use super::stage::{self, SCENE, Stage};
+use super::{Evidence, VerdictError, jest, junit, mocha, node, pytest, types, unittest, vitest};
 use crate::corpus::manifest::{self, Project};
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced, Round, Worker};
@@ -179,7 +179,7 @@ impl Bench {
             prepared: prepared.clone(),
             test: test.clone(),
             runner,
-            harness: lay_out(runner, cache)?,
+            harness: lay_out(runner.harness(), cache)?,
             guarded: tree::other_files(prepared).map_err(faulty)?,
             idle: Mutex::default(),
             stage: Mutex::default(),
@@ -351,12 +351,14 @@ impl Bench {
             return Ok(None);
         }
         let overlay = {
-            let mut stage = super::lock(&self.stage);
-            if stage.is_none() {
+            let mut kept = super::lock(&self.stage);
+            if kept.is_none() {
                 let mut job = self.job(
                     warm.program.clone(),
                     warm.arguments.clone(),
                     Limits {
+                        wall: stage::WHOLE,
+                        cpu: stage::WHOLE,
                         memory: 4 << 30,
                         // All modules of the project, in one line.
                         collect: 1 << 30,
@@ -364,15 +366,15 @@ impl Bench {
                     },
                 );
                 job.question = Some(warm.task.clone());
-                *stage = Some(Stage::set(job)?);
+                *kept = Some(Stage::set(job)?);
             }
-            let overlay = match (&mut *stage, run.replaced.first()) {
+            let overlay = match (&mut *kept, run.replaced.first()) {
                 (Some(stage), Some((path, contents))) => stage.change(path, contents)?,
                 (Some(stage), None) => Some(stage.overlay(Vec::new())),
                 (None, _) => None,
             };
             if overlay.is_none() {
-                *stage = None;
+                *kept = None;
             }
             overlay
         };
@@ -413,6 +415,34 @@ impl Bench {
                 project: self.prepared.project.name.clone(),
                 reason: format!("its compiler says nothing: {}", finished.stderr.text()),
             })
+    }
+
+    /// The checker of a project that has TypeScript in its environment and says how it is
+    /// configured; nothing for others.
+    ///
+    /// # Errors
+    /// The script beside it can't be written.
+    pub(super) fn checker(&self, cache: &Path) -> Result<Option<Job>, VerdictError> {
+        let environment = &self.prepared.environment;
+        let there = environment.root.join("node_modules/typescript").is_dir()
+            && self.prepared.source.join("tsconfig.json").is_file();
+        if !there {
+            return Ok(None);
+        }
+        let limits = Limits {
+            wall: types::WHOLE,
+            cpu: types::WHOLE,
+            memory: 4 << 30,
+            ..Limits::default()
+        };
+        let program = environment.interpreter.display().to_string();
+        let (name, _) = types::SCRIPT;
+        let mut job = self.job(program, vec![format!("{HARNESS}/{name}")], limits);
+        job.binds.retain(|bind| bind.at != Path::new(HARNESS));
+        job.binds
+            .push(Bind::read_only(lay_out(&[types::SCRIPT], cache)?, HARNESS));
+        job.question = Some(serde_json::json!({"directory": REPOSITORY}).to_string() + "\n");
+        Ok(Some(job))
     }
 
     /// The program on a copy-on-write view of the project.
@@ -516,10 +546,9 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Writes a runner's scripts into the cache, once for each version of them.
-fn lay_out(runner: &dyn Runner, cache: &Path) -> Result<PathBuf, VerdictError> {
-    let all: Vec<&str> = runner
-        .harness()
+/// Writes scripts, each a name and contents, into the cache, once for each version of them.
+fn lay_out(scripts: &[(&str, &str)], cache: &Path) -> Result<PathBuf, VerdictError> {
+    let all: Vec<&str> = scripts
         .iter()
         .flat_map(|(name, text)| [*name, *text])
         .collect();
@@ -536,7 +565,7 @@ fn lay_out(runner: &dyn Runner, cache: &Path) -> Result<PathBuf, VerdictError> {
     let parent = cache.join("harness");
     std::fs::create_dir_all(&parent).map_err(fault(&parent))?;
     let fresh = tempfile::tempdir_in(&parent).map_err(fault(&parent))?;
-    for (name, text) in runner.harness() {
+    for (name, text) in scripts {
         let path = fresh.path().join(name);
         std::fs::write(&path, text).map_err(fault(&path))?;
     }

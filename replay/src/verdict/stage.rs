@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::VerdictError;
 use crate::sandbox::{End, Job, Overlay, Replaced, Sandbox, SandboxError, Worker};
@@ -29,7 +30,7 @@ pub(super) struct Stage {
 pub(super) const SCENE: &str = "/box/scene";
 
 /// Longest time for the whole project.
-const WHOLE: Duration = Duration::from_secs(600);
+pub(super) const WHOLE: Duration = Duration::from_secs(600);
 /// Longest time for one file: what takes longer is better left to a run with limits of its own.
 const ONE: Duration = Duration::from_secs(20);
 
@@ -87,7 +88,7 @@ impl Stage {
         contents: &str,
     ) -> Result<Option<Overlay>, VerdictError> {
         let question = serde_json::json!({"path": path, "contents": contents}).to_string();
-        let answer = ask(&mut self.worker, question, ONE)?;
+        let answer: Option<Answer> = ask(&mut self.worker, question, ONE)?;
         let files = answer.and_then(|answer| answer.files);
         Ok(files.map(|files| {
             let laid_over = files.into_iter().map(|(name, text)| Replaced {
@@ -108,11 +109,11 @@ impl Stage {
 }
 
 /// The answer to a line, if there is one.
-fn ask(
+pub(super) fn ask<T: DeserializeOwned>(
     worker: &mut Option<Worker>,
     mut question: String,
     time: Duration,
-) -> Result<Option<Answer>, VerdictError> {
+) -> Result<Option<T>, VerdictError> {
     let Some(asked) = worker.take() else {
         return Ok(None);
     };
