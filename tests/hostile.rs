@@ -869,6 +869,32 @@ fn typescript_runs_hand_nothing_on_to_later_ones() {
             "",
         ),
         attack(
+            "the way of the report, through the process that writes it",
+            &format!(
+                "{fs}
+  const ways = fs.readdirSync(`/proc/${{(process as any).ppid}}/fd`).map((name: string) => `/proc/${{(process as any).ppid}}/fd/${{name}}`);
+  const sockets = ways.filter((way: string) => fs.readlinkSync(way).startsWith('socket:'));
+  const open = sockets.filter((way: string) => {{
+    try {{
+      fs.openSync(way, 'w');
+      return true;
+    }} catch {{
+      return false;
+    }}
+  }});
+  let memory = true;
+  try {{
+    fs.openSync(`/proc/${{(process as any).ppid}}/mem`, 'r+');
+  }} catch {{
+    memory = false;
+  }}
+  if (open.length === 0 && !memory) throw new Error(`${{sockets.length}} sockets and none opens`);
+  {right}"
+            ),
+            failed,
+            " sockets and none opens",
+        ),
+        attack(
             "noise where that process listens",
             "for (const noise of ['noise', { t: 'q', m: '__proto__' }, [1, 2, 3]]) (process as any).send?.(noise);
   throw new Error('there is noise');",
