@@ -1498,3 +1498,60 @@ fn a_worker_that_is_let_go_leaves_nothing() {
     drop(Worker::start(sandbox().executable, job).unwrap());
     assert_eq!(survivors(&marker), Vec::<String>::new());
 }
+
+/// A program that answers every line by itself, in the way that the line asks for.
+const ANSWERING: &str = r#"
+import sys, time
+lines = iter(sys.stdin.buffer.readline, b"")
+next(lines)
+asked = 0
+print("ready", file=(out := open(0, "w")), flush=True)
+for line in lines:
+    asked += 1
+    if line == b"die\n":
+        sys.exit(3)
+    if line == b"sleep\n":
+        time.sleep(600)
+    print(asked, "x" * (10 << 20) if line == b"long\n" else line.decode().strip(), file=out, flush=True)
+"#;
+
+/// A program that answers, of which an answer may have this many bytes.
+fn answering(most: u64) -> Worker {
+    let mut job = python(ANSWERING);
+    job.question = Some("go\n".into());
+    job.limits.collect = most;
+    Worker::start(sandbox().executable, job).unwrap()
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_program_that_is_kept_answers_lines_itself_and_goes_on() {
+    let mut worker = answering(32 << 20);
+    for (question, answer) in [("a", "1 a"), ("b", "2 b")] {
+        let (finished, same) = worker.ask(format!("{question}\n"), PATIENCE).unwrap();
+        assert_eq!(finished.end, End::Exited(0));
+        assert_eq!(finished.statement, answer.as_bytes());
+        worker = same.unwrap();
+    }
+    let (finished, worker) = worker.ask("long\n".into(), PATIENCE).unwrap();
+    assert_eq!(finished.statement.len(), 2 + (10 << 20));
+    assert!(worker.is_some());
+}
+
+#[test]
+fn a_program_that_dies_says_too_much_or_nothing_is_not_asked_again() {
+    let (finished, worker) = answering(1 << 20).ask("die\n".into(), PATIENCE).unwrap();
+    assert!(finished.statement.is_empty() && finished.end != End::Exited(0));
+    assert!(worker.is_none());
+
+    let (finished, worker) = answering(1 << 20).ask("long\n".into(), PATIENCE).unwrap();
+    assert!(finished.statement.is_empty() && finished.end != End::Exited(0));
+    assert!(worker.is_none());
+
+    let (finished, worker) = answering(1 << 20)
+        .ask("sleep\n".into(), Duration::from_millis(300))
+        .unwrap();
+    assert_eq!(finished.end, End::TimedOut);
+    assert!(worker.is_none());
+}
