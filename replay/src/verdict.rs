@@ -477,16 +477,7 @@ impl Judge {
             None => self.baseline.stable(),
         };
         let covering = self.covering(path, original, contents);
-        // A file that is started for one of its tests is run to its end at once.
-        let files: BTreeSet<&str> = covering
-            .iter()
-            .filter_map(|id| self.bench.file(id))
-            .collect();
-        let chosen = |id: &&str| {
-            let file = self.bench.file(id);
-            covering.contains(*id) || file.is_some_and(|file| files.contains(file))
-        };
-        let (first, rest): (Vec<&str>, Vec<&str>) = expected.iter().partition(|id| chosen(id));
+        let (first, rest) = with_whole_files(&expected, &covering, |id| self.bench.file(id));
         // Starting a runner takes as long as some tests do, so that short suites are run whole.
         let start = Duration::from_millis(if self.is_warm(engine) { 100 } else { 1500 });
         let starts: BTreeSet<&str> = rest.iter().filter_map(|id| self.bench.file(id)).collect();
@@ -831,6 +822,25 @@ fn decides(path: &str) -> bool {
         || name.is_some_and(|name| SETTINGS.contains(&name))
 }
 
+/// The tests to run first, and the others: those that cover a change, and where a file is started
+/// for one of its tests, all of that file, which would have to be started again for them.
+fn with_whole_files<'a>(
+    expected: &[&'a str],
+    covering: &BTreeSet<&str>,
+    file: impl Fn(&'a str) -> Option<&'a str>,
+) -> (Vec<&'a str>, Vec<&'a str>) {
+    let covers = |id: &&&str| covering.contains(**id);
+    let files: BTreeSet<&str> = expected
+        .iter()
+        .filter(covers)
+        .filter_map(|id| file(id))
+        .collect();
+    expected
+        .iter()
+        .copied()
+        .partition(|id| covering.contains(id) || file(id).is_some_and(|file| files.contains(file)))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -867,6 +877,16 @@ fn changed_lines(original: &str, changed: &str) -> Option<std::ops::RangeInclusi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_started_for_a_test_is_run_whole() {
+        let expected = ["a > 1", "a > 2", "b > 1"];
+        let covering = BTreeSet::from(["a > 2"]);
+        let by_file = with_whole_files(&expected, &covering, |id| id.split(" > ").next());
+        assert_eq!(by_file, (vec!["a > 1", "a > 2"], vec!["b > 1"]));
+        let by_test = with_whole_files(&expected, &covering, |_| None);
+        assert_eq!(by_test, (vec!["a > 2"], vec!["a > 1", "b > 1"]));
+    }
 
     #[test]
     fn changed_lines_are_found_from_both_ends() {

@@ -259,6 +259,13 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_missed_something_is_not_complete() {
+        let report = parse("{\"event\":\"miss\",\"what\":\"fetch /src/new.ts ssr\"}\n");
+        assert!(report.missed && !report.ended && report.forged == 0);
+        assert!(!Report::parse(b"{\"event\":\"miss\"}\n", "w").missed);
+    }
+
+    #[test]
     fn a_line_without_the_word_counts_for_nothing_but_itself() {
         let report = Report::parse(
             b"{\"event\":\"end\"}\n{\"nonce\":\"v\",\"event\":\"end\"}\nnoise\n",
