@@ -107,7 +107,7 @@ fn the_reference_is_looked_for_and_must_be_given() {
     let arguments = ["main.py:5:8", "--context=reference"];
     let found = json(
         folder.path(),
-        &[&arguments[..], &["--reference", "log_15 + log_16"]].concat(),
+        &[&arguments[..], &["--reference", "log_15 + log_16 + log_17"]].concat(),
     );
     let text = found["windows"][0]["text"].as_str().unwrap();
     assert!(text.contains("log_15 = "), "{text}");

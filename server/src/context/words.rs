@@ -6,7 +6,7 @@
 //! into runs, and the others go through the tokenizer's rules, one after the other.
 //!
 //! The rules are those of NLTK 3.8.1, the release of the months in which CrossCodeEval's data was
-//! made; later ones part `can't` before a line's end too, and give other scores than the
+//! made; 3.10.4 parts `can't` before a line's end too, and gives other scores than the
 //! published. <https://github.com/nltk/nltk/blob/3.8.1/nltk/tokenize/destructive.py>
 //! NLTK cuts a text into sentences first, with a trained model. That is left out: it matters only
 //! to a contraction right before a sentence's end in the middle of a window.
@@ -145,7 +145,9 @@ fn rewritten(text: &str) -> Vec<char> {
     // Punctuation.
     text = last_period(text, true);
     text = replaced(&text, |rest, _| match rest {
-        [sign @ (':' | ','), next, ..] if !is_digit(*next) => Some((2, vec![' ', *sign, *next])),
+        [sign @ (':' | ','), next, ..] if !is_digit(*next) => {
+            Some((2, vec![' ', *sign, ' ', *next]))
+        }
         _ => None,
     });
     text = replaced(&text, |rest, _| match rest {
