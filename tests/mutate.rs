@@ -28,6 +28,12 @@ fn holes_learn_what_their_tests_make_of_faults() {
             &text(&tasks),
         ])
         .ended(0);
+    let before = fs::read_to_string(&tasks).unwrap();
+    let listed = place
+        .fillrate(&["mutate", &text(&tasks), "--corpus", &kitchen(), "--list"])
+        .ended(0)
+        .out;
+    assert_eq!(fs::read_to_string(&tasks).unwrap(), before);
     let mutate = |engine: &str, into: &str| {
         let output = place.path(into);
         let said = place
@@ -69,6 +75,24 @@ fn holes_learn_what_their_tests_make_of_faults() {
             .sum()
     };
     assert!(count("killed") > 10, "{scored:#?}");
+    let listed: Vec<serde_json::Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let judged = count("killed") + count("survived") + count("timeout");
+    assert_eq!(listed.len() as u64, judged);
+    for hole in &scored {
+        let survivors = hole["mutation"]["survivors"].as_array();
+        for survivor in survivors.into_iter().flatten() {
+            assert!(
+                listed
+                    .iter()
+                    .any(|mutant| mutant["diff"] == survivor["diff"]
+                        && mutant["hole"] == hole["id"]
+                        && mutant["operator"] == survivor["operator"])
+            );
+        }
+    }
     for hole in &scored {
         let survivors = hole["mutation"]["survivors"].as_array();
         assert_eq!(
@@ -94,6 +118,36 @@ fn holes_learn_what_their_tests_make_of_faults() {
     );
     let removed = survivor["diff"].as_str().unwrap().lines();
     assert!(removed.into_iter().any(|line| line.starts_with('-')));
+
+    // What was judged is remembered, and the counts by operator are those by project.
+    let again = text(&place.path("again.jsonl"));
+    let summary = place
+        .fillrate(&[
+            "mutate",
+            &text(&tasks),
+            "--corpus",
+            &kitchen(),
+            "--json",
+            "-o",
+            &again,
+        ])
+        .ended(0)
+        .json();
+    assert_eq!(
+        fs::read_to_string(again).unwrap(),
+        fs::read_to_string(&output).unwrap()
+    );
+    assert_eq!(
+        (&summary["holes"], &summary["scored"]),
+        (&6.into(), &6.into())
+    );
+    let project = &summary["projects"]["kitchen"];
+    for name in ["killed", "survived", "timeout", "unjudged", "mutants"] {
+        let operators = summary["operators"].as_object().unwrap().values();
+        let sum: u64 = operators.map(|counts| counts[name].as_u64().unwrap()).sum();
+        assert_eq!(project[name], sum, "{name}");
+    }
+    assert_eq!(project["mutants"], judged);
 
     // The slow way comes to the same, to the byte.
     let (slow, _) = mutate("cold", "cold.jsonl");

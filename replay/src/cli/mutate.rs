@@ -8,21 +8,25 @@ use std::sync::{Mutex, PoisonError};
 use clap::Args;
 use comfy_table::{Table, presets};
 use fillrate_server::syntax::Language;
+use serde_json::{Value, json};
 
 use super::progress::Progress;
 use super::projects::{self, Ready};
 use super::{CliError, Execution, Success, audit};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
-use crate::mutate::{self, Mutant, MutationScore};
+use crate::mine::SourceFile;
+use crate::mutate::{self, Mutant, MutationScore, Operator};
 use crate::task::{self, Hole, Mutation, Survivor};
-use crate::verdict::{Engine, Outcome};
+use crate::verdict::{Engine, Outcome, VerdictError};
 
 /// Put faults into the code of each hole and see whether its tests notice.
 ///
-/// The score and the faults that no test noticed are written into the hole's record. Each hole's
-/// round has two canaries: the unchanged code must pass, and with a statement that raises it must
-/// not; a hole whose canaries do otherwise gets no score, and the exit status is 3.
+/// The score and the faults that no test noticed are written into the hole's record, where `fillrate
+/// show TASKS HOLE` shows them. Each hole's round has two canaries: the unchanged code must pass, and
+/// with a statement that raises it must not; a hole whose canaries do otherwise gets no score, and
+/// the exit status is 3. Time-outs count as neither noticed nor not: the score has bounds that hold
+/// whatever they are. A round that was ended can be begun again: what was judged is remembered.
 #[derive(Args)]
 pub(super) struct Arguments {
     /// The holes: a file that `mine` wrote
@@ -36,6 +40,12 @@ pub(super) struct Arguments {
     /// The share of the verdicts that is judged again by the naive engine, from 0 to 1
     #[arg(long, default_value_t = audit::CONTINUOUS, value_name = "P", value_parser = audit::share_or_none)]
     audit: f64,
+    /// List the faults as JSON lines, and neither judge nor write anything
+    #[arg(long, conflicts_with_all = ["output", "json"])]
+    list: bool,
+    /// Print the counts by project and by operator as one JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     execution: Execution,
 }
@@ -53,7 +63,7 @@ struct Round<'a> {
 
 /// What a round came to.
 enum Ended {
-    Scored(Mutation),
+    Scored(Mutation, BTreeMap<Operator, Mutation>),
     /// A canary did otherwise.
     Void(String),
 }
@@ -74,50 +84,82 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let (ready, failed) = projects::judge(prepared, &cache, engine, anew, jobs)?;
     absent.extend(failed);
     let rounds = rounds(&ready, &holes)?;
+    if arguments.list {
+        list(&rounds);
+        say_absent(&absent);
+        return Ok(super::replay::success(&absent));
+    }
     let (ended, audits) = play(&rounds, jobs, arguments.audit)?;
 
     let void: Vec<(String, String)> = ended
         .iter()
         .filter_map(|(index, ended)| match ended {
             Ended::Void(why) => Some((holes[*index].id.clone(), why.clone())),
-            Ended::Scored(_) => None,
+            Ended::Scored(..) => None,
         })
         .collect();
     let scored = ended.len() - void.len();
+    let mut operators: Tallies = Vec::new();
     for (index, ended) in ended {
         holes[index].mutation = match ended {
-            Ended::Scored(mutation) => Some(mutation),
+            Ended::Scored(mutation, by_operator) => {
+                for (operator, mutation) in &by_operator {
+                    add(&mut operators, operator.name(), mutation);
+                }
+                Some(mutation)
+            }
             Ended::Void(_) => None,
         };
     }
+    operators.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut projects: Tallies = Vec::new();
+    for hole in &holes {
+        if let Some(mutation) = &hole.mutation {
+            add(&mut projects, &hole.project, mutation);
+        }
+    }
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
     task::write(output, &holes)?;
-    out!("{}", table(&holes));
-    outln!(
-        "{scored} of {} holes have a score: {}",
-        holes.len(),
-        output.display()
-    );
     let differing: Vec<&Audit> = audits.iter().filter(|audit| audit.differs()).collect();
-    if !audits.is_empty() {
+    if arguments.json {
+        let by = |tallies: &Tallies| -> serde_json::Map<String, Value> {
+            let entry = |(name, tally): &(String, Tally)| (name.clone(), tally.json());
+            tallies.iter().map(entry).collect()
+        };
         outln!(
-            "{} verdicts judged again by the naive engine, {} differ",
-            audits.len(),
-            differing.len()
+            "{}",
+            json!({
+                "holes": holes.len(),
+                "scored": scored,
+                "projects": by(&projects),
+                "operators": by(&operators),
+                "audited": audits.len(),
+                "differing": differing.len(),
+            })
         );
+    } else {
+        out!("{}", table("operator", &operators));
+        out!("{}", table("project", &projects));
+        outln!(
+            "{scored} of {} holes have a score: {}",
+            holes.len(),
+            output.display()
+        );
+        if !audits.is_empty() {
+            outln!(
+                "{} verdicts judged again by the naive engine, {} differ",
+                audits.len(),
+                differing.len()
+            );
+        }
     }
     for audit in &differing {
-        outln!("{audit}");
+        eprintln!("fillrate: {audit}");
     }
     for (hole, why) in &void {
         eprintln!("fillrate: {hole}: {why}");
     }
-    for (name, state) in &absent {
-        eprintln!(
-            "fillrate: {name}: {}",
-            state.reason.as_deref().unwrap_or("left out")
-        );
-    }
+    say_absent(&absent);
     if !differing.is_empty() {
         return Err(CliError::Refused(format!(
             "{} verdicts differ from those of the naive engine",
@@ -167,6 +209,53 @@ impl std::fmt::Display for Audit {
     }
 }
 
+fn say_absent(absent: &[projects::Absent]) {
+    for (name, state) in absent {
+        eprintln!(
+            "fillrate: {name}: {}",
+            state.reason.as_deref().unwrap_or("left out")
+        );
+    }
+}
+
+/// Prints every mutant, as it would be judged.
+fn list(rounds: &[Round<'_>]) {
+    for round in rounds {
+        for mutant in &round.mutants {
+            let start = mutant.edit.range.start;
+            outln!(
+                "{}",
+                json!({
+                    "hole": round.hole.id,
+                    "project": round.hole.project,
+                    "path": round.hole.path,
+                    "line": 1 + round.contents[..start].matches('\n').count(),
+                    "operator": mutant.operator,
+                    "start": start,
+                    "end": mutant.edit.range.end,
+                    "replacement": mutant.edit.replacement,
+                    "diff": mutant.edit.diff(round.contents),
+                })
+            );
+        }
+    }
+}
+
+/// The mutants of a hole's lines that differ in what they compile to.
+fn mutants_of(ready: &Ready, file: &SourceFile, hole: &Hole) -> Result<Vec<Mutant>, VerdictError> {
+    let range = lines_of(&file.contents, hole.start.0..hole.end.0);
+    let mutants = mutate::mutants(file.language, &file.contents, range);
+    let texts: Vec<String> = mutants
+        .iter()
+        .map(|mutant| mutant.edit.apply(&file.contents))
+        .collect();
+    let compiled = ready.judge.compiled(&hole.path, &file.contents, &texts)?;
+    Ok(match compiled {
+        Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
+        None => mutants,
+    })
+}
+
 /// The mutants of each hole of the projects at hand.
 fn rounds<'a>(ready: &'a [Ready], holes: &'a [Hole]) -> Result<Vec<Round<'a>>, CliError> {
     let mut rounds = Vec::new();
@@ -185,15 +274,7 @@ fn rounds<'a>(ready: &'a [Ready], holes: &'a [Hole]) -> Result<Vec<Round<'a>>, C
         hole.cut(&file.contents)?;
         let language: &'static Language = file.language;
         let range = lines_of(&file.contents, hole.start.0..hole.end.0);
-        let mutants = mutate::mutants(language, &file.contents, range.clone());
-        let texts: Vec<String> = mutants
-            .iter()
-            .map(|mutant| mutant.edit.apply(&file.contents))
-            .collect();
-        let mutants = match ready.judge.compiled(&hole.path, &file.contents, &texts)? {
-            Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
-            None => mutants,
-        };
+        let mutants = mutants_of(ready, file, hole)?;
         let canary =
             mutate::canary(language, &file.contents, range).map(|edit| edit.apply(&file.contents));
         rounds.push(Round {
@@ -316,7 +397,10 @@ fn play(
         .unwrap_or_else(PoisonError::into_inner);
     let mut ended: BTreeMap<usize, Ended> = rounds
         .iter()
-        .map(|round| (round.index, Ended::Scored(Mutation::default())))
+        .map(|round| {
+            let scored = Ended::Scored(Mutation::default(), BTreeMap::new());
+            (round.index, scored)
+        })
         .collect();
     for ((number, errand), outcome) in errands.iter().zip(outcomes) {
         let round = &rounds[*number];
@@ -337,8 +421,12 @@ fn play(
             }
             (Errand::Raising, Some(_)) => {}
             (Errand::Mutant(index), outcome) => {
-                if let (Ended::Scored(mutation), Some(outcome)) = (state, outcome) {
-                    count(mutation, &round.mutants[*index], round.contents, outcome);
+                if let (Ended::Scored(mutation, by_operator), Some(outcome)) = (state, outcome) {
+                    let mutant = &round.mutants[*index];
+                    let of_operator = by_operator.entry(mutant.operator).or_default();
+                    for mutation in [mutation, of_operator] {
+                        count(mutation, mutant, round.contents, outcome);
+                    }
                 }
             }
         }
@@ -364,41 +452,81 @@ fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outc
     }
 }
 
-/// Scores by project.
-fn table(holes: &[Hole]) -> String {
-    let mut of_project: BTreeMap<&str, (usize, MutationScore)> = BTreeMap::new();
-    for hole in holes {
-        if let Some(mutation) = &hole.mutation {
-            let (count, sum) = of_project.entry(&hole.project).or_default();
-            *count += 1;
-            sum.killed += mutation.killed;
-            sum.survived += mutation.survived;
-            sum.timeout += mutation.timeout;
+/// Counts of the mutants of several holes.
+#[derive(Default)]
+struct Tally {
+    holes: usize,
+    score: MutationScore,
+    unjudged: usize,
+}
+
+/// Counts by name.
+type Tallies = Vec<(String, Tally)>;
+
+fn add(tallies: &mut Tallies, name: &str, mutation: &Mutation) {
+    let place = match tallies.iter().position(|(known, _)| known == name) {
+        Some(place) => place,
+        None => {
+            tallies.push((name.to_owned(), Tally::default()));
+            tallies.len() - 1
         }
+    };
+    let tally = &mut tallies[place].1;
+    tally.holes += 1;
+    tally.score.killed += mutation.killed;
+    tally.score.survived += mutation.survived;
+    tally.score.timeout += mutation.timeout;
+    tally.unjudged += mutation.unjudged;
+}
+
+impl Tally {
+    fn json(&self) -> Value {
+        json!({
+            "holes": self.holes,
+            "mutants": self.score.total() + self.unjudged,
+            "killed": self.score.killed,
+            "survived": self.score.survived,
+            "timeout": self.score.timeout,
+            "unjudged": self.unjudged,
+            "score": self.score.score(),
+            "lower": self.score.lower(),
+            "upper": self.score.upper(),
+        })
     }
+}
+
+/// Counts and scores, with the bounds that time-outs leave.
+fn table(name: &str, tallies: &Tallies) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header([
-        "project",
+        name,
         "holes",
         "mutants",
         "killed",
         "survived",
         "timeout",
+        "unjudged",
         "killed / (killed + survived)",
+        "bounds",
     ]);
-    for (project, (count, sum)) in of_project {
-        let score = sum
-            .score()
-            .map_or_else(|| "–".to_owned(), |score| format!("{:.1} %", 100.0 * score));
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    for (name, tally) in tallies {
+        let score = tally.score.score();
+        let bounds = tally.score.lower().zip(tally.score.upper());
         table.add_row([
-            project.to_owned(),
-            count.to_string(),
-            sum.total().to_string(),
-            sum.killed.to_string(),
-            sum.survived.to_string(),
-            sum.timeout.to_string(),
-            score,
+            name.clone(),
+            tally.holes.to_string(),
+            (tally.score.total() + tally.unjudged).to_string(),
+            tally.score.killed.to_string(),
+            tally.score.survived.to_string(),
+            tally.score.timeout.to_string(),
+            tally.unjudged.to_string(),
+            score.map_or_else(|| "–".to_owned(), |score| percent(score) + " %"),
+            bounds.map_or_else(
+                || "–".to_owned(),
+                |(lower, upper)| format!("{}–{} %", percent(lower), percent(upper)),
+            ),
         ]);
     }
     format!("{table}\n")
