@@ -86,3 +86,37 @@ fn what_needs_another_file_is_mined_when_asked_for() {
     );
     assert!(mined(&[]).iter().all(|hole| hole["kind"] != "api"));
 }
+
+#[test]
+fn holes_whose_tests_notice_too_few_faults_are_left_out() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let tasks = text(&place.path("tasks.jsonl"));
+    let mine = |more: &[&str]| {
+        let corpus = kitchen();
+        let mut arguments = vec!["mine", &corpus, "--holes", "6", "-o", &tasks];
+        arguments.extend(["--kinds", "body,block"]);
+        arguments.extend(more);
+        place.fillrate(&arguments)
+    };
+    let score = |hole: &serde_json::Value| {
+        let count = |name: &str| hole["mutation"][name].as_f64().unwrap();
+        count("killed") / (count("killed") + count("survived"))
+    };
+    let said = mine(&["--min-mutation-score", "0.95"]).ended(0);
+    let strong = holes(std::path::Path::new(&tasks));
+    assert!(!strong.is_empty());
+    assert!(strong.iter().all(|hole| score(hole) >= 0.95), "{strong:#?}");
+    assert!(said.out.contains("mutation-score "), "{}", said.out);
+    mine(&[]).ended(0);
+    for hole in holes(std::path::Path::new(&tasks)) {
+        assert_eq!(hole["mutation"], serde_json::Value::Null);
+    }
+    let refused = mine(&["--min-mutation-score", "95"]).ended(2);
+    assert!(
+        refused.err.contains("it must be a number from 0 to 1"),
+        "{refused:#?}"
+    );
+}

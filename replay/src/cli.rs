@@ -150,6 +150,22 @@ struct HoleChoice {
     /// another file of the repository
     #[arg(long, value_delimiter = ',', default_values_t = Kind::DEFAULT)]
     kinds: Vec<Kind>,
+    /// The least mutation score of a hole, from 0 to 1: what share of the faults put into its lines
+    /// its tests notice [default: not asked for]
+    ///
+    /// Each hole that would be chosen is mutated, as `mutate` does; one with less, or without any
+    /// fault to put in, is left out, counted as `mutation-score`, and another is tried in its place.
+    /// The scores are written into the holes' records. About 10 verdicts a line of each hole tried.
+    #[arg(long, value_name = "S", value_parser = share)]
+    min_mutation_score: Option<f64>,
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
 /// How tests are run.

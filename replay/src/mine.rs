@@ -20,21 +20,27 @@ use fillrate_server::cleanup;
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
 
-use crate::task::{Hole, Kind};
+use crate::mutate::MutationScore;
+use crate::task::{Hole, Kind, Mutation};
 use crate::verdict::{Outcome, Verdict};
 use candidates::Candidate;
 use leak::Audit;
 use spread::Queue;
 
-/// Chooses holes among candidates and admits those that tests can judge. `judge` gives the
-/// verdict on a project's tests with one file in place of the original; it is called from
-/// `jobs` threads. The same input gives the same holes, whatever the number of threads.
+/// Chooses holes among candidates and admits those that tests can judge; these are asked from `jobs`
+/// threads. The same input gives the same holes, whatever the number of threads.
+///
+/// # Errors
+/// The first of those that the tests gave.
 pub fn admit<E: Send>(
     sources: &[SourceFile],
     candidates: Vec<Candidate>,
     audit: &Audit,
     wanted: &Wanted,
-    judge: impl Fn(&str, &str) -> Result<Verdict, E> + Sync,
+    tests: &Tests<
+        impl Fn(&str, &str) -> Result<Verdict, E> + Sync,
+        impl Fn(&Hole, f64) -> Result<Mutation, E> + Sync,
+    >,
     jobs: usize,
     progress: impl Fn(usize, usize) + Sync,
 ) -> Result<Mined, E> {
@@ -53,13 +59,30 @@ pub fn admit<E: Send>(
         if wave.is_empty() {
             break;
         }
-        let settled = settle(&wave, &contents, audit, &judge, jobs, |done| {
+        let try_one = |candidate: &Candidate| -> Result<Settled, E> {
+            if let Some(rejection) = rejection(candidate, &contents, audit, &tests.judge)? {
+                return Ok(Err(rejection));
+            }
+            let Some(least) = wanted.mutation_score else {
+                return Ok(Ok(None));
+            };
+            let mutation = (tests.mutate)(&candidate.hole, least)?;
+            let score = MutationScore::from(&mutation).score();
+            Ok(match score.is_some_and(|score| score >= least) {
+                true => Ok(Some(mutation)),
+                false => Err(Rejection::MutationScore),
+            })
+        };
+        let settled = settle(&wave, try_one, jobs, |done| {
             progress(mined.holes.len() + done.min(missing), wanted.holes);
         })?;
-        for (candidate, rejection) in wave.into_iter().zip(settled) {
-            match rejection {
-                None => mined.holes.push(candidate.hole),
-                Some(reason) => {
+        for (mut candidate, settled) in wave.into_iter().zip(settled) {
+            match settled {
+                Ok(mutation) => {
+                    candidate.hole.mutation = mutation;
+                    mined.holes.push(candidate.hole);
+                }
+                Err(reason) => {
                     *mined.rejected.entry(reason).or_default() += 1;
                     queue.give_back(candidate.hole.kind);
                 }
@@ -70,6 +93,15 @@ pub fn admit<E: Send>(
         .holes
         .sort_by(|a, b| (&a.path, a.start, a.end).cmp(&(&b.path, b.start, b.end)));
     Ok(mined)
+}
+
+/// What a project's tests are asked.
+pub struct Tests<J, M> {
+    /// The verdict with one file, by its path, in place of the original.
+    pub judge: J,
+    /// What they make of faults in a hole, as far as it takes to know that the score is below a
+    /// number.
+    pub mutate: M,
 }
 
 /// A file that holes may be cut into.
@@ -92,6 +124,8 @@ pub struct Wanted {
     pub kinds: Vec<Kind>,
     /// Another seed chooses other holes.
     pub seed: u64,
+    /// The least mutation score of a hole, from 0 to 1; nothing where none is asked for.
+    pub mutation_score: Option<f64>,
 }
 
 /// What mining came to.
@@ -121,7 +155,13 @@ pub enum Rejection {
     RaisingPasses,
     /// A wrong filling runs into a limit in place of failing.
     Unsettled,
+    /// The tests notice fewer of the faults put into its lines than is asked for, or there is no
+    /// fault to put into them.
+    MutationScore,
 }
+
+/// What becomes of a candidate: admitted, with what tests make of faults where that was asked for.
+type Settled = Result<Option<Mutation>, Rejection>;
 
 impl Rejection {
     /// What tables call it.
@@ -133,22 +173,21 @@ impl Rejection {
             Self::EmptyPasses => "empty-passes",
             Self::RaisingPasses => "raising-passes",
             Self::Unsettled => "unsettled",
+            Self::MutationScore => "mutation-score",
         }
     }
 }
 
-/// Tries candidates on several threads; for each, why it is rejected, if it is.
+/// Tries candidates on several threads; for each, what becomes of it.
 fn settle<E: Send>(
     wave: &[Candidate],
-    contents: &HashMap<&str, &str>,
-    audit: &Audit,
-    judge: &(impl Fn(&str, &str) -> Result<Verdict, E> + Sync),
+    try_one: impl Fn(&Candidate) -> Result<Settled, E> + Sync,
     jobs: usize,
     progress: impl Fn(usize) + Sync,
-) -> Result<Vec<Option<Rejection>>, E> {
+) -> Result<Vec<Settled>, E> {
     let next = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
-    let settled = Mutex::new(vec![None; wave.len()]);
+    let settled = Mutex::new(vec![Ok(None); wave.len()]);
     let failure = Mutex::new(None);
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, wave.len()) {
@@ -158,12 +197,12 @@ fn settle<E: Send>(
                     let Some(candidate) = wave.get(index) else {
                         break;
                     };
-                    match rejection(candidate, contents, audit, judge) {
-                        Ok(rejection) => {
+                    match try_one(candidate) {
+                        Ok(one) => {
                             let mut settled = settled
                                 .lock()
                                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-                            settled[index] = rejection;
+                            settled[index] = one;
                         }
                         Err(error) => {
                             next.store(wave.len(), Ordering::Relaxed);
@@ -266,6 +305,7 @@ mod tests {
             holes: 3,
             kinds: vec![Kind::Line],
             seed,
+            mutation_score: None,
         };
         // Stands in for tests that notice everything but a missing log line.
         let judge = |_: &str, text: &str| {
@@ -284,7 +324,10 @@ mod tests {
             candidates,
             &audit,
             &wanted,
-            judge,
+            &Tests {
+                judge,
+                mutate: |_: &Hole, _: f64| Ok(Mutation::default()),
+            },
             jobs,
             |_, _| {},
         ) {
@@ -350,7 +393,16 @@ mod tests {
             }))
         };
         let audit = Audit::default();
-        match admit(sources, candidates, &audit, wanted, judge, jobs, |_, _| {}) {
+        let mutate = |hole: &Hole, _: f64| {
+            let killed = hole.reference.len() % 4;
+            Ok(Mutation {
+                killed,
+                survived: 3 - killed,
+                ..Mutation::default()
+            })
+        };
+        let tests = Tests { judge, mutate };
+        match admit(sources, candidates, &audit, wanted, &tests, jobs, |_, _| {}) {
             Ok(mined) => mined,
             Err(never) => match never {},
         }
@@ -395,13 +447,37 @@ mod tests {
                     python(format!("{index}.py"), contents)
                 })
                 .collect();
-            let wanted = Wanted { holes, kinds: vec![Kind::Line, Kind::Body, Kind::Span], seed };
+            let wanted = Wanted { holes, kinds: vec![Kind::Line, Kind::Body, Kind::Span], seed, mutation_score: None };
             let mined = mined_of(&sources, &wanted, lax, 1);
             prop_assert_eq!(&mined_of(&sources, &wanted, lax, jobs), &mined);
             sources.reverse();
             prop_assert_eq!(&mined_of(&sources, &wanted, lax, 1), &mined);
             let tried = mined.holes.len() + mined.rejected.values().sum::<usize>();
             prop_assert!(mined.holes.len() <= holes && tried <= mined.candidates);
+        }
+    }
+
+    #[test]
+    fn holes_whose_faults_go_unnoticed_are_replaced_by_others() {
+        let contents = (0..20)
+            .map(|index| function(&format!("f{index}"), &STATEMENTS))
+            .collect();
+        let sources = [python("a.py".to_owned(), contents)];
+        let mut wanted = Wanted {
+            holes: 12,
+            kinds: vec![Kind::Line],
+            seed: 3,
+            mutation_score: None,
+        };
+        let any = mined_of(&sources, &wanted, 255, 2);
+        assert!(any.holes.iter().all(|hole| hole.mutation.is_none()));
+        wanted.mutation_score = Some(0.6);
+        let mined = mined_of(&sources, &wanted, 255, 2);
+        assert_eq!(mined.holes.len(), 12);
+        assert!(mined.rejected[&Rejection::MutationScore] > 0);
+        for hole in &mined.holes {
+            let mutation = hole.mutation.as_ref().expect("it was asked for");
+            assert!(mutation.killed >= 2, "{hole:?}");
         }
     }
 
@@ -420,6 +496,7 @@ mod tests {
             holes: 12,
             kinds: vec![Kind::Line, Kind::Statement, Kind::Span],
             seed: 3,
+            mutation_score: None,
         };
         let listed: Vec<String> = mined_of(&sources, &wanted, 255, 1)
             .holes
@@ -458,6 +535,7 @@ long.py statement common-tools log(a)
             holes: 20,
             kinds: vec![Kind::Line, Kind::Span],
             seed: 0,
+            mutation_score: None,
         };
         let mined = mined_of(&sources, &wanted, 3, 2);
         assert!(!mined.rejected.is_empty(), "the tests were not lax enough");

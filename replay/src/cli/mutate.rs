@@ -18,7 +18,7 @@ use crate::corpus::manifest::Manifest;
 use crate::mine::SourceFile;
 use crate::mutate::{self, Mutant, MutationScore, Operator};
 use crate::task::{self, Hole, Mutation, Survivor};
-use crate::verdict::{Engine, Outcome, VerdictError};
+use crate::verdict::{Engine, Judge, Outcome, VerdictError};
 
 /// Put faults into the code of each hole and see whether its tests notice.
 ///
@@ -241,15 +241,43 @@ fn list(rounds: &[Round<'_>]) {
     }
 }
 
+/// What a hole's tests make of its mutants, one after the other. Once so many survived that the
+/// score must be below `least`, the others are left out.
+///
+/// # Errors
+/// The sandbox can't be had.
+pub(super) fn until_below(
+    judge: &Judge,
+    files: &[SourceFile],
+    hole: &Hole,
+    least: f64,
+) -> Result<Mutation, VerdictError> {
+    let mut mutation = Mutation::default();
+    let Some(file) = files.iter().find(|file| file.path == hole.path) else {
+        return Ok(mutation);
+    };
+    let mutants = mutants_of(judge, file, hole)?;
+    for mutant in &mutants {
+        let text = mutant.edit.apply(&file.contents);
+        let outcome = judge.judge(&hole.path, &text, &hole.tests)?.outcome;
+        count(&mut mutation, mutant, &file.contents, outcome);
+        let most_killed = mutants.len() - mutation.survived;
+        if (most_killed as f64) < least * mutants.len() as f64 {
+            break;
+        }
+    }
+    Ok(mutation)
+}
+
 /// The mutants of a hole's lines that differ in what they compile to.
-fn mutants_of(ready: &Ready, file: &SourceFile, hole: &Hole) -> Result<Vec<Mutant>, VerdictError> {
+fn mutants_of(judge: &Judge, file: &SourceFile, hole: &Hole) -> Result<Vec<Mutant>, VerdictError> {
     let range = lines_of(&file.contents, hole.start.0..hole.end.0);
     let mutants = mutate::mutants(file.language, &file.contents, range);
     let texts: Vec<String> = mutants
         .iter()
         .map(|mutant| mutant.edit.apply(&file.contents))
         .collect();
-    let compiled = ready.judge.compiled(&hole.path, &file.contents, &texts)?;
+    let compiled = judge.compiled(&hole.path, &file.contents, &texts)?;
     Ok(match compiled {
         Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
         None => mutants,
@@ -274,7 +302,7 @@ fn rounds<'a>(ready: &'a [Ready], holes: &'a [Hole]) -> Result<Vec<Round<'a>>, C
         hole.cut(&file.contents)?;
         let language: &'static Language = file.language;
         let range = lines_of(&file.contents, hole.start.0..hole.end.0);
-        let mutants = mutants_of(ready, file, hole)?;
+        let mutants = mutants_of(&ready.judge, file, hole)?;
         let canary =
             mutate::canary(language, &file.contents, range).map(|edit| edit.apply(&file.contents));
         rounds.push(Round {

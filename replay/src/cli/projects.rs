@@ -6,16 +6,16 @@ use std::path::Path;
 use fillrate_server::syntax::Language;
 
 use super::progress::Progress;
-use super::{CliError, HoleChoice};
+use super::{CliError, HoleChoice, mutate};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
 use crate::mine::api;
 use crate::mine::candidates::{self, Candidate, Coverage};
 use crate::mine::dependencies::Repository;
 use crate::mine::leak::Audit;
-use crate::mine::{self, Mined, SourceFile, Wanted};
+use crate::mine::{self, Mined, SourceFile, Tests, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
-use crate::task::{Kind, sha256_hex};
+use crate::task::{Hole, Kind, sha256_hex};
 use crate::verdict::{Engine, Judge};
 
 /// A project whose own tests have been run.
@@ -223,6 +223,7 @@ pub(super) fn holes<J>(
         holes: quota,
         kinds: choice.kinds.clone(),
         seed: choice.seed,
+        mutation_score: choice.min_mutation_score,
     };
     let version = env!("CARGO_PKG_VERSION");
     let key = format!("{version}\0{RULES}\0{name}\0{}\0{wanted:?}", judge.key());
@@ -263,7 +264,10 @@ pub(super) fn holes<J>(
         candidates,
         &audit,
         &wanted,
-        |path, contents| judge.judge(path, contents, &[]),
+        &Tests {
+            judge: |path: &str, contents: &str| judge.judge(path, contents, &[]),
+            mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
+        },
         jobs,
         |done, all| progress.at(done, all),
     )?;
@@ -377,6 +381,7 @@ mod tests {
             holes: 8,
             seed: 0,
             kinds: Kind::DEFAULT.to_vec(),
+            min_mutation_score: None,
         };
         let quotas = ["a", "b", "c"].map(|name| quota(&choice, &manifest, name));
         assert_eq!(quotas, [3, 3, 2]);

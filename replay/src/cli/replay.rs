@@ -281,11 +281,18 @@ fn identity(
             let ids: Vec<&str> = tasks.iter().map(|hole| hole.id.as_str()).collect();
             json!({"tasks": sha256_hex(ids.join("\0").as_bytes())})
         }
-        None => json!({
-            "holes": arguments.choice.holes,
-            "seed": arguments.choice.seed,
-            "kinds": arguments.choice.kinds,
-        }),
+        None => {
+            let choice = &arguments.choice;
+            let mut holes = json!({
+                "holes": choice.holes,
+                "seed": choice.seed,
+                "kinds": choice.kinds,
+            });
+            if let Some(least) = choice.min_mutation_score {
+                holes["min_mutation_score"] = json!(least);
+            }
+            holes
+        }
     };
     let predictions = match &contestant.predictions {
         Some(path) => {
