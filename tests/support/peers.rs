@@ -1,13 +1,23 @@
 //! What tests against other programs share.
+#![allow(
+    dead_code,
+    reason = "each file of tests uses its own part of what they share"
+)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use fillrate::corpus::cache::Cache;
 use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Toolchain, source};
+use fillrate::corpus::{Corpus, Toolchain, source};
+use fillrate::task::{Hole, Kind};
+use serde_json::{Value, json};
 
-use super::play::{cache, repository};
+use super::play::{Place, Said, cache, copy, holes, repository, text};
 
 /// Whether all is compared, and not only what is done in seconds.
 pub(crate) fn everything() -> bool {
@@ -26,4 +36,107 @@ pub(crate) fn mistune() -> PathBuf {
     source::bring(&cache, &Toolchain::default(), project, &|_| {})
         .unwrap()
         .root
+}
+
+/// A file whose mutants several programs judge.
+pub(crate) struct Module {
+    /// Its path in the project.
+    pub(crate) path: String,
+    pub(crate) contents: String,
+    /// A file with one hole, the whole module.
+    tasks: String,
+    /// A manifest with the project.
+    corpus: String,
+    /// The program that runs the project's tests.
+    pub(crate) program: PathBuf,
+    /// The project's source.
+    pub(crate) source: PathBuf,
+}
+
+impl Module {
+    /// Gets a project of a corpus and its environment.
+    pub(crate) fn prepare(place: &Place, corpus: &str, project: &str, path: &str) -> Self {
+        let corpus = repository(corpus);
+        let manifest = Manifest::read(&corpus).unwrap();
+        let ready = Corpus {
+            cache: Cache::at(&cache()),
+            toolchain: Toolchain::default(),
+        };
+        let prepared = ready
+            .prepare_project(manifest.project(project).unwrap(), &|_, _| {})
+            .unwrap();
+        let contents = fs::read_to_string(prepared.source.join(path)).unwrap();
+        let language = prepared.project.language.name();
+        let all = 0..contents.len();
+        let hole = Hole::new(project, language, path, Kind::Block, all, &contents);
+        let line = serde_json::to_string(&hole).unwrap() + "\n";
+        Self {
+            path: path.to_owned(),
+            tasks: text(&place.write(&format!("{project}.jsonl"), &line)),
+            corpus: text(&corpus),
+            contents,
+            program: prepared.environment.program(),
+            source: prepared.source,
+        }
+    }
+
+    /// Our mutants of it, as `--list` has them.
+    pub(crate) fn listed(&self, place: &Place) -> Vec<Value> {
+        let listed = self.mutate(place, &["--list"]);
+        let lines = listed.out.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The diffs of those that survive, once all were judged.
+    pub(crate) fn survivors(&self, place: &Place, more: &[&str]) -> BTreeSet<String> {
+        self.mutate(place, more);
+        let mutation = &holes(Path::new(&self.tasks))[0]["mutation"];
+        let survivors = mutation["survivors"].as_array().into_iter().flatten();
+        survivors
+            .map(|survivor| survivor["diff"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    fn mutate(&self, place: &Place, more: &[&str]) -> Said {
+        let mutate = ["mutate", &self.tasks, "--corpus", &self.corpus];
+        place.fillrate(&[&mutate[..], more].concat()).ended(0)
+    }
+
+    /// A copy of the project, for a program that changes it.
+    pub(crate) fn copied(&self, place: &Place, name: &str) -> PathBuf {
+        let copied = place.path(name);
+        copy(&self.source, &copied);
+        copied
+    }
+}
+
+/// What cosmic-ray makes of those mutants that it has too, at most so many, or all for 0: see
+/// `tests/peers/cosmic_kills.py`.
+pub(crate) fn cosmic_ray(
+    python: &Path,
+    place: &Place,
+    module: &Module,
+    mutants: &[Value],
+    most: usize,
+) -> Value {
+    let project = module.copied(place, "cosmic-ray");
+    let tests = format!("{} -m pytest -x -q tests", text(&module.program));
+    let mut child = Command::new(python)
+        .arg(repository("tests/peers/cosmic_kills.py"))
+        .args([&text(&project), &module.path, &tests, "120"])
+        .env("PYTHONPATH", project.join("src"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let request = json!({ "most": most, "mutants": mutants }).to_string();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(request.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
 }

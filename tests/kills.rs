@@ -1,0 +1,67 @@
+//! Our verdicts on mutants held against those of cosmic-ray, which runs all tests from the start in
+//! a copy of the project: one module of mistune, the mutants that both programs make.
+//!
+//! A few are judged, or with `FILLRATE_PEERS=all` each that both have.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/peers.rs"]
+mod peers;
+#[path = "support/play.rs"]
+mod play;
+#[path = "support/programs.rs"]
+mod programs;
+
+use std::collections::BTreeSet;
+
+use peers::{Module, cosmic_ray, everything};
+use play::{Place, has};
+use programs::bring;
+
+/// How many mutants are judged where not all are asked for.
+const FEW: usize = 8;
+
+#[test]
+fn mutants_are_killed_where_cosmic_ray_kills_them() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let Some(python) = bring("cosmic-ray") else {
+        return;
+    };
+    let place = Place::new();
+    // A short one, so that ours are soon judged, and a long one, of which both have many.
+    let (path, most) = match everything() {
+        false => ("src/mistune/util.py", FEW),
+        true => ("src/mistune/helpers.py", 0),
+    };
+    let module = Module::prepare(&place, "corpora/real.toml", "mistune", path);
+    let mutants = module.listed(&place);
+    let survivors = module.survivors(&place, &[]);
+    let theirs = cosmic_ray(&python, &place, &module, &mutants, most);
+    let verdicts = theirs["verdicts"].as_array().unwrap();
+    println!(
+        "{}: ours {}, theirs {}, shared {}, judged {}",
+        module.path,
+        theirs["ours"],
+        theirs["theirs"],
+        theirs["shared"],
+        verdicts.len()
+    );
+    assert!(verdicts.len() >= FEW, "{theirs:#}");
+    let mut seen = BTreeSet::new();
+    for verdict in verdicts {
+        let mutant = &mutants[usize::try_from(verdict["index"].as_u64().unwrap()).unwrap()];
+        let survives = survivors.contains(mutant["diff"].as_str().unwrap());
+        seen.insert(survives);
+        // Both count a time-out as no survivor: cosmic-ray as a kill, the program here apart.
+        assert_eq!(
+            verdict["killed"],
+            !survives,
+            "{verdict:#}\n{}",
+            mutant["diff"].as_str().unwrap()
+        );
+    }
+    if everything() {
+        assert_eq!(seen.len(), 2, "of these mutants, none survives or all do");
+    }
+}
