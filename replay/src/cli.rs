@@ -98,6 +98,13 @@ enum Command {
     /// Choose holes that a corpus's tests can judge, and write them to a file
     Mine(mine::Arguments),
     /// Put faults into the code of holes and see whether their tests notice
+    ///
+    /// The score and the faults that no test noticed are written into the hole's record, where
+    /// `fillrate show TASKS HOLE` shows them. Each hole's round has two canaries: the unchanged code
+    /// must pass, and with a statement that raises it must not; a hole whose canaries do otherwise
+    /// gets no score, and the exit status is 3. Time-outs count as neither noticed nor not: the score
+    /// has bounds that hold whatever they are. A round that was ended can be begun again: what was
+    /// judged is remembered.
     Mutate(mutate::Arguments),
     /// Have a model write tests that notice the faults which survived mutation
     Augment(augment::Arguments),

@@ -21,12 +21,6 @@ use crate::task::{self, Hole, Mutation, Survivor};
 use crate::verdict::{Engine, Judge, Outcome, VerdictError};
 
 /// Put faults into the code of each hole and see whether its tests notice.
-///
-/// The score and the faults that no test noticed are written into the hole's record, where `fillrate
-/// show TASKS HOLE` shows them. Each hole's round has two canaries: the unchanged code must pass, and
-/// with a statement that raises it must not; a hole whose canaries do otherwise gets no score, and
-/// the exit status is 3. Time-outs count as neither noticed nor not: the score has bounds that hold
-/// whatever they are. A round that was ended can be begun again: what was judged is remembered.
 #[derive(Args)]
 pub(super) struct Arguments {
     /// The holes: a file that `mine` wrote
