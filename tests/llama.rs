@@ -27,6 +27,10 @@ struct LlamaServer {
 impl LlamaServer {
     /// Nothing where the program can't be had on this machine.
     fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    fn start_with(more: &[&str]) -> Option<Self> {
         let program = programs::bring("llama-server")?;
         let model = programs::bring("tiny-gguf")?;
         let port = TcpListener::bind("127.0.0.1:0")
@@ -48,6 +52,7 @@ impl LlamaServer {
                 "1",
             ])
             .args(["--port", &port.to_string()])
+            .args(more)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -374,4 +379,82 @@ fn one_completion_on_the_command_line_goes_the_whole_way() {
         assert!(prompt.contains(form), "{protocol}: {prompt}");
         assert!(prompt.contains("return sum(items)"), "{protocol}: {prompt}");
     }
+}
+
+#[test]
+fn vectors_of_the_real_server_order_windows_and_are_kept() {
+    let Some(server) = LlamaServer::start_with(&["--embeddings", "--pooling", "mean"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    for name in ["tax", "log", "cart"] {
+        let lines = (0..24).map(|line| format!("{name}_{line} = step({line})\n"));
+        std::fs::write(at(&format!("{name}.py")), lines.collect::<String>()).unwrap();
+    }
+    std::fs::write(at("main.py"), "total = tax_3\nrest = \n").unwrap();
+    let address = server.address.clone();
+    let settings = |path: &str| {
+        format!("[context.embeddings]\nurl = \"{address}{path}\"\nname = \"tiny\"\nbatch = 4\n")
+    };
+    let retrieve = |settings: &str, context: &str| {
+        std::fs::write(at("settings.toml"), settings).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_fillrate"))
+            .args([
+                "retrieve",
+                "main.py:2:8",
+                "--json",
+                "--config",
+                "settings.toml",
+            ])
+            .args(["--context", context])
+            .current_dir(folder.path())
+            .env("FILLRATE_CACHE", at("cache"))
+            .output()
+            .unwrap()
+    };
+    let found = |settings: &str, context: &str| -> Vec<(String, f64)> {
+        let output = retrieve(settings, context);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let retrieved: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let windows = retrieved["windows"].as_array().unwrap().iter();
+        let shown = windows.map(|window| {
+            let place = format!("{}:{}", window["path"], window["first_line"]);
+            (place, window["score"].as_f64().unwrap())
+        });
+        shown.collect()
+    };
+    // OpenAI's form, and llama.cpp's own.
+    let (theirs, own) = (settings(""), settings("/embedding"));
+    let dense = found(&theirs, "dense");
+    assert!(dense.len() >= 3, "{dense:?}");
+    assert!(
+        dense.iter().all(|(_, score)| (-1.0..=1.0).contains(score)),
+        "{dense:?}"
+    );
+    assert!(
+        dense.windows(2).all(|pair| pair[0].1 >= pair[1].1),
+        "{dense:?}"
+    );
+    assert_eq!(found(&own, "dense"), dense);
+    let mix = found(&theirs, "mix");
+    assert!(
+        mix.iter()
+            .all(|(_, score)| *score > 0.0 && *score <= 2.0 / 61.0),
+        "{mix:?}"
+    );
+
+    // What is kept needs no server.
+    drop(server);
+    assert_eq!(found(&theirs, "dense"), dense);
+    std::fs::write(at("main.py"), "another = \nrest = \n").unwrap();
+    let output = retrieve(&theirs, "dense");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("no windows: no vectors for the profile's windows: "),
+        "{said}"
+    );
+    assert!(said.contains("cannot be reached"), "{said}");
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use play::{Place, Said, demo, has, holes, kitchen, text};
+use play::{Place, Said, attempts, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
 
 /// Few enough to be quick, and enough for both projects and four kinds.
@@ -447,4 +447,50 @@ fn a_server_that_is_told_to_exit_goes() {
     // The input is still open.
     drop(input);
     assert!(status.is_some_and(|status| status.success()), "{status:?}");
+}
+
+#[test]
+fn contexts_are_played_on_the_same_holes_and_compared_with_the_first() {
+    if !has(&["python3", "node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let contexts = ["--context", "none,cceval,reference", "--seed", "1"];
+    let compared = || replay(&place, "run", &contexts).ended(0).json();
+    let first = compared();
+    let names: Vec<_> = first["contexts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["context"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["none", "cceval", "reference"]);
+    assert_eq!(first["contexts"][0]["against_first"], json!({}));
+    for one in &first["contexts"].as_array().unwrap()[1..] {
+        for metric in ["pass@1", "em/cceval", "em/tokens", "es/cceval-levenshtein"] {
+            let against = &one["against_first"][metric];
+            assert_eq!(against["difference"]["n"], 8, "{metric}");
+            let test = &against["mcnemar"];
+            assert_eq!(test.is_null(), metric.starts_with("es/"), "{metric}");
+        }
+        let (this, base) = (&one["row"], &first["contexts"][0]["row"]);
+        let pass = |row: &Value| row["metrics"]["pass@1"]["value"].as_f64().unwrap();
+        let difference = one["against_first"]["pass@1"]["difference"]["value"].as_f64();
+        assert!((pass(this) - pass(base) - difference.unwrap()).abs() < 1e-12);
+    }
+    // Each is a run of its own, which `show` shows, and of which nothing is done twice.
+    let of = |context: &str| attempts(&place.path("run").join(context));
+    let before = ["none", "cceval", "reference"].map(of);
+    for attempt in before[0].values() {
+        assert_eq!(attempt["trace"]["windows"], json!([]));
+    }
+    for with_windows in &before[1..] {
+        let windows = with_windows.values().map(|one| &one["trace"]["windows"]);
+        assert!(windows.filter(|windows| **windows != json!([])).count() >= 6);
+    }
+    assert_eq!(compared(), first);
+    assert_eq!(["none", "cceval", "reference"].map(of), before);
+
+    let said = replay(&place, "other", &["--context", "none,in-file"]).ended(1);
+    assert_eq!(said.complaint(), "--context names `none` twice");
 }

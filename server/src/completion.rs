@@ -31,6 +31,7 @@ use crate::cleanup::{Cleaner, Extent, Place, Watch};
 use crate::configuration::Configuration;
 use crate::context::{Given, IndexError, Window};
 use crate::documents::Snapshot;
+use crate::model::embeddings::{self, Embeddings};
 use crate::model::{self, ModelError};
 use crate::text::ByteOffset;
 
@@ -45,6 +46,8 @@ pub struct Engine {
     /// Tells these settings from others.
     settings: u64,
     repository: Arc<Repository>,
+    /// Where vectors come from, where the profile needs them.
+    embeddings: Option<Arc<Embeddings>>,
     typing: Arc<Typing>,
 }
 
@@ -106,6 +109,15 @@ impl Engine {
     pub fn open(configuration: Configuration, folders: Vec<PathBuf>) -> Result<Self, EngineError> {
         let model = model::open(&configuration.model, &|name| std::env::var(name).ok())?;
         let repository = Repository::new(folders, model, configuration.context.profile)?;
+        let context = &configuration.context;
+        let embeddings = if context.profile.needs_vectors() {
+            let environment = |name: &str| std::env::var(name).ok();
+            let cache = embeddings::cache_folder(&environment);
+            let embeddings = Embeddings::open(&context.embeddings, &environment, cache.as_deref())?;
+            Some(Arc::new(embeddings))
+        } else {
+            None
+        };
         let typing = Typing {
             start: Instant::now(),
             memory: Mutex::default(),
@@ -117,6 +129,7 @@ impl Engine {
             settings: fingerprint(&configuration),
             configuration,
             repository: Arc::new(repository),
+            embeddings,
             typing: Arc::new(typing),
         })
     }
@@ -125,11 +138,13 @@ impl Engine {
     /// where the model or what it learns from would be another.
     pub fn tuned(&self, configuration: &Configuration) -> Option<Self> {
         let same = same_model(&self.configuration.model, &configuration.model)
-            && self.configuration.context.profile == configuration.context.profile;
+            && self.configuration.context.profile == configuration.context.profile
+            && self.configuration.context.embeddings == configuration.context.embeddings;
         same.then(|| Self {
             settings: fingerprint(configuration),
             configuration: configuration.clone(),
             repository: Arc::clone(&self.repository),
+            embeddings: self.embeddings.clone(),
             typing: Arc::clone(&self.typing),
         })
     }

@@ -13,6 +13,7 @@ use crate::cleanup::Extent;
 use crate::context::Form;
 #[cfg(doc)]
 use crate::context::Given;
+use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 
 /// All settings of a server.
@@ -58,6 +59,8 @@ pub struct ContextSettings {
     pub profile: Profile,
     /// The most windows of other files that are given to the model.
     pub windows: usize,
+    /// Where the vectors of texts come from, for the profiles that compare them.
+    pub embeddings: EmbeddingSettings,
 }
 
 /// How windows of other files are found.
@@ -75,6 +78,11 @@ pub enum Profile {
     /// RepoCoder's: Jaccard similarity over windows of twenty lines, and a second round in which
     /// the first completion joins the question.
     Repocoder,
+    /// CrossCodeEval's windows by the angle between their vectors and the question's, which a
+    /// server of embeddings gives.
+    Dense,
+    /// The rankings of `cceval` and `dense` fused.
+    Mix,
     /// CrossCodeEval's with the reference: the question holds what is missing, which a request
     /// brings along. An upper bound, not a retriever: see [`Given`].
     Reference,
@@ -84,11 +92,13 @@ pub enum Profile {
 
 impl Profile {
     /// All profiles, in the order of the reference page.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::None,
         Self::Editor,
         Self::Cceval,
         Self::Repocoder,
+        Self::Dense,
+        Self::Mix,
         Self::Reference,
         Self::Given,
     ];
@@ -100,6 +110,8 @@ impl Profile {
             Self::Editor => "editor",
             Self::Cceval => "cceval",
             Self::Repocoder => "repocoder",
+            Self::Dense => "dense",
+            Self::Mix => "mix",
             Self::Reference => "reference",
             Self::Given => "given",
         }
@@ -109,7 +121,7 @@ impl Profile {
     pub const fn form(self) -> Form {
         match self {
             Self::None | Self::Editor | Self::Repocoder => Form::Family,
-            Self::Cceval | Self::Reference => Form::Comments,
+            Self::Cceval | Self::Dense | Self::Mix | Self::Reference => Form::Comments,
             Self::Given => Form::Whole,
         }
     }
@@ -125,9 +137,14 @@ impl Profile {
         !matches!(self, Self::None | Self::Given)
     }
 
+    /// Whether it needs vectors of texts.
+    pub const fn needs_vectors(self) -> bool {
+        matches!(self, Self::Dense | Self::Mix)
+    }
+
     /// Whether windows are found at once, without a model or another server.
     pub const fn is_immediate(self) -> bool {
-        !matches!(self, Self::Repocoder)
+        !matches!(self, Self::Repocoder | Self::Dense | Self::Mix)
     }
 }
 
@@ -180,14 +197,14 @@ pub enum ConfigurationError {
     },
     /// A workspace's file sets what only its reader may.
     #[error(
-        "{path}: `model.{key}` can't be set by a workspace, since a repository that you open \
+        "{path}: `{key}` can't be set by a workspace, since a repository that you open \
          could then decide where your code and your keys go or what runs; set it in your own \
          configuration file"
     )]
     NotForWorkspaces {
         /// The settings file.
         path: PathBuf,
-        /// The setting, as its table names it.
+        /// The setting.
         key: String,
     },
 }
@@ -229,13 +246,15 @@ impl Layers {
             return Ok(());
         }
         self.file(&path)?;
-        let model = self.layers.last().and_then(|layer| layer.get("model"));
-        let refused = model.and_then(Value::as_object).and_then(|model| {
-            let mut settings = model.iter();
-            settings.find(|(key, value)| !workspace_may_set(key, value))
-        });
-        if let Some((key, _)) = refused {
-            let key = key.clone();
+        let of_table = |pointer: &str, refuses: &dyn Fn(&str, &Value) -> bool| {
+            let table = self.layers.last()?.pointer(pointer)?.as_object()?;
+            let refused = table.iter().find(|(key, value)| refuses(key, value))?;
+            let table = pointer.trim_start_matches('/').replace('/', ".");
+            Some(format!("{table}.{}", refused.0))
+        };
+        let refused = of_table("/model", &|key, value| !workspace_may_set(key, value))
+            .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)));
+        if let Some(key) = refused {
             self.layers.pop();
             return Err(ConfigurationError::NotForWorkspaces { path, key });
         }
@@ -291,6 +310,9 @@ fn located(error: &toml::de::Error, contents: &str) -> String {
         None => message.to_owned(),
     }
 }
+
+/// What a workspace may set of a source of vectors.
+const PACING: [&str; 2] = ["batch", "timeout_ms"];
 
 /// Whether a workspace may set this of a model: how it generates, not where it is. A setting that
 /// is not known here is refused.
@@ -356,6 +378,7 @@ impl Default for ContextSettings {
         Self {
             profile: Profile::default(),
             windows: 5,
+            embeddings: EmbeddingSettings::default(),
         }
     }
 }
@@ -444,6 +467,36 @@ mod tests {
                 Configuration::default()
             );
         }
+    }
+
+    #[test]
+    fn a_workspace_cannot_choose_where_its_windows_go() {
+        for line in [
+            "url = \"http://example.org\"",
+            "key_env = \"SECRET\"",
+            "name = \"m\"",
+        ] {
+            let (folder, path) = written(&format!("[context.embeddings]\nbatch = 2\n{line}\n"));
+            let error = Layers::default()
+                .workspace(folder.path())
+                .expect_err("it could lead something elsewhere");
+            let (key, _) = line.split_once(' ').expect("a key and its value");
+            let expected = format!("{}: `context.embeddings.{key}` can't", path.display());
+            assert!(error.to_string().starts_with(&expected), "{error}");
+        }
+        let (folder, _path) = written("[context.embeddings]\nbatch = 2\ntimeout_ms = 9\n");
+        let laid = Layers::default().workspace(folder.path());
+        laid.expect("both are fine");
+    }
+
+    #[test]
+    fn every_profile_is_told_by_its_name() {
+        for profile in Profile::ALL {
+            assert_eq!(profile.name().parse(), Ok(profile));
+            let value = serde_json::to_value(profile).expect("it is JSON");
+            assert_eq!(value, profile.name());
+        }
+        assert_eq!("in-file".parse(), Ok(Profile::None));
     }
 
     #[test]

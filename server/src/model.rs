@@ -3,6 +3,7 @@
 mod anthropic_messages;
 mod deepseek_fim;
 mod embedded;
+pub mod embeddings;
 mod empty;
 mod http;
 mod key_command;

@@ -5,6 +5,7 @@ use fillrate_server::configuration::{Configuration, Profile};
 use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
+use serde_json::Value;
 
 const PAGE: &str = include_str!("../README.md");
 
@@ -99,20 +100,29 @@ fn every_family_has_its_row() {
     assert_eq!(rows("Families"), expected);
 }
 
+/// Adds each setting under a path, as its row has it, with its default.
+fn flattened(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(table) => {
+            for (key, value) in table {
+                flattened(&format!("{path}.{key}"), value, rows);
+            }
+        }
+        other => {
+            let default = match other {
+                Value::Null => "none".to_owned(),
+                other => format!("`{other}`"),
+            };
+            rows.push((format!("`{}`", path.trim_start_matches('.')), default));
+        }
+    }
+}
+
 #[test]
 fn every_setting_has_its_row() {
     let settings = serde_json::to_value(Configuration::default()).expect("settings are JSON");
     let mut expected = Vec::new();
-    for (section, keys) in settings.as_object().expect("sections") {
-        for (key, value) in keys.as_object().expect("keys") {
-            let default = if value.is_null() {
-                "none".to_owned()
-            } else {
-                format!("`{value}`")
-            };
-            expected.push((format!("`{section}.{key}`"), default));
-        }
-    }
+    flattened("", &settings, &mut expected);
     let rows: Vec<_> = rows("Settings")
         .iter()
         .map(|cells| (cells[0].to_owned(), cells[1].to_owned()))

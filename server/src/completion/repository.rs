@@ -345,7 +345,9 @@ impl Shelf {
         Ok(match profile {
             Profile::None | Profile::Given => Self::Empty,
             Profile::Editor => Self::Index(Box::new(Index::new()?)),
-            Profile::Cceval | Profile::Reference => lines(Cut::CrossCodeEval),
+            Profile::Cceval | Profile::Dense | Profile::Mix | Profile::Reference => {
+                lines(Cut::CrossCodeEval)
+            }
             Profile::Repocoder => lines(Cut::RepoCoder),
         })
     }

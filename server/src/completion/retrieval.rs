@@ -1,5 +1,6 @@
 //! Finding the windows for a place as the profile says: the one path to them, whoever asks.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::configuration::Profile;
 use crate::context::lines::{self, Stands, cceval_query, repocoder_query};
 use crate::context::{self, Form, Given, Query, Window};
 use crate::documents::Snapshot;
+use crate::model::embeddings::Vector;
 use crate::prompt;
 use crate::text::ByteOffset;
 
@@ -140,11 +142,14 @@ impl Engine {
     ) -> Result<Found, String> {
         match self.configuration.context.profile {
             Profile::Repocoder => self.two_rounds(asked, path, document).await,
+            Profile::Dense => self.by_vectors(asked, path, false).await,
+            Profile::Mix => self.by_vectors(asked, path, true).await,
             _ => self.find_at_once(asked, path, document, given),
         }
     }
 
-    /// What profiles find that ask neither a model nor a server.
+    /// What profiles find without a model or another server; of those that need one, what they
+    /// find without it.
     fn find_at_once(
         &self,
         asked: &Asked,
@@ -166,7 +171,9 @@ impl Engine {
         match self.configuration.context.profile {
             Profile::None => Ok(Found::default()),
             Profile::Editor => self.indexed(asked, path, document).map_err(told),
-            Profile::Cceval => asking(cceval_query(&asked.prefix, None), Stands::ForTheNext),
+            Profile::Cceval | Profile::Dense | Profile::Mix => {
+                asking(cceval_query(&asked.prefix, None), Stands::ForTheNext)
+            }
             Profile::Reference => {
                 let reference = given.reference.as_deref().ok_or(
                     "the profile `reference` looks for windows with what is missing at the \
@@ -225,6 +232,47 @@ impl Engine {
         };
         let windows = self.repository.lines(path, |candidates| {
             candidates.best(&candidates.jaccard(&query), limit, stands)
+        });
+        Ok(Found {
+            windows: windows.map_err(told)?,
+            query: Some(query),
+            first_round: None,
+        })
+    }
+
+    /// CrossCodeEval's windows by the angles between vectors; with `mixed`, that ranking and BM25's
+    /// fused.
+    async fn by_vectors(&self, asked: &Asked, path: &str, mixed: bool) -> Result<Found, String> {
+        let query = cceval_query(&asked.prefix, None);
+        let texts = self.repository.lines(path, |candidates| {
+            candidates.texts().map(str::to_owned).collect::<Vec<_>>()
+        });
+        let texts = texts.map_err(told)?;
+        let Some(embeddings) = self.embeddings.as_ref().filter(|_| !texts.is_empty()) else {
+            return Ok(Found::default());
+        };
+        let mut asking: Vec<&str> = texts.iter().map(String::as_str).collect();
+        asking.push(&query);
+        let vectors = embeddings
+            .vectors(&asking)
+            .await
+            .map_err(|error| format!("no vectors for the profile's windows: {error}"))?;
+        let of_query = &vectors[texts.len()];
+        let known: HashMap<&str, &Vector> = asking.into_iter().zip(&vectors).collect();
+        let limit = self.configuration.context.windows;
+        let windows = self.repository.lines(path, |candidates| {
+            // A text that came with a change in the meantime has no vector yet, and comes last.
+            let angles = candidates.texts().map(|text| {
+                let vector = known.get(text);
+                vector.map_or(-1.0, |vector| lines::cosine(vector, of_query))
+            });
+            let angles: Vec<f64> = angles.collect();
+            let scores = if mixed {
+                candidates.fused(&[angles, candidates.bm25(&query)])
+            } else {
+                angles
+            };
+            candidates.best(&scores, limit, Stands::ForTheNext)
         });
         Ok(Found {
             windows: windows.map_err(told)?,

@@ -44,6 +44,71 @@ pub(super) fn open(
     }))
 }
 
+/// A server that takes JSON and answers with JSON, as a whole.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    endpoint: Endpoint,
+    timeout: Duration,
+}
+
+impl Exchange {
+    /// The exchange under a path of a base address; time-out, retries, key, proxy and
+    /// certificates are those of the settings.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] if the address or what belongs to it can't be.
+    pub(super) fn new(
+        settings: &Settings,
+        environment: &dyn Fn(&str) -> Option<String>,
+        base: &str,
+        path: &str,
+    ) -> Result<Self, ModelError> {
+        Ok(Self {
+            endpoint: Endpoint::whole(settings, environment, base, path)?,
+            timeout: Duration::from_millis(settings.timeout_ms),
+        })
+    }
+
+    /// Sends a body and gives what `read` makes of the answer, of which at most so many bytes are
+    /// read.
+    ///
+    /// # Errors
+    /// No answer came, or not in time, or it says no, or `read` can't make anything of it.
+    pub(super) async fn ask<T>(
+        &self,
+        body: &Value,
+        most_bytes: usize,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<T, ModelError> {
+        let deadline = Instant::now() + self.timeout;
+        let exchange = async {
+            let mut response = self.endpoint.send(body, false, deadline).await?;
+            let mut bytes = Vec::new();
+            loop {
+                match response.chunk().await {
+                    Ok(Some(chunk)) if bytes.len() + chunk.len() <= most_bytes => {
+                        bytes.extend_from_slice(&chunk);
+                    }
+                    Ok(Some(_)) => return Err(self.endpoint.malformed(false, "it is too long")),
+                    Ok(None) => break,
+                    Err(error) => return Err(self.endpoint.broken(false, error)),
+                }
+            }
+            let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+                self.endpoint
+                    .malformed(false, &format!("it is no JSON: {error}"))
+            })?;
+            if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+                return Err(self.endpoint.told(false, error));
+            }
+            read(&value).map_err(|why| self.endpoint.malformed(false, &why))
+        };
+        timeout_at(deadline, exchange)
+            .await
+            .unwrap_or(Err(ModelError::Timeout(self.timeout)))
+    }
+}
+
 /// A model behind a protocol over HTTP.
 #[derive(Debug)]
 struct Remote<W> {

@@ -1,6 +1,7 @@
 //! Models against a scripted server, which plays exchanges in the documented form of each
 //! protocol, and faults.
 
+mod embeddings;
 mod exchanges;
 mod faults;
 mod llama;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::retries::{Fault, Retries, retry_after};
-use super::wire::Wire;
+use super::wire::{Header, Wire, bearer};
 use crate::model::{ModelError, Secret, Settings};
 
 /// How many characters of a server's answer an error shows.
@@ -55,12 +55,38 @@ impl Endpoint {
         };
         let streamed = address(base, &wire.path(true))?;
         let whole = address(base, &wire.path(false))?;
+        Self::at(settings, environment, [streamed, whole], &|key| {
+            wire.headers(key)
+        })
+    }
+
+    /// The endpoint at a path that answers as a whole, with the key as OpenAI's servers take it.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`].
+    pub(super) fn whole(
+        settings: &Settings,
+        environment: &dyn Fn(&str) -> Option<String>,
+        base: &str,
+        path: &str,
+    ) -> Result<Self, ModelError> {
+        let url = address(base, path)?;
+        Self::at(settings, environment, [url.clone(), url], &bearer)
+    }
+
+    /// The endpoint at these addresses, that of streamed answers first.
+    fn at(
+        settings: &Settings,
+        environment: &dyn Fn(&str) -> Option<String>,
+        [streamed, whole]: [Url; 2],
+        headers_of: &dyn Fn(Option<&Secret>) -> Vec<Header>,
+    ) -> Result<Self, ModelError> {
         install_crypto();
         let client = client(settings, &streamed)?;
         // Last, as it may run a command that asks a person for something.
         let key = settings.key(environment)?;
         let mut headers = HeaderMap::new();
-        for (name, value) in wire.headers(key.as_ref()) {
+        for (name, value) in headers_of(key.as_ref()) {
             let mut value = HeaderValue::try_from(value).map_err(|_| {
                 ModelError::Settings(
                     "model: the key has a character that can't be in an HTTP header.".to_owned(),

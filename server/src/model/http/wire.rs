@@ -33,9 +33,7 @@ pub(in crate::model) trait Wire: Send + Sync + fmt::Debug {
 
     /// Headers beside the content's type, those that hold the key among them.
     fn headers(&self, key: Option<&Secret>) -> Vec<(&'static str, String)> {
-        key.map(|key| ("authorization", format!("Bearer {}", key.expose())))
-            .into_iter()
-            .collect()
+        bearer(key)
     }
 
     /// How a streamed answer is parted.
@@ -56,6 +54,16 @@ pub(in crate::model) trait Wire: Send + Sync + fmt::Debug {
     /// # Errors
     /// The value is not of the documented form: what is wrong with it.
     fn read(&self, value: &Value) -> Result<Vec<Piece>, String>;
+}
+
+/// A header's name, in small letters, and its value.
+pub(super) type Header = (&'static str, String);
+
+/// The header that holds a key as OpenAI's servers take it.
+pub(super) fn bearer(key: Option<&Secret>) -> Vec<Header> {
+    key.map(|key| ("authorization", format!("Bearer {}", key.expose())))
+        .into_iter()
+        .collect()
 }
 
 /// How a protocol gives several candidates.
