@@ -124,6 +124,25 @@ fn the_manifests_of_the_repository_are_valid() {
 }
 
 #[test]
+fn a_project_needs_no_tests_and_then_no_environment() {
+    let without = VALID.split_once("[project.environment]").unwrap().0;
+    let project = parse(without).unwrap().projects.remove(0);
+    assert_eq!(project.test, None);
+    assert_eq!(project.environment, manifest::Packages::default());
+    assert!(project.arguments().is_empty());
+    assert_snapshot!(error_after("[project.environment]\npackages = [\"pytest==8.4.2\"]\n", ""), @"corpora/some.toml:2: `project.environment` is missing");
+}
+
+#[test]
+fn the_time_that_tests_may_take_is_whole_seconds() {
+    let timed = VALID.to_owned() + "timeout = 3\n";
+    let project = parse(&timed).unwrap().projects.remove(0);
+    assert_eq!(project.test.unwrap().timeout, Some(3));
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\ntimeout = 0"), @"corpora/some.toml:11: `project.test.timeout` must be seconds, from 1 to 65535");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\ntimeout = \"3 s\""), @"corpora/some.toml:11: `project.test.timeout` must be an integer, not a string");
+}
+
+#[test]
 fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes", "hole"), @"corpora/some.toml:6: `project.hole` is not a known key; `holes` is the nearest that is");
     assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `path`, `config`, `command`, `report`, `timeout`");
@@ -755,6 +774,27 @@ f tests/test_a.py
     assert_eq!(modified(&into), modified(&again));
     // A folder with something in it is nobody's to write over.
     assert!(tree::materialise(&prepared, &into).is_err());
+}
+
+#[test]
+fn what_is_hidden_is_there_for_tests_and_holes_and_shown_to_nobody() {
+    let folder = working_folder();
+    let cache = TempDir::new().unwrap();
+    let mut project = project(&format!("{{ path = {:?} }}", folder.path()));
+    project.hidden = globs(&["tests/", "src/a.py"]);
+    let source = bring(cache.path(), &project).unwrap();
+    let prepared = prepared(project, source);
+    let visible = tree::visible_files(&prepared).unwrap();
+    assert!(
+        !visible
+            .iter()
+            .any(|path| path == "src/a.py" || path.starts_with("tests/"))
+    );
+    let holes = tree::hole_files(&prepared).unwrap();
+    assert!(holes.iter().any(|path| path == "src/a.py"));
+    let copy = folder.path().join("copy");
+    tree::copy_source(&prepared, &copy).unwrap();
+    assert!(copy.join("src/a.py").exists() && copy.join("tests/test_a.py").exists());
 }
 
 /// Whether the package registries can be reached through the user's clients. Where they cannot,
