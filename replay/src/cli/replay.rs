@@ -88,6 +88,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         check_projects(tasks, &manifest, &arguments.corpus)?;
     }
     let contestants = Contestant::of(arguments)?;
+    if let Some(tasks) = &tasks {
+        // What lacks a hole is told before tests are run for minutes.
+        for contestant in &contestants {
+            contestant.verbatim(tasks)?;
+        }
+    }
     let corpus = Corpus::from_environment()?;
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
@@ -295,7 +301,8 @@ fn identity(
         }
     };
     let predictions = match &contestant.predictions {
-        Some(path) => {
+        Some(predictions) => {
+            let path = &predictions.path;
             let bytes = std::fs::read(path).map_err(CliError::file(path))?;
             Some(sha256_hex(&bytes))
         }

@@ -1,7 +1,8 @@
 //! The model that is measured, and how the server is told of it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
 use fillrate_server::context::Given;
@@ -19,8 +20,8 @@ pub(super) struct Contestant {
     pub(super) name: String,
     /// The server's settings.
     pub(super) configuration: Configuration,
-    /// A file of predictions, where that is what answers.
-    pub(super) predictions: Option<PathBuf>,
+    /// Predictions, where that is what answers.
+    pub(super) predictions: Option<Arc<Predictions>>,
     /// Whether predictions are taken as they stand: no server sees them.
     verbatim: bool,
     /// Whether the reference itself answers.
@@ -105,7 +106,7 @@ impl Contestant {
                 };
                 let stem = file.file_stem().unwrap_or_default();
                 configuration.model = recorded(&stem.to_string_lossy());
-                predictions = Some(file.clone());
+                predictions = Some(Arc::new(Predictions::read(file)?));
                 verbatim = true;
             }
             file if file.ends_with(".toml") => {
@@ -116,7 +117,7 @@ impl Contestant {
             file if file.ends_with(".jsonl") => {
                 let stem = Path::new(file).file_stem().unwrap_or_default();
                 configuration.model = recorded(&stem.to_string_lossy());
-                predictions = Some(PathBuf::from(file));
+                predictions = Some(Arc::new(Predictions::read(Path::new(file))?));
             }
             other => {
                 return Err(CliError::Refused(format!(
@@ -145,12 +146,11 @@ impl Contestant {
     /// What is judged at each hole, by its id, where predictions are taken as they stand.
     ///
     /// # Errors
-    /// The predictions can't be read, or lack a hole.
+    /// The predictions lack a hole.
     pub(super) fn verbatim(&self, holes: &[Hole]) -> Result<Option<Verbatim>, CliError> {
-        let Some(path) = self.predictions.as_ref().filter(|_| self.verbatim) else {
+        let Some(predictions) = self.predictions.as_ref().filter(|_| self.verbatim) else {
             return Ok(None);
         };
-        let predictions = Predictions::read(path)?;
         let texts = holes
             .iter()
             .map(|hole| Ok((hole.id.clone(), predictions.of(hole)?.to_vec())));
@@ -189,11 +189,11 @@ impl Contestant {
     /// What the server answers at each hole, where that is known.
     ///
     /// # Errors
-    /// The predictions can't be read, or lack a hole.
+    /// The predictions lack a hole.
     pub(super) fn records(&self, holes: &[(&Hole, &str)]) -> Result<Option<Vec<Record>>, CliError> {
         let predictions = match &self.predictions {
             Some(_) if self.verbatim => return Ok(None),
-            Some(path) => Some(Predictions::read(path)?),
+            Some(predictions) => Some(predictions),
             None if self.reference => None,
             None => return Ok(None),
         };

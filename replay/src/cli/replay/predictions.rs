@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -21,7 +21,10 @@ use super::super::CliError;
 use crate::task::Hole;
 
 /// What was predicted, in the file's order.
+#[derive(Debug)]
 pub(super) struct Predictions {
+    /// The file.
+    pub(super) path: PathBuf,
     /// By hole or by the benchmark's task.
     by_id: HashMap<String, Vec<String>>,
 }
@@ -55,7 +58,10 @@ impl Predictions {
             }
             known.extend(texts);
         }
-        Ok(Self { by_id })
+        Ok(Self {
+            path: path.to_owned(),
+            by_id,
+        })
     }
 
     /// What was predicted for a hole.
@@ -87,7 +93,11 @@ fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
         .iter()
         .filter_map(|key| record.get(key))
         .chain(record.pointer("/metadata/task_id"))
-        .find_map(Value::as_str)
+        .find_map(|id| match id {
+            Value::String(id) => Some(id.clone()),
+            Value::Number(id) => Some(id.to_string()),
+            _ => None,
+        })
         .ok_or("it names no `hole` and no `task_id`")?;
     let one = ["completion", "prediction", "pred", "generation"]
         .iter()
@@ -121,7 +131,7 @@ fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
         }
         (None, None) => return Err("it has no `completion` and no `completions`".to_owned()),
     };
-    Ok((id.to_owned(), texts))
+    Ok((id, texts))
 }
 
 #[cfg(test)]
@@ -139,7 +149,7 @@ mod tests {
         let shown: Vec<String> = [
             json!({"hole": "a", "completions": ["x", "y"]}),
             json!({"task_id": "t/0", "completion": "x"}),
-            json!({"task_id": "t/0", "prediction": "x"}),
+            json!({"task_id": 498, "prediction": "x"}),
             json!({"metadata": {"task_id": "r/1"}, "choices": [{"text": "x"}, {"text": "y"}]}),
             json!({"namespace": "a.b", "completion": "x"}),
             json!({"task-id": "p-f", "response": ["x"]}),
@@ -154,7 +164,7 @@ mod tests {
         insta::assert_snapshot!(shown.join("\n"), @r#"
         a: ["x", "y"]
         t/0: ["x"]
-        t/0: ["x"]
+        498: ["x"]
         r/1: ["x", "y"]
         a.b: ["x"]
         p-f: ["x"]
