@@ -197,8 +197,8 @@ fn a_model_that_nobody_knows() {
     let said = replay(&place, &kitchen(), &["--model", "embeded"]).ended(1);
     assert_eq!(
         said.complaint(),
-        "`embeded` is no model; name `embedded`, `reference` or `empty`, a settings file that \
-         ends in .toml, or predictions in a file that ends in .jsonl"
+        "`embeded` is no model; name `embedded`, `reference`, `empty` or `predictions`, a settings \
+         file that ends in .toml, or predictions in a file that ends in .jsonl"
     );
     let said = replay(&place, &kitchen(), &["--model", "nowhere.toml"]).ended(1);
     assert!(

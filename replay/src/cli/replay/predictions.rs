@@ -88,6 +88,15 @@ impl Predictions {
 
 /// The hole or task of a line, and what was predicted for it: at least one text.
 fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
+    // Our own form is strict, so that a slip does not go unseen.
+    let own = ["hole", "completions"];
+    if let Some(fields) = record.as_object().filter(|it| it.contains_key("hole"))
+        && let Some(key) = fields.keys().find(|key| !own.contains(&key.as_str()))
+    {
+        return Err(format!(
+            "`{key}` does not go with `hole`; write `completions`, a list"
+        ));
+    }
     let ids = ["hole", "task_id", "task-id", "namespace"];
     let id = ids
         .iter()
@@ -154,6 +163,7 @@ mod tests {
             json!({"namespace": "a.b", "completion": "x"}),
             json!({"task-id": "p-f", "response": ["x"]}),
             json!({"completion": "x"}),
+            json!({"hole": "a", "completion": "x"}),
             json!({"task_id": "t/0"}),
             json!({"task_id": "t/0", "completions": []}),
             json!({"task_id": "t/0", "completion": 1}),
@@ -169,6 +179,7 @@ mod tests {
         a.b: ["x"]
         p-f: ["x"]
         it names no `hole` and no `task_id`
+        `completion` does not go with `hole`; write `completions`, a list
         it has no `completion` and no `completions`
         `completions` is empty
         `completion` holds something else than text
