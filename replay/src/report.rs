@@ -31,6 +31,22 @@ pub struct Report {
     pub audited: usize,
     /// Those of them that differ.
     pub differing: usize,
+    /// What became of the attempts when the model was told what was wrong with them; empty where
+    /// it was not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
+}
+
+/// Where things stand after some rounds of mending: §6.2 of
+/// [RepoExec](https://arxiv.org/abs/2406.11927).
+#[derive(Clone, Debug, Serialize)]
+pub struct Round {
+    /// How many failing answers of its own the model had been told of, at most.
+    pub round: u32,
+    /// Attempts that were made in this very round.
+    pub attempts: usize,
+    /// `pass@1` and `DIR` of each sample's last answer up to this round, under those names.
+    pub metrics: BTreeMap<String, Estimate>,
 }
 
 /// The figures of one project under one model.
@@ -85,6 +101,8 @@ impl Report {
     /// The run can't be read.
     pub fn of(run: &Run) -> Result<Self, StoreError> {
         let scored = scored(run)?;
+        let rounds = rounds(&scored);
+        let scored = first_answers(scored);
         let projects = run.projects()?;
         let mut rows = Vec::new();
         let names: Vec<&String> = projects
@@ -115,6 +133,7 @@ impl Report {
             projects,
             audited: audits.len(),
             differing: audits.values().filter(|audit| audit.differs()).count(),
+            rounds,
         })
     }
 
@@ -187,6 +206,7 @@ impl Report {
                 100.0 * *flaky as f64 / judged as f64,
             ));
         }
+        text.push_str(&rounds_table(&self.rounds));
         if self.audited > 0 {
             text.push_str(&format!(
                 "{} verdicts judged again in the slow way, {} differ\n",
@@ -257,6 +277,13 @@ fn scored(run: &Run) -> Result<Vec<Scored>, StoreError> {
     Ok(scored)
 }
 
+/// The attempts but those that a model made after it was told what was wrong with one: they are no
+/// part of any figures but those by round.
+fn first_answers(mut scored: Vec<Scored>) -> Vec<Scored> {
+    scored.retain(|one| one.attempt.round == 0);
+    scored
+}
+
 /// One attempt with what can be calculated of it.
 struct Scored {
     attempt: Attempt,
@@ -305,6 +332,68 @@ impl Scored {
             attempt,
         }
     }
+}
+
+/// What stands after each round; nothing where there is but one.
+fn rounds(scored: &[Scored]) -> Vec<Round> {
+    let last = scored.iter().map(|one| one.attempt.round).max();
+    let Some(last) = last.filter(|last| *last > 0) else {
+        return Vec::new();
+    };
+    (0..=last)
+        .map(|round| {
+            let mut standing: BTreeMap<(&str, u32), &Scored> = BTreeMap::new();
+            // A later answer stands for an earlier one, unless the machinery spoiled it.
+            let so_far = scored.iter().filter(|one| {
+                let attempt = &one.attempt;
+                let spoiled = attempt.verdict.outcome == Outcome::Infrastructure;
+                let counts = attempt.round == 0 || !spoiled;
+                attempt.round <= round && counts
+            });
+            for one in so_far {
+                let place = (one.attempt.hole.as_str(), one.attempt.sample);
+                let stands = standing.entry(place).or_insert(one);
+                if stands.attempt.round < one.attempt.round {
+                    *stands = one;
+                }
+            }
+            let standing: Vec<&Scored> = standing.into_values().collect();
+            let mut metrics = row("*", "*", &standing).metrics;
+            metrics.retain(|name, _| name == "pass@1" || name == INVOCATION);
+            Round {
+                round,
+                attempts: scored
+                    .iter()
+                    .filter(|one| one.attempt.round == round)
+                    .count(),
+                metrics,
+            }
+        })
+        .collect()
+}
+
+/// The table of rounds, where there were any.
+fn rounds_table(rounds: &[Round]) -> String {
+    if rounds.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(vec!["round", "attempts", "pass@1", INVOCATION]);
+    for round in rounds {
+        let figures = ["pass@1", INVOCATION].map(|name| {
+            let estimate = round.metrics.get(name);
+            let text = estimate.map_or_else(|| "–".to_owned(), |estimate| shown(name, estimate));
+            Cell::new(text).set_alignment(CellAlignment::Right)
+        });
+        let counts = [round.round as usize, round.attempts]
+            .map(|count| Cell::new(count).set_alignment(CellAlignment::Right));
+        table.add_row(counts.into_iter().chain(figures).collect::<Vec<_>>());
+    }
+    format!(
+        "{table}\nRounds: what stands after the model was told that often what its tests said; \
+         all other figures are of round 0.\n"
+    )
 }
 
 fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
@@ -468,6 +557,7 @@ mod tests {
             project: hole.project.clone(),
             model: "embedded".into(),
             sample,
+            round: 0,
             offered: offered.iter().map(|text| (*text).to_owned()).collect(),
             answered: true,
             latency_ms: f64::from(10 + sample),

@@ -51,6 +51,9 @@ pub struct Attempt {
     pub model: String,
     /// Which of the samples for this hole, from 0.
     pub sample: u32,
+    /// How many failing answers of its own the model had been told of: 0 is the first answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round: u32,
     /// The candidates the server returned, best first.
     pub offered: Vec<String>,
     /// Whether the server answered in time.
@@ -63,7 +66,17 @@ pub struct Attempt {
     pub verdict: Verdict,
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 impl Attempt {
+    /// Whether the model can be told what was wrong with it: the tests came to an end, and it did
+    /// not pass.
+    pub fn can_be_mended(&self) -> bool {
+        self.verdict.outcome.is_evidence() && self.verdict.outcome != Outcome::Passed
+    }
+
     /// What was spliced in: the first candidate, or nothing.
     pub fn completion(&self) -> &str {
         self.offered.first().map(String::as_str).unwrap_or_default()
@@ -519,9 +532,15 @@ impl Run {
         let records = statement
             .query_map([], |row| row.get::<_, String>(0))
             .map_err(fault)?;
-        records
+        let mut attempts = records
             .map(|record| self.parse(&record.map_err(fault)?))
-            .collect()
+            .collect::<Result<Vec<Attempt>, _>>()?;
+        // Rounds are no column of their own, so that older runs can be read.
+        attempts.sort_by(|a, b| {
+            let key = |one: &Attempt| (one.hole.clone(), one.sample, one.round);
+            key(a).cmp(&key(b))
+        });
+        Ok(attempts)
     }
 
     fn pairs<T: for<'a> Deserialize<'a>>(
@@ -599,6 +618,7 @@ mod tests {
             project: "demo".into(),
             model: "embedded".into(),
             sample: 0,
+            round: 0,
             offered: vec!["x".into()],
             answered: true,
             latency_ms: 1.5,

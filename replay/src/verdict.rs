@@ -13,6 +13,7 @@
 //! the sandbox or reach another verdict.
 
 pub mod baseline;
+pub mod feedback;
 mod flaky;
 mod jest;
 mod junit;

@@ -1,9 +1,11 @@
 //! Holds the tables of the reference page against the code.
 
 use fillrate::import::FORMATS;
+use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
 use fillrate::mutate::Operator;
 use fillrate::score::{METRICS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
+use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
 
 const PAGE: &str = include_str!("../README.md");
 
@@ -85,4 +87,36 @@ fn every_format_of_a_benchmark_has_its_row() {
         .iter()
         .map(|format| format!("[`{}`]({})", format.name, format.link));
     assert_eq!(heads, formats.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_bounds_of_feedback_are_told() {
+    let (_, section) = PAGE.split_once("\n## Rounds\n").expect("the page has it");
+    let characters = format!(
+        "{},{:03} characters",
+        MOST_CHARACTERS / 1000,
+        MOST_CHARACTERS % 1000
+    );
+    assert!(section.contains(&characters), "{characters}");
+    assert!(section.contains(&format!("up to {MOST_TESTS} tests")));
+}
+
+#[test]
+fn every_context_of_a_paper_has_its_row() {
+    let rows = rows("Contexts of papers");
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|cells| cells[0].trim_matches('`'))
+        .collect();
+    assert_eq!(names, Paper::ALL.map(Paper::name));
+    let tokens = |paper: Paper, tokens: usize| {
+        let row = rows.iter().find(|cells| cells[0].contains(paper.name()));
+        let written = format!("{},{:03} tokens", tokens / 1000, tokens % 1000);
+        assert!(
+            row.is_some_and(|cells| cells[1].contains(&written)),
+            "{paper}"
+        );
+    };
+    tokens(Paper::MrgInFile, FILE_TOKENS);
+    tokens(Paper::MrgFolder, FOLDER_TOKENS);
 }

@@ -1,15 +1,15 @@
 //! `fillrate replay`.
 
 mod contestant;
+mod context;
 mod play;
 mod predictions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use fillrate_server::configuration::Profile;
 use fillrate_server::model::recorded::Record;
 use fillrate_server::syntax::Language;
 use serde_json::{Value, json};
@@ -18,12 +18,14 @@ use super::projects::{self, Absent, Playable};
 use super::{CliError, Execution, HoleChoice, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
+use crate::mine::contexts::Paper;
 use crate::report::{Comparison, Report};
 use crate::store::{Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
-use contestant::{Contestant, Verbatim};
-use play::Replay;
+use contestant::Contestant;
+use context::Context;
+use play::{Answers, Replay};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
@@ -53,14 +55,19 @@ pub(super) struct Arguments {
     /// What `--model predictions` judges as it stands
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
-    /// How windows of other files are found: none, editor, cceval, repocoder, reference, …
-    /// [default: editor, or as the settings file says]
+    /// What the model is told of the repository [default: editor, or as the settings file says]
     ///
+    /// A context profile of the server, such as `none` or `editor`, or a context of a paper, such
+    /// as `repoexec-full` or `mrg-callee-bodies`; the evaluator's reference page lists these.
     /// Several, with commas between them, are played on the same holes, each as a run of its own,
     /// and compared with the first: differences with their intervals, and McNemar's test where a
     /// figure is yes or no at each hole.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    context: Vec<Profile>,
+    context: Vec<Context>,
+    /// How often a chat model may mend an answer that fails: it is told the answer and what the
+    /// tests said of it
+    #[arg(long, default_value_t = 0, value_name = "R")]
+    debug_rounds: u32,
     /// How long the developer waits for a completion, in seconds
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
@@ -160,10 +167,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         holes.extend(of_project);
     }
     let with_files = with_contents(&ready, &holes)?;
-    let records = contestants.iter().map(|one| one.records(&with_files));
+    let asked = contestants.iter().filter(|one| !one.is_verbatim());
+    let papers: HashSet<Option<Paper>> = asked.map(|one| one.paper).collect();
+    let shown = context::show(&papers, &ready, &with_files)?;
+    let answers = contestants.iter().map(|one| match one.verbatim(&holes)? {
+        Some(texts) => Ok(Answers::Verbatim(texts)),
+        None => Ok(Answers::Server(&shown[&one.paper])),
+    });
+    let answers: Vec<Answers<'_>> = answers.collect::<Result<_, CliError>>()?;
+    let records = contestants.iter().zip(&answers);
+    let records = records.map(|(contestant, answers)| match answers {
+        Answers::Verbatim(_) => Ok(None),
+        Answers::Server(shown) => contestant.records(&holes, shown),
+    });
     let records: Vec<Option<Vec<Record>>> = records.collect::<Result<_, _>>()?;
-    let verbatim = contestants.iter().map(|one| one.verbatim(&holes));
-    let verbatim: Vec<Option<Verbatim>> = verbatim.collect::<Result<_, _>>()?;
 
     // Nothing is written before all that was given is known to fit together.
     let several = contestants.len() > 1;
@@ -187,12 +204,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 
     let patience = Duration::from_secs(arguments.patience);
     let mut played = Vec::new();
-    for ((contestant, verbatim), run) in contestants.iter().zip(verbatim).zip(runs) {
+    for ((contestant, answers), run) in contestants.iter().zip(answers).zip(runs) {
         let replay = Replay::new(
             arguments.samples,
-            verbatim,
+            arguments.debug_rounds,
             patience,
             contestant,
+            answers,
             &ready,
             run,
         );
@@ -200,7 +218,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         if !spoiled(&run)? {
             run.set_finished()?;
         }
-        played.push((contestant.profile().to_string(), run));
+        played.push((contestant.context().to_string(), run));
     }
     tell(arguments, &played)?;
     let mut partial = false;
@@ -322,6 +340,12 @@ fn identity(
     if arguments.type_check {
         identity["types"] = json!(true);
     }
+    if let Some(paper) = contestant.paper {
+        identity["context"] = paper.name().into();
+    }
+    if arguments.debug_rounds > 0 {
+        identity["debug_rounds"] = arguments.debug_rounds.into();
+    }
     Ok(identity)
 }
 
@@ -332,7 +356,7 @@ fn begin(
     one_of_several: Option<&Contestant>,
     identity: &Value,
 ) -> Result<Run, CliError> {
-    let context = one_of_several.map(Contestant::profile);
+    let context = one_of_several.map(Contestant::context);
     if let Some(folder) = &arguments.out {
         let folder = match context {
             Some(context) => folder.join(context.name()),

@@ -90,7 +90,8 @@ fn show_beside(first: Run, arguments: &Arguments) -> Result<Success, CliError> {
     out!("{}", comparison.table("run"));
     let solved = |run: &Run| -> Result<BTreeMap<String, bool>, CliError> {
         let mut solved = BTreeMap::new();
-        for attempt in run.attempts()? {
+        let first_answers = run.attempts()?.into_iter().filter(|one| one.round == 0);
+        for attempt in first_answers {
             let passed = attempt.verdict.outcome == Outcome::Passed;
             *solved.entry(attempt.hole).or_default() |= passed;
         }
@@ -122,9 +123,13 @@ fn show_attempt(attempt: &Attempt) {
         "not answered in time".to_owned()
     };
     outln!(
-        "\n======== {} sample {}: {}, {answer}",
+        "\n======== {} sample {}{}: {}, {answer}",
         attempt.model,
         attempt.sample,
+        match attempt.round {
+            0 => String::new(),
+            round => format!(" round {round}"),
+        },
         attempt.verdict.outcome.name(),
     );
     print_section("completion", attempt.completion());

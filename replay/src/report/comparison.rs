@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde::Serialize;
 
-use super::{ACCEPTANCE, LATENCY, Row, Scored, TEXT_METRICS, evidence, row, scored, shown};
+use super::{
+    ACCEPTANCE, LATENCY, Round, Row, Scored, TEXT_METRICS, evidence, first_answers, rounds,
+    rounds_table, row, scored, shown,
+};
 use crate::stats::{self, Estimate};
 use crate::store::{Run, StoreError};
 use crate::verdict::Outcome;
@@ -29,6 +32,10 @@ pub struct Compared {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, Against>,
+    /// What became of its attempts when the model was told what was wrong with them; empty where
+    /// it was not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
 }
 
 /// How a figure differs from the first run's.
@@ -69,12 +76,15 @@ impl Comparison {
     /// # Errors
     /// A run can't be read.
     pub fn of(runs: &[(String, Run)]) -> Result<Self, StoreError> {
-        let attempts: Vec<Vec<Scored>> = runs
-            .iter()
-            .map(|(_, run)| scored(run))
-            .collect::<Result<_, _>>()?;
-        let contexts = runs.iter().zip(&attempts).enumerate();
-        let contexts = contexts.map(|(index, ((context, run), these))| {
+        let mut attempts = Vec::new();
+        let mut by_round = Vec::new();
+        for (_, run) in runs {
+            let scored = scored(run)?;
+            by_round.push(rounds(&scored));
+            attempts.push(first_answers(scored));
+        }
+        let contexts = runs.iter().zip(&attempts).zip(by_round).enumerate();
+        let contexts = contexts.map(|(index, (((context, run), these), rounds))| {
             let mut against_first = BTreeMap::new();
             if index > 0 {
                 for metric in ["pass@1"].into_iter().chain(TEXT_METRICS) {
@@ -90,6 +100,7 @@ impl Comparison {
                 run: run.folder().display().to_string(),
                 row: row("*", "*", &these.iter().collect::<Vec<_>>()),
                 against_first,
+                rounds,
             }
         });
         Ok(Self {
@@ -132,12 +143,17 @@ impl Comparison {
         } else {
             format!("models {}", models.join(", "))
         };
-        format!(
+        let mut text = format!(
             "{table}\n{models}. Rates in %, each with its 95 % interval (clustered by file) \
              and its n. Δ: the paired difference from {first}\non the same holes, with its \
              interval; p: McNemar's exact test, and how many holes this one alone : {first} \
              alone\nhas right. Acceptance is simulated, not a person's.\n",
-        )
+        );
+        for compared in self.contexts.iter().filter(|run| !run.rounds.is_empty()) {
+            let rounds = rounds_table(&compared.rounds);
+            text.push_str(&format!("{}:\n{rounds}", compared.context));
+        }
+        text
     }
 }
 

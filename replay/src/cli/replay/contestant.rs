@@ -1,17 +1,19 @@
 //! The model that is measured, and how the server is told of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
-use fillrate_server::context::Given;
+use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::recorded::{self, Record};
 use fillrate_server::model::{self, Protocol, Settings};
 
 use super::super::CliError;
 use super::Arguments;
+use super::context::Context;
 use super::predictions::Predictions;
+use crate::mine::contexts::{Paper, Shown};
 use crate::task::Hole;
 
 /// The model that is measured, and how the server is told of it.
@@ -20,6 +22,8 @@ pub(super) struct Contestant {
     pub(super) name: String,
     /// The server's settings.
     pub(super) configuration: Configuration,
+    /// The paper whose context the holes are shown in, where they are.
+    pub(super) paper: Option<Paper>,
     /// Predictions, where that is what answers.
     pub(super) predictions: Option<Arc<Predictions>>,
     /// Whether predictions are taken as they stand: no server sees them.
@@ -47,22 +51,29 @@ impl Contestant {
         if arguments.context.is_empty() {
             return Ok(vec![model]);
         }
-        for (index, profile) in arguments.context.iter().enumerate() {
-            if arguments.context[..index].contains(profile) {
+        for (index, context) in arguments.context.iter().enumerate() {
+            if arguments.context[..index].contains(context) {
                 return Err(CliError::Refused(format!(
-                    "--context names `{profile}` twice"
+                    "--context names `{context}` twice"
+                )));
+            }
+            if model.verbatim && context.paper().is_some() {
+                return Err(CliError::Refused(format!(
+                    "`--model predictions` asks no model, so `--context {context}` has nobody to \
+                     be shown to; leave it out"
                 )));
             }
         }
-        let contestants = arguments.context.iter().map(|profile| Self {
+        let contestants = arguments.context.iter().map(|context| Self {
             configuration: Configuration {
                 context: ContextSettings {
-                    profile: *profile,
+                    profile: context.profile(),
                     ..model.configuration.context.clone()
                 },
                 ..model.configuration.clone()
             },
             name: model.name.clone(),
+            paper: context.paper(),
             predictions: model.predictions.clone(),
             verbatim: model.verbatim,
             reference: model.reference,
@@ -75,9 +86,12 @@ impl Contestant {
         self.verbatim
     }
 
-    /// How windows of other files are found for it.
-    pub(super) fn profile(&self) -> Profile {
-        self.configuration.context.profile
+    /// What it is told of the repository.
+    pub(super) fn context(&self) -> Context {
+        match self.paper {
+            Some(paper) => Context::Paper(paper),
+            None => Context::Profile(self.configuration.context.profile),
+        }
     }
 
     /// A model under its own settings.
@@ -127,16 +141,32 @@ impl Contestant {
                 )));
             }
         }
-        let name = match configuration.model.protocol {
-            Protocol::Recorded => configuration.model.name.clone().unwrap_or_default(),
+        let (name, chats) = match configuration.model.protocol {
+            Protocol::Recorded => (configuration.model.name.clone().unwrap_or_default(), false),
             // Opened only for its name, and so that a fault in the settings shows at once.
-            _ => model::open(&configuration.model, &|name| std::env::var(name).ok())?
-                .name()
-                .to_owned(),
+            _ => {
+                let model = model::open(&configuration.model, &|name| std::env::var(name).ok())?;
+                (model.name().to_owned(), model.chats())
+            }
         };
+        if arguments.debug_rounds > 0 && verbatim {
+            return Err(CliError::Refused(
+                "--debug-rounds tells a model what was wrong with its answer, and `--model \
+                 predictions` asks none; leave the option out"
+                    .to_owned(),
+            ));
+        }
+        if arguments.debug_rounds > 0 && !chats {
+            return Err(CliError::Refused(format!(
+                "--debug-rounds tells a model what was wrong with its answer, and only one that \
+                 is asked as a chat is can be told (protocols openai-chat and anthropic-messages); \
+                 {name} is not, so leave the option out"
+            )));
+        }
         Ok(Self {
             name,
             configuration,
+            paper: None,
             predictions,
             verbatim,
             reference,
@@ -177,34 +207,47 @@ impl Contestant {
     }
 
     /// What the server is told of a hole beside what an editor would tell: its reference, under
-    /// the profile that looks for windows with it.
-    pub(super) fn given(&self, hole: &Hole) -> Option<Given> {
-        (self.profile() == Profile::Reference).then(|| Given {
-            reference: Some(hole.reference.clone()),
-            windows: None,
-            earlier: None,
-        })
+    /// the profile that looks for windows with it; its windows, in the context of a paper; and the
+    /// model's own earlier answer, where it is to mend one.
+    pub(super) fn given(
+        &self,
+        hole: &Hole,
+        shown: &Shown,
+        earlier: Option<Earlier>,
+    ) -> Option<Given> {
+        let is_upper_bound = self.context() == Context::Profile(Profile::Reference);
+        let given = Given {
+            reference: is_upper_bound.then(|| hole.reference.clone()),
+            windows: self.paper.map(|_| shown.windows.clone()),
+            earlier,
+        };
+        (given != Given::default()).then_some(given)
     }
 
-    /// What the server answers at each hole, where that is known.
+    /// What the server answers at each hole as it is shown to it, where that is known.
     ///
     /// # Errors
     /// The predictions lack a hole.
-    pub(super) fn records(&self, holes: &[(&Hole, &str)]) -> Result<Option<Vec<Record>>, CliError> {
+    pub(super) fn records(
+        &self,
+        holes: &[Hole],
+        shown: &HashMap<String, Shown>,
+    ) -> Result<Option<Vec<Record>>, CliError> {
         let predictions = match &self.predictions {
-            Some(_) if self.verbatim => return Ok(None),
             Some(predictions) => Some(predictions),
             None if self.reference => None,
             None => return Ok(None),
         };
-        let records = holes.iter().map(|(hole, contents)| {
-            let (prefix, suffix) = hole.cut(contents)?;
+        let places = holes
+            .iter()
+            .filter_map(|hole| Some((hole, shown.get(&hole.id)?)));
+        let records = places.map(|(hole, shown)| {
             let completions = match &predictions {
                 None => vec![hole.reference.clone()],
                 Some(predictions) => predictions.of(hole)?.to_vec(),
             };
             Ok(Record {
-                key: recorded::key(prefix, suffix),
+                key: recorded::key(&shown.prefix, &shown.suffix),
                 completions,
             })
         });

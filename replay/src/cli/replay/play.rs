@@ -1,13 +1,15 @@
 //! The attempts of a run: a developer at each hole, and the tests' verdict.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fillrate_server::context::Earlier;
 use fillrate_server::syntax::Language;
-use serde_json::json;
+use fillrate_server::text::ByteOffset;
+use serde_json::{Value, json};
 
 use super::super::progress::Progress;
 use super::super::projects::{Playable, UNTESTED};
@@ -15,6 +17,7 @@ use super::super::{CliError, audit};
 use super::contestant::{Contestant, SETTINGS, Verbatim};
 use crate::corpus::tree;
 use crate::developer::{Developer, DeveloperError, Offer, Server};
+use crate::mine::contexts::Shown;
 use crate::store::{Attempt, Run};
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::{Outcome, Verdict};
@@ -23,11 +26,12 @@ use crate::verdict::{Outcome, Verdict};
 pub(super) struct Replay<'a> {
     /// How many completions are asked for at each hole; as many as there are if nothing.
     samples: Option<u32>,
-    /// What is judged as it stands, where no server is asked.
-    verbatim: Option<Verbatim>,
+    /// How many failing answers of its own the model is told of at most.
+    rounds: u32,
     /// How long the developer waits for one.
     patience: Duration,
     contestant: &'a Contestant,
+    answers: Answers<'a>,
     ready: BTreeMap<&'a str, &'a Playable>,
     run: Mutex<Run>,
     /// Attempts in a row that found no model.
@@ -36,28 +40,47 @@ pub(super) struct Replay<'a> {
     stop: Mutex<Option<CliError>>,
 }
 
+/// Where the completions of a replay come from.
+pub(super) enum Answers<'a> {
+    /// They are given, and are judged as they stand: no server is asked.
+    Verbatim(Verbatim),
+    /// A server is shown the holes: by their ids, how.
+    Server(&'a HashMap<String, Shown>),
+}
+
 /// What is left to do at one hole.
 struct Errand<'a> {
     hole: &'a Hole,
-    /// Samples that are missing, each with its attempt's key.
-    samples: Vec<(u32, String)>,
+    /// Samples that are missing, or lack a round.
+    samples: Vec<Sample>,
+}
+
+/// A sample that is not done.
+struct Sample {
+    number: u32,
+    /// The round that is missing.
+    round: u32,
+    /// What the model answered in the round before, and what came of it.
+    earlier: Option<Earlier>,
 }
 
 impl<'a> Replay<'a> {
     /// A replay of these projects into a run.
     pub(super) fn new(
         samples: Option<u32>,
-        verbatim: Option<Verbatim>,
+        rounds: u32,
         patience: Duration,
         contestant: &'a Contestant,
+        answers: Answers<'a>,
         ready: &'a [Playable],
         run: Run,
     ) -> Self {
         Self {
             samples,
-            verbatim,
+            rounds,
             patience,
             contestant,
+            answers,
             ready: ready
                 .iter()
                 .map(|ready| (ready.prepared.project.name.as_str(), ready))
@@ -110,7 +133,10 @@ impl<'a> Replay<'a> {
 
     /// How many completions there are to be at a hole.
     fn samples(&self, hole: &Hole) -> u32 {
-        let given = self.verbatim.as_ref().and_then(|texts| texts.get(&hole.id));
+        let given = match &self.answers {
+            Answers::Verbatim(texts) => texts.get(&hole.id),
+            Answers::Server(_) => None,
+        };
         let given = given.map(|texts| u32::try_from(texts.len()).unwrap_or(u32::MAX));
         match (self.samples, given) {
             (Some(wanted), Some(given)) => wanted.min(given),
@@ -121,17 +147,16 @@ impl<'a> Replay<'a> {
 
     fn errands<'h>(&self, holes: &'h [Hole]) -> Result<Vec<Errand<'h>>, CliError> {
         // What the machinery spoiled is tried again.
-        let done: BTreeSet<String> = lock(&self.run)
+        let done: HashMap<String, Attempt> = lock(&self.run)
             .attempts()?
             .into_iter()
             .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
-            .map(|attempt| attempt.key)
+            .map(|attempt| (attempt.key.clone(), attempt))
             .collect();
         let errands = holes.iter().map(|hole| Errand {
             hole,
             samples: (0..self.samples(hole))
-                .map(|sample| (sample, self.key(hole, sample)))
-                .filter(|(_, key)| !done.contains(key))
+                .filter_map(|number| self.missing(hole, number, &done))
                 .collect(),
         });
         Ok(errands
@@ -139,26 +164,53 @@ impl<'a> Replay<'a> {
             .collect())
     }
 
-    /// The hash of all that an attempt depends on.
-    fn key(&self, hole: &Hole, sample: u32) -> String {
+    /// The first round of a sample that is not done, if there is one to come.
+    fn missing(&self, hole: &Hole, number: u32, done: &HashMap<String, Attempt>) -> Option<Sample> {
+        let mut earlier = None;
+        for round in 0..=self.rounds {
+            let Some(attempt) = done.get(&self.key(hole, number, round)) else {
+                return Some(Sample {
+                    number,
+                    round,
+                    earlier,
+                });
+            };
+            if !attempt.can_be_mended() {
+                return None;
+            }
+            earlier = Some(earlier_of(attempt));
+        }
+        None
+    }
+
+    /// The hash of all that an attempt depends on. What a round is told follows from the rounds
+    /// before it, which depend on the same.
+    fn key(&self, hole: &Hole, sample: u32, round: u32) -> String {
         let judge = self
             .ready
             .get(hole.project.as_str())
             .and_then(|ready| Some(ready.judge.as_ref()?.key()));
-        let parts = json!([
-            hole.id,
-            hole.file_sha256,
-            self.contestant.name,
-            self.contestant.configuration,
-            sample,
-            judge,
-            self.patience.as_secs(),
-        ]);
+        let mut parts = vec![
+            json!(hole.id),
+            json!(hole.file_sha256),
+            json!(self.contestant.name),
+            json!(self.contestant.configuration),
+            json!(sample),
+            json!(judge),
+            json!(self.patience.as_secs()),
+        ];
+        if let Some(paper) = self.contestant.paper {
+            parts.push(json!(paper.name()));
+        }
+        if round > 0 {
+            parts.push(json!({"round": round}));
+        }
+        let parts = Value::Array(parts);
         sha256_hex(parts.to_string().as_bytes())
     }
 
     /// Does one errand: a fresh server, so that no hole knows of another, and an attempt for each
-    /// missing sample.
+    /// missing sample and round.
     fn run_errand(
         &self,
         errand: &Errand<'_>,
@@ -176,54 +228,71 @@ impl<'a> Replay<'a> {
             .map(|file| file.contents.as_str())
             .unwrap_or_default();
         let (prefix, suffix) = hole.cut(contents)?;
-        let samples: Vec<u32> = errand.samples.iter().map(|(sample, _)| *sample).collect();
-        let offers = match &self.verbatim {
-            Some(given) => {
-                let texts = given.get(&hole.id).map_or(&[][..], Vec::as_slice);
-                let given = samples
-                    .iter()
-                    .filter_map(|sample| texts.get(*sample as usize));
-                given.map(|text| verbatim(text)).collect()
+        match &self.answers {
+            Answers::Verbatim(texts) => {
+                let texts = texts.get(&hole.id).map_or(&[][..], Vec::as_slice);
+                for sample in &errand.samples {
+                    if let Some(text) = texts.get(sample.number as usize) {
+                        self.keep(ready, hole, contents, sample, verbatim(text))?;
+                    }
+                    progress();
+                }
+                Ok(())
             }
-            None => {
+            Answers::Server(shown) => {
+                let Some(shown) = shown.get(&hole.id) else {
+                    return Ok(());
+                };
                 let workspace = desk.show(ready, hole, &[prefix, suffix].concat())?;
-                let offers = desk
+                let done = desk
                     .runtime()?
-                    .block_on(self.converse(hole, &workspace, prefix, suffix, &samples));
+                    .block_on(self.converse(ready, errand, contents, &workspace, shown, progress));
                 desk.put_back(ready, hole)?;
-                offers?
+                done
             }
-        };
-        for ((sample, key), offer) in errand.samples.iter().zip(offers) {
-            let verdict = self.verdict(ready, hole, contents, &offer)?;
-            let attempt = Attempt {
-                key: key.clone(),
-                hole: hole.id.clone(),
-                project: hole.project.clone(),
-                model: self.contestant.name.clone(),
-                sample: *sample,
-                answered: offer.answered,
-                latency_ms: offer.latency.as_secs_f64() * 1000.0,
-                offered: offer.candidates,
-                trace: offer.trace,
-                verdict,
-            };
-            lock(&self.run).add_attempt(&attempt)?;
-            self.audit(ready, hole, contents, &attempt)?;
-            progress();
         }
-        Ok(())
     }
 
-    /// Plays the developer at one hole.
+    /// Judges an offer and keeps the attempt.
+    fn keep(
+        &self,
+        ready: &Playable,
+        hole: &Hole,
+        contents: &str,
+        sample: &Sample,
+        offer: Offer,
+    ) -> Result<Attempt, CliError> {
+        let verdict = self.verdict(ready, hole, contents, &offer)?;
+        let attempt = Attempt {
+            key: self.key(hole, sample.number, sample.round),
+            hole: hole.id.clone(),
+            project: hole.project.clone(),
+            model: self.contestant.name.clone(),
+            sample: sample.number,
+            round: sample.round,
+            answered: offer.answered,
+            latency_ms: offer.latency.as_secs_f64() * 1000.0,
+            offered: offer.candidates,
+            trace: offer.trace,
+            verdict,
+        };
+        lock(&self.run).add_attempt(&attempt)?;
+        self.audit(ready, hole, contents, &attempt)?;
+        Ok(attempt)
+    }
+
+    /// Plays the developer at one hole. The tests are waited for in between: nothing else goes on
+    /// in the conversation.
     async fn converse(
         &self,
-        hole: &Hole,
+        ready: &Playable,
+        errand: &Errand<'_>,
+        contents: &str,
         workspace: &Path,
-        prefix: &str,
-        suffix: &str,
-        samples: &[u32],
-    ) -> Result<Vec<Offer>, CliError> {
+        shown: &Shown,
+        progress: impl Fn(),
+    ) -> Result<(), CliError> {
+        let hole = errand.hole;
         let folder = lock(&self.run).folder().to_owned();
         let settings =
             std::path::absolute(folder.join(SETTINGS)).map_err(CliError::file(&folder))?;
@@ -238,39 +307,66 @@ impl<'a> Replay<'a> {
             patience: Duration::from_secs(120),
         };
         let mut developer = Developer::start(&server, workspace).await?;
-        let language = Language::for_path(Path::new(&hole.path)).map_or("", |language| language.id);
-        let cut = [prefix, suffix].concat();
         let seed = self.contestant.configuration.model.seed;
-        let mut offers = Vec::new();
-        for sample in samples {
+        for sample in &errand.samples {
             if self.samples(hole) > 1 {
-                let seed = seed + u64::from(*sample);
+                let seed = seed + u64::from(sample.number);
                 developer
                     .configure(&json!({"model": {"seed": seed}}))
                     .await?;
             }
-            let mut buffer = developer
-                .open(&workspace.join(&hole.path), language, &cut)
-                .await?;
-            let patience = self.patience;
-            let given = self.contestant.given(hole);
-            let offer = developer.ask(&buffer, hole.start, patience, given).await?;
-            if let Some(text) = offer.candidates.first() {
-                developer.accept(&mut buffer, hole.start, text).await?;
-                // What the editor shows is what the tests are given.
-                if buffer.contents() != [prefix, text, suffix].concat() {
-                    return Err(DeveloperError::Garbled(format!(
-                        "{}: the editor shows something else than the completion in its place",
-                        hole.id
-                    ))
-                    .into());
+            let mut sample = Sample {
+                earlier: sample.earlier.clone(),
+                ..*sample
+            };
+            loop {
+                let path = workspace.join(&hole.path);
+                let earlier = sample.earlier.take();
+                let offer = self
+                    .ask(&mut developer, hole, &path, shown, earlier)
+                    .await?;
+                let attempt = self.keep(ready, hole, contents, &sample, offer)?;
+                if !attempt.can_be_mended() || sample.round == self.rounds {
+                    break;
                 }
+                sample.round += 1;
+                sample.earlier = Some(earlier_of(&attempt));
             }
-            developer.close(buffer).await?;
-            offers.push(offer);
+            progress();
         }
         developer.leave().await?;
-        Ok(offers)
+        Ok(())
+    }
+
+    /// Opens the hole's file, asks for a completion and takes it.
+    async fn ask(
+        &self,
+        developer: &mut Developer,
+        hole: &Hole,
+        path: &Path,
+        shown: &Shown,
+        earlier: Option<Earlier>,
+    ) -> Result<Offer, CliError> {
+        let Shown { prefix, suffix, .. } = shown;
+        let language = Language::for_path(Path::new(&hole.path)).map_or("", |language| language.id);
+        let cursor = ByteOffset(prefix.len());
+        let given = self.contestant.given(hole, shown, earlier);
+        let cut = [prefix.as_str(), suffix].concat();
+        let mut buffer = developer.open(path, language, &cut).await?;
+        let offer = developer.ask(&buffer, cursor, self.patience, given).await?;
+        if let Some(text) = offer.candidates.first() {
+            developer.accept(&mut buffer, cursor, text).await?;
+            // What the editor shows is what the tests are given.
+            if buffer.contents() != [prefix.as_str(), text, suffix].concat() {
+                return Err(DeveloperError::Garbled(format!(
+                    "{}: the editor shows something else than the completion in its place",
+                    hole.id
+                ))
+                .into());
+            }
+        }
+        developer.close(buffer).await?;
+        Ok(offer)
     }
 
     /// Judges a small share of all attempts again in the slow way.
@@ -337,6 +433,14 @@ fn verbatim(text: &str) -> Offer {
         latency: Duration::ZERO,
         answered: false,
         trace: None,
+    }
+}
+
+/// What the model is told of an attempt of its own that failed.
+fn earlier_of(attempt: &Attempt) -> Earlier {
+    Earlier {
+        completion: attempt.completion().to_owned(),
+        feedback: attempt.verdict.feedback(),
     }
 }
 
