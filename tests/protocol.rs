@@ -374,6 +374,12 @@ fn windows_that_a_request_brings_along_are_used_under_the_profile_given_alone() 
     let fault = trace["fault"].as_str().unwrap();
     assert!(fault.contains("`fillrate.windows`"), "{fault}");
 
+    // A model that is asked by a template has no place for what it answered before.
+    let earlier = json!({"earlier": {"completion": "x", "feedback": "y"}});
+    let trace = ask(&oracle.settings(), earlier);
+    let fault = trace["fault"].as_str().unwrap();
+    assert!(fault.contains("earlier answer"), "{fault}");
+
     // An editor's own profile passes it over.
     let trace = ask(&oracle.settings(), brought);
     assert!(!trace["prompt"].as_str().unwrap().contains("canary"));

@@ -1,0 +1,198 @@
+//! Dependencies and contexts held against those that others recorded: the tasks of
+//! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec) on packages that PyPI has. A record's
+//! `code` is its medium context, in front of the function's own text.
+//!
+//! The records stand beside the repository, not in it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use fillrate::corpus::cache::Cache;
+use fillrate::corpus::manifest::Manifest;
+use fillrate::corpus::{Corpus, Toolchain, source};
+use fillrate::mine::SourceFile;
+use fillrate::mine::contexts::Paper;
+use fillrate::mine::dependencies::{Repository, outermost};
+use fillrate::task::{Hole, Kind};
+use fillrate_server::syntax::Language;
+use play::{Place, cache, has, kitchen, repository};
+use serde::Deserialize;
+
+/// The packages, as their tasks name them, with the hashes of their source distributions.
+const PACKAGES: [(&str, &str); 2] = [
+    (
+        "python-string-utils==1.0.0",
+        "dcf9060b03f07647c0a603408dc8b03f807f3b54a05c6e19eb14460256fac0cb",
+    ),
+    (
+        "docstring-parser==0.7.3",
+        "cde5fbf8b846433dfbde1e0f96b7f909336a634d5df34a38cb75050c7346734a",
+    ),
+];
+
+#[derive(Deserialize)]
+struct Task {
+    pypi: String,
+    record: Record,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    focal_function: String,
+    module: String,
+    code: String,
+    entry_point: String,
+}
+
+#[test]
+fn dependencies_and_contexts_are_those_that_others_recorded() {
+    let records = repository("../shared/oracles/repoexec/tasks.jsonl");
+    let tasks = match fs::read_to_string(&records) {
+        Ok(tasks) => tasks,
+        Err(error) => {
+            let reason = format!("{} cannot be read: {error}", records.display());
+            assert!(std::env::var_os("CI").is_none(), "{reason}");
+            eprintln!("skipped: {reason}");
+            return;
+        }
+    };
+    if !has(&["python3"]) {
+        return;
+    }
+    let packages = packages();
+    let (mut all, mut same_names, mut same_context) = (0, 0, 0);
+    let mut differing = Vec::new();
+    for line in tasks.lines() {
+        let task: Task = serde_json::from_str(line).unwrap();
+        let files = &packages[&task.pypi];
+        let path = task.record.module.replace('.', "/") + ".py";
+        let file = files.iter().find(|file| file.path == path).unwrap();
+        let function = &task.record.focal_function;
+        let start = file.contents.find(function.as_str()).unwrap();
+        let range = start..start + function.len();
+        let repository = Repository::new(files);
+        let found = repository.dependencies(&path, &range, &range, 1);
+        let ours: BTreeSet<&str> = outermost(&found).iter().map(|one| &*one.name).collect();
+        let before = &task.record.code[..task.record.code.find(function.as_str()).unwrap()];
+        let theirs = defined(before);
+        let entry = format!("{}.{}", task.record.module, task.record.entry_point);
+        all += 1;
+        if ours == theirs {
+            same_names += 1;
+        } else {
+            differing.push(format!("{entry}: {ours:?}, recorded {theirs:?}"));
+        }
+
+        let last = function.rfind('\n').map_or(0, |line| line + 1);
+        let hole = start + last..range.end;
+        let hole = Hole::new("a", "python", &path, Kind::Body, hole, &file.contents);
+        let shown = Paper::RepoExecMedium.show(&repository, file, &hole);
+        let rest = shown.prefix.find(&function[..last]).unwrap();
+        let (ours, theirs) = (sections(&shown.prefix[..rest]), sections(before));
+        if ours == theirs {
+            same_context += 1;
+        } else {
+            let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| {
+                let firsts = a.difference(b).filter_map(|section| section.lines().next());
+                firsts.collect::<Vec<_>>().join(" … ")
+            };
+            differing.push(format!(
+                "{entry}: shows {:?}, recorded {:?}",
+                only(&ours, &theirs),
+                only(&theirs, &ours)
+            ));
+        }
+    }
+    println!(
+        "repoexec: {all} tasks, {same_names} with the same dependencies, {same_context} with the same context"
+    );
+    // `re` comes to these functions by a `*` from a file that imports it, which the records make
+    // an import of their own. Of `is_isbn`, they take the methods that it calls for the functions
+    // of the same names.
+    insta::assert_snapshot!(differing.join("\n"), @r#"
+string_utils.manipulation.slugify: shows "", recorded "import re"
+string_utils.validation.is_snake_case: shows "", recorded "import re"
+string_utils.validation.is_slug: shows "", recorded "import re"
+string_utils.validation.is_isbn: {"__ISBNChecker"}, recorded {"__ISBNChecker", "is_isbn_10", "is_isbn_13"}
+string_utils.validation.is_isbn: shows "", recorded "def is_isbn_10(input_string: str, normalize: bool = True) -> bool: … def is_isbn_13(input_string: str, normalize: bool = True) -> bool:"
+"#);
+    assert_eq!((all, same_names, same_context), (42, 41, 38));
+}
+
+/// The names that a context defines.
+fn defined(context: &str) -> BTreeSet<&str> {
+    context
+        .lines()
+        .filter_map(|line| {
+            let line = line.strip_prefix("async ").unwrap_or(line);
+            let rest = line
+                .strip_prefix("def ")
+                .or_else(|| line.strip_prefix("class "));
+            let name = match (rest, line.split_once(" = ")) {
+                (Some(rest), _) => rest,
+                (None, Some((name, _))) => name,
+                _ => return None,
+            };
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
+            Some(&name[..end.unwrap_or(name.len())])
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// A context's lines without their indentation and blank ones: the records indent some lines anew.
+/// By what begins at the margin, so that the order of definitions does not count.
+fn sections(context: &str) -> BTreeSet<String> {
+    let mut sections: Vec<String> = Vec::new();
+    for line in context.lines().filter(|line| !line.trim().is_empty()) {
+        let margin = !line.starts_with([' ', '\t', ')', ']', '}']);
+        match sections.last_mut().filter(|_| !margin) {
+            Some(section) => {
+                section.push('\n');
+                section.push_str(line.trim());
+            }
+            None => sections.push(line.trim().to_owned()),
+        }
+    }
+    sections.into_iter().collect()
+}
+
+/// Every file of Python of each package.
+fn packages() -> BTreeMap<String, Vec<SourceFile>> {
+    let corpus = Corpus {
+        cache: Cache::at(&cache()),
+        toolchain: Toolchain::default(),
+    };
+    let place = Place::new();
+    let kitchen = fs::read_to_string(kitchen()).unwrap();
+    PACKAGES
+        .iter()
+        .map(|(pin, sha256)| {
+            let from = format!("pypi = \"{pin}\", sha256 = \"{sha256}\"");
+            let manifest = kitchen.replace("path = \"kitchen\"", &from);
+            let manifest = Manifest::parse(&manifest, &place.path("package.toml")).unwrap();
+            let source = source::bring(
+                &corpus.cache,
+                &corpus.toolchain,
+                &manifest.projects[0],
+                &|_| {},
+            )
+            .unwrap();
+            let files = play::files(&source.root)
+                .into_iter()
+                .filter_map(|path| {
+                    Some(SourceFile {
+                        language: Language::for_path(&path)?,
+                        contents: fs::read_to_string(source.root.join(&path)).ok()?,
+                        path: path.to_str()?.to_owned(),
+                    })
+                })
+                .collect();
+            ((*pin).to_owned(), files)
+        })
+        .collect()
+}
