@@ -92,8 +92,11 @@ enum Entity<'a> {
     Instance(Id<'a>),
 }
 
-/// How many steps a name is followed through imports, aliases and base classes: more than any
-/// real one takes, and an end to circles.
+/// The modules that a name was looked for in.
+type Seen = BTreeSet<(String, String)>;
+
+/// How many steps a name is followed through aliases and base classes: more than any real one
+/// takes, and an end to circles.
 const STEPS: usize = 32;
 
 impl<'a> Repository<'a> {
@@ -331,7 +334,7 @@ impl<'a> Repository<'a> {
                 let (path, _) = self.files.get_key_value(dependency.path.as_str())?;
                 let constructor = ["__init__", "constructor"].iter().find_map(|name| {
                     let class = (*path, dependency.index);
-                    self.member_of_class(class, name, STEPS)
+                    self.member_of_class(class, name, STEPS, &mut BTreeSet::new())
                 })?;
                 let definition = self.definition(constructor);
                 Some(Dependency {
@@ -425,7 +428,7 @@ impl<'a> Repository<'a> {
     fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<Entity<'a>> {
         let mut parts = names.split('.');
         let first = parts.next()?;
-        let mut entity = self.in_scope(path, first.trim_end_matches("()"), steps)?;
+        let mut entity = self.in_scope(path, first.trim_end_matches("()"), &mut Seen::new())?;
         entity = self.called(entity, first, steps)?;
         for part in parts {
             let name = part.trim_end_matches("()");
@@ -460,41 +463,45 @@ impl<'a> Repository<'a> {
         self.resolve(id.0, value, steps.checked_sub(1)?)
     }
 
-    fn in_scope(&self, path: &'a str, name: &str, steps: usize) -> Option<Entity<'a>> {
-        let steps = steps.checked_sub(1)?;
+    /// What the outermost scope of a file knows by a name. `seen` are the places that were looked
+    /// at: files that give on all of each other's names would be gone through again and again.
+    fn in_scope(&self, path: &'a str, name: &str, seen: &mut Seen) -> Option<Entity<'a>> {
         let definitions = &self.parsed(path)?.definitions;
         match definitions.scope.get(name) {
-            Some(bound) => self.bound(path, bound, steps),
-            None => definitions
-                .everything
-                .iter()
-                .find_map(|from| self.member_of_module(from, name, steps)),
+            Some(bound) => self.bound(path, bound, seen),
+            None => self.through(&definitions.everything, name, seen),
         }
     }
 
-    fn bound(&self, path: &'a str, bound: &Bound, steps: usize) -> Option<Entity<'a>> {
+    fn bound(&self, path: &'a str, bound: &Bound, seen: &mut Seen) -> Option<Entity<'a>> {
         match bound {
             Bound::Here(index) => Some(Entity::Definition((path, *index))),
             Bound::Imported { from, what } => match what {
                 Imported::Module | Imported::Everything => Some(Entity::Module(from.clone())),
-                Imported::Member(name) => self.member_of_module(from, name, steps),
+                Imported::Member(name) => self.member_of_module(from, name, seen),
             },
         }
     }
 
-    fn member_of_module(&self, from: &str, name: &str, steps: usize) -> Option<Entity<'a>> {
-        let steps = steps.checked_sub(1)?;
+    /// A name of the first of these modules that has it.
+    fn through(&self, modules: &[String], name: &str, seen: &mut Seen) -> Option<Entity<'a>> {
+        modules
+            .iter()
+            .find_map(|from| self.member_of_module(from, name, seen))
+    }
+
+    fn member_of_module(&self, from: &str, name: &str, seen: &mut Seen) -> Option<Entity<'a>> {
+        if !seen.insert((from.to_owned(), name.to_owned())) {
+            return None;
+        }
         if let Some(path) = self.file_of(from) {
             let definitions = &self.parsed(path)?.definitions;
             let found = match &definitions.exports {
                 Some(exports) => match exports.get(name) {
-                    Some(bound) => self.bound(path, bound, steps),
-                    None => definitions
-                        .everything
-                        .iter()
-                        .find_map(|from| self.member_of_module(from, name, steps)),
+                    Some(bound) => self.bound(path, bound, seen),
+                    None => self.through(&definitions.everything, name, seen),
                 },
-                None => self.in_scope(path, name, steps),
+                None => self.in_scope(path, name, seen),
             };
             if found.is_some() || definitions.exports.is_some() {
                 return found;
@@ -511,7 +518,7 @@ impl<'a> Repository<'a> {
     fn member(&self, of: &Entity<'a>, name: &str, steps: usize) -> Option<Entity<'a>> {
         let steps = steps.checked_sub(1)?;
         match of {
-            Entity::Module(from) => self.member_of_module(from, name, steps),
+            Entity::Module(from) => self.member_of_module(from, name, &mut Seen::new()),
             Entity::Definition(id) | Entity::Instance(id) => {
                 if self.definition(*id).sort == Sort::Variable {
                     let value = self.value(*id, steps)?;
@@ -521,20 +528,30 @@ impl<'a> Repository<'a> {
                     let base = self.bases(*id, steps).into_iter().next()?;
                     return Some(Entity::Instance(base));
                 }
-                self.member_of_class(*id, name, steps)
+                self.member_of_class(*id, name, steps, &mut BTreeSet::new())
                     .map(Entity::Definition)
             }
         }
     }
 
-    fn member_of_class(&self, class: Id<'a>, name: &str, steps: usize) -> Option<Id<'a>> {
+    /// A member of a class or of what it is made from; `seen` are the classes that were looked at.
+    fn member_of_class(
+        &self,
+        class: Id<'a>,
+        name: &str,
+        steps: usize,
+        seen: &mut BTreeSet<Id<'a>>,
+    ) -> Option<Id<'a>> {
         let steps = steps.checked_sub(1)?;
+        if !seen.insert(class) {
+            return None;
+        }
         if let Some(index) = self.definition(class).members.get(name) {
             return Some((class.0, *index));
         }
         self.bases(class, steps)
             .into_iter()
-            .find_map(|base| self.member_of_class(base, name, steps))
+            .find_map(|base| self.member_of_class(base, name, steps, seen))
     }
 
     fn bases(&self, class: Id<'a>, steps: usize) -> Vec<Id<'a>> {

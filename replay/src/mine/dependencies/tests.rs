@@ -318,6 +318,21 @@ export function rate(item: Item): number
 "#);
 }
 
+/// Once, each file was gone through again on every way that led to it.
+#[test]
+fn files_that_give_on_all_of_each_other_are_gone_through_once() {
+    let all: String = (0..12)
+        .map(|index| format!("export * from './f{index}';\n"))
+        .collect();
+    let files: String = (0..12)
+        .map(|index| format!("//- f{index}.ts\n{all}export const a{index} = 1;\n"))
+        .collect();
+    let fixture = format!(
+        "{files}//- main.ts\nimport {{ a7, gone }} from './f0';\n\nfunction f() {{\n  return $0gone(a7);\n}}\n"
+    );
+    insta::assert_snapshot!(listed(&fixture, 3), @"1 a7 Variable in f7.ts: export const a7 = 1;");
+}
+
 #[test]
 fn circles_end() {
     insta::assert_snapshot!(listed(
