@@ -212,9 +212,14 @@ fn base_prompt(
         place.unwrap_or(usize::MAX - usize::from(path != file.path))
     };
     let mut ordered = outermost(dependencies);
-    ordered.sort_by_key(|one| {
+    ordered.sort_by_cached_key(|one| {
         let variable = one.sort == Sort::Variable;
-        (!variable, from(&one.path), &one.path, one.range.start)
+        (
+            !variable,
+            from(&one.path),
+            one.path.clone(),
+            one.range.start,
+        )
     });
     let mut texts: Vec<String> = Vec::new();
     let lines: Vec<&str> = imports

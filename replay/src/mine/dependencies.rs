@@ -291,12 +291,11 @@ impl<'a> Repository<'a> {
 
     /// Where the first statement of a file stands that imports from another.
     pub fn import_of(&self, path: &str, other: &str) -> Option<usize> {
-        let known = self.files.get(path)?;
-        let root = self.parsed(path)?.tree.root_node();
-        imports::all(root, known.file, &self.paths)
-            .into_iter()
-            .find(|import| self.file_of(&import.from) == Some(other))
-            .map(|import| import.at)
+        let imported = &self.parsed(path)?.definitions.imported;
+        imported
+            .iter()
+            .find(|(from, _)| self.file_of(from) == Some(other))
+            .map(|(_, at)| *at)
     }
 
     /// The files, in the order of their paths.

@@ -32,6 +32,8 @@ pub(super) struct Definitions {
     pub(super) exports: Option<BTreeMap<String, Bound>>,
     /// Where it takes, and gives on, all names from.
     pub(super) everything: Vec<String>,
+    /// Where it imports from, and where the statements stand.
+    pub(super) imported: Vec<(String, usize)>,
 }
 
 /// One definition.
@@ -67,6 +69,7 @@ impl Definitions {
     pub(super) fn of(root: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Self {
         let mut found = Self::default();
         for import in imports::all(root, file, files) {
+            found.imported.push((import.from.clone(), import.at));
             match import.name {
                 Some(name) => {
                     let bound = Bound::Imported {
