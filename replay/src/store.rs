@@ -99,9 +99,9 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Whether the two outcomes differ.
+    /// Whether the two outcomes don't say the same: see [`Outcome::agrees`].
     pub fn differs(&self) -> bool {
-        self.outcome != self.again
+        !self.outcome.agrees(self.again)
     }
 }
 

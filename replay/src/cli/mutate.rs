@@ -182,7 +182,7 @@ struct Audit {
 
 impl Audit {
     fn differs(&self) -> bool {
-        self.outcome != self.again
+        !self.outcome.agrees(self.again)
     }
 }
 
