@@ -179,13 +179,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether two verdicts on the same change say the same. Which of the limits on time and on
-    /// memory code without an end meets first hangs on how fast the machine is just then.
-    pub fn agrees(self, other: Self) -> bool {
-        let endless = [Self::Timeout, Self::Memory];
-        self == other || (endless.contains(&self) && endless.contains(&other))
-    }
-
     /// The outcome's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -899,15 +892,6 @@ mod tests {
         assert_eq!(by_file, (vec!["a > 1", "a > 2"], vec!["b > 1"]));
         let by_test = with_whole_files(&expected, &covering, |_| None);
         assert_eq!(by_test, (vec!["a > 2"], vec!["a > 1", "b > 1"]));
-    }
-
-    #[test]
-    fn limits_agree_with_each_other_and_with_nothing_else() {
-        assert!(Outcome::Timeout.agrees(Outcome::Memory));
-        assert!(Outcome::Passed.agrees(Outcome::Passed));
-        assert!(!Outcome::Timeout.agrees(Outcome::Failed));
-        assert!(!Outcome::Passed.agrees(Outcome::Memory));
-        assert!(!Outcome::Failed.agrees(Outcome::Flaky));
     }
 
     #[test]
