@@ -6,9 +6,13 @@ use super::brackets::{around, continuation_lines};
 use super::site::Site;
 use super::{Change, Extent, first_line, indentation, last_line};
 
-/// With text after the cursor on its line, a completion stays on that line: anything else would
-/// tear the line in two. So it does where it may go no further than its line.
+/// With text on both sides of the cursor on its line, a completion stays on that line: anything
+/// else would tear the line in two. So it does where it may go no further than its line. With
+/// text after the cursor only, whole lines may go before it.
 pub(super) fn stay_on_the_line(text: &str, place: &Site<'_>) -> Change {
+    if before_a_line(place) {
+        return end_before_the_line(text, place);
+    }
     if !keeps_to_its_line(place) {
         return Change::None;
     }
@@ -17,7 +21,40 @@ pub(super) fn stay_on_the_line(text: &str, place: &Site<'_>) -> Change {
 
 /// Whether a completion has to end with its first line.
 pub(super) fn keeps_to_its_line(place: &Site<'_>) -> bool {
-    place.extent == Extent::Line || !first_line(place.suffix).trim().is_empty()
+    let mid_line = !first_line(place.suffix).trim().is_empty() && !before_a_line(place);
+    place.extent == Extent::Line || mid_line
+}
+
+/// Whether all of the cursor's line comes after it, but for indentation.
+pub(super) fn before_a_line(place: &Site<'_>) -> bool {
+    last_line(place.prefix).trim().is_empty() && !first_line(place.suffix).trim().is_empty()
+}
+
+/// Before a line, a completion is whole lines, or lines and the beginning of that line. One that
+/// breaks off in a line of its own would run into it.
+fn end_before_the_line(text: &str, place: &Site<'_>) -> Change {
+    // The line that follows keeps the indentation that stands before the cursor.
+    let indent = last_line(place.prefix);
+    let mut ends = super::line_ends(text)
+        .filter(|end| text[*end..].starts_with(indent))
+        .map(|end| end + indent.len());
+    if place.extent == Extent::Line {
+        let end = ends.next().or_else(|| text.find(['\n', '\r']));
+        return end.map_or(Change::None, Change::EndAt);
+    }
+    let (Some(end), Some(whole)) = (ends.last(), place.with(text)) else {
+        return Change::None;
+    };
+    let torn = end < text.len() && whole.tree.root_node().has_error();
+    let mended = torn
+        && place
+            .with(&text[..end])
+            .is_some_and(|lines| !lines.tree.root_node().has_error());
+    if mended {
+        Change::EndAt(end)
+    } else {
+        Change::None
+    }
 }
 
 /// Where a statement is asked for, a completion ends with the statement that the cursor is in,
@@ -97,7 +134,7 @@ fn nodes(root: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// Where indentation delimits blocks, a completion ends before the first line that is indented
-/// less than the cursor's.
+/// less than its block.
 pub(super) fn stay_in_the_block(text: &str, place: &Site<'_>) -> Change {
     let indented = place
         .language
@@ -105,7 +142,7 @@ pub(super) fn stay_in_the_block(text: &str, place: &Site<'_>) -> Change {
     if !indented || place.extent == Extent::Anything {
         return Change::None;
     }
-    let block = indentation(last_line(place.prefix));
+    let block = block_of(text, indentation(last_line(place.prefix)));
     // Inside brackets or a string that began earlier, indentation means nothing.
     let inside = around(text, place).is_some_and(|around| around.open_at_cursor > 0);
     if inside || block == 0 {
@@ -124,4 +161,19 @@ pub(super) fn stay_in_the_block(text: &str, place: &Site<'_>) -> Change {
         start += line.len();
     }
     Change::None
+}
+
+/// The indentation of the block that a text goes on with: that of the cursor's line, or, where
+/// the text begins with a line end, that of its first line with ink, if it is indented at all.
+/// After `return x` the next line stands further left, and still belongs to the function.
+pub(super) fn block_of(text: &str, cursor_line: usize) -> usize {
+    let mut lines = text.split_inclusive('\n');
+    let begun = lines.next().is_some_and(|line| !line.trim().is_empty());
+    if begun {
+        return cursor_line;
+    }
+    let first = lines.find(|line| !line.trim().is_empty()).map(indentation);
+    first
+        .filter(|width| *width > 0)
+        .map_or(cursor_line, |width| width.min(cursor_line))
 }

@@ -1,6 +1,7 @@
 //! Brackets and strings, read letter by letter while a model writes.
 
 use super::brackets::around;
+use super::extent::block_of;
 use super::site::Site;
 use super::{Extent, indentation, last_line};
 use crate::syntax::Language;
@@ -35,6 +36,7 @@ impl Opening {
         if place.extent == Extent::Anything {
             return None;
         }
+        let block = block_of(lines, self.block);
         let mut scan = Scan::new(language);
         for (index, line) in lines.split_inclusive('\n').enumerate() {
             let leaves = language.indented_blocks
@@ -42,7 +44,7 @@ impl Opening {
                 && index > 0
                 && scan.is_plain()
                 && !line.trim().is_empty()
-                && indentation(line) < self.block;
+                && indentation(line) < block;
             if leaves {
                 return Some("block");
             }

@@ -1,5 +1,6 @@
 //! The file's own way of ending lines and of indenting them.
 
+use super::extent::before_a_line;
 use super::site::Site;
 use super::{Change, last_line};
 
@@ -97,12 +98,14 @@ fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
     match (tabs, spaces) {
         (2.., 0) => Some(Indent::Tabs),
         (0, 2..) => {
-            // The commonest step; a continuation may be deeper.
-            let common = |step: &usize| steps.iter().filter(|other| *other == step).count();
-            steps
-                .iter()
-                .max_by_key(|step| (common(step), std::cmp::Reverse(**step)))
-                .map(|step| Indent::Spaces(*step))
+            // The commonest step; a continuation may be deeper. Two as common leave it open.
+            let common = |step: usize| steps.iter().filter(|other| **other == step).count();
+            let most = steps.iter().map(|step| common(*step)).max()?;
+            let mut commonest = steps.iter().filter(|step| common(**step) == most);
+            let step = *commonest.next()?;
+            commonest
+                .all(|other| *other == step)
+                .then_some(Indent::Spaces(step))
         }
         _ => None,
     }
@@ -114,7 +117,9 @@ fn own_style(text: &str, place: &Site<'_>) -> Option<Indent> {
     let base_width = base.len() - base.trim_start().len();
     let mut lines = text.lines();
     let mut above = lines.next()?;
-    let mut above_width = base_width;
+    // At the beginning of a line, the first line brings indentation of its own.
+    let own = above.len() - above.trim_start().len();
+    let mut above_width = base_width + if base.trim().is_empty() { own } else { 0 };
     for line in lines.filter(|line| !line.trim().is_empty()) {
         let indent = &line[..line.len() - line.trim_start().len()];
         if above.trim_end().ends_with([':', '{']) && indent.len() > above_width {
@@ -132,7 +137,15 @@ fn own_style(text: &str, place: &Site<'_>) -> Option<Indent> {
     None
 }
 
-/// White space at the end is invisible, and an accept would leave it behind.
-pub(super) fn end_with_ink(text: &str, _place: &Site<'_>) -> Change {
-    Change::EndAt(text.trim_end().len())
+/// White space at the end is invisible, and an accept would leave it behind, but where it parts
+/// the completion from what follows.
+pub(super) fn end_with_ink(text: &str, place: &Site<'_>) -> Change {
+    let ink = text.trim_end().len();
+    let next = place.suffix.chars().next();
+    let parts_words = next.is_some_and(|next| !next.is_whitespace() && !")]},;:.".contains(next));
+    let parts_lines = before_a_line(place) && text[ink..].contains('\n');
+    if ink > 0 && (parts_words || parts_lines) {
+        return Change::None;
+    }
+    Change::EndAt(ink)
 }

@@ -42,6 +42,35 @@ fn text_after_the_cursor_keeps_a_completion_on_its_line() {
 }
 
 #[test]
+fn whole_lines_go_before_a_line() {
+    let fixture = "def f(a):\n$0    return b\n";
+    kept("python", fixture, "    b = a\n");
+    kept("python", fixture, "    b = [\n        a,\n    ]\n");
+    // The beginning of the line that follows.
+    kept("python", "def f(a):\n$0 + a\n", "    b = a\n    return b");
+    assert_eq!(
+        check("python", fixture, "    b = a\n    c = (a +"),
+        ("    b = a\n".into(), vec!["line".into()])
+    );
+    let indented = "def f(a):\n    $0return b\n";
+    kept("python", indented, "b = a\n    ");
+    assert_eq!(
+        check("python", indented, "b = a\n    c = (a +"),
+        ("b = a\n    ".into(), vec!["line".into()])
+    );
+}
+
+#[test]
+fn after_the_end_of_a_block_its_function_goes_on() {
+    let fixture = "def f(a):\n    if a:\n        return 1$0\n    return a\n";
+    kept("python", fixture, "\n    a = g()\n    a += 1");
+    assert_eq!(
+        check("python", fixture, "\n\ndef g():\n    pass").0,
+        String::new()
+    );
+}
+
+#[test]
 fn a_completion_stays_in_its_block() {
     let fixture = "def f(a):\n    b = a\n    $0\n\ndef g():\n    pass\n";
     assert_eq!(
@@ -92,6 +121,12 @@ fn a_completion_ends_with_ink() {
     assert_eq!(
         check("python", "x = $0\n", "1  \n\n"),
         ("1".into(), vec!["blank-end".into()])
+    );
+    // What parts it from the word that follows is no mere end.
+    kept("python", "x = $0len(a)\n", "1 if a else ");
+    assert_eq!(
+        check("python", "f(a, $0)\n", "b "),
+        ("b".into(), vec!["blank-end".into()])
     );
 }
 
@@ -349,6 +384,12 @@ fn indentation_is_the_file_s() {
     );
     kept("python", four, "g(a,\n      b)");
     kept("python", four, "for b in a:\n        g(b)");
+    // At the beginning of a line, the completion brings the line's indentation along.
+    let outer = "def f(a):\n    if a:\n        return 1\n$0\n";
+    kept("python", outer, "    for b in a:\n        g(b)");
+    // Steps of 4, 1 and 3: no style to be seen, since most of it is prose.
+    let prose = "def f(a):\n    \"\"\"F.\n\n     An example:\n        f(1)\n    \"\"\"\n$0\n";
+    kept("python", prose, "\n    for b in a:\n        g(b)");
 }
 
 #[test]
