@@ -277,6 +277,8 @@ fn a_place_is_explained_on_request() {
     let result = &explained["result"];
     assert_eq!(result["candidates"][0], LINE);
     assert_eq!(result["trace"]["source"], "model");
+    let configuration = result["trace"]["configuration"].as_str().unwrap();
+    assert_eq!(configuration.len(), 16, "{configuration}");
     assert!(result["trace"]["prompt"].as_str().unwrap().contains("x = "));
     let unknown = desk.editor.request(
         "fillrate/explain",

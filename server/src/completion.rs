@@ -45,6 +45,8 @@ pub struct Engine {
     configuration: Configuration,
     /// Tells these settings from others.
     settings: u64,
+    /// As [`Configuration::fingerprint`] has it.
+    fingerprint: String,
     repository: Arc<Repository>,
     /// Where vectors come from, where the profile needs them.
     embeddings: Option<Arc<Embeddings>>,
@@ -127,6 +129,7 @@ impl Engine {
         };
         Ok(Self {
             settings: fingerprint(&configuration),
+            fingerprint: configuration.fingerprint(),
             configuration,
             repository: Arc::new(repository),
             embeddings,
@@ -142,6 +145,7 @@ impl Engine {
             && self.configuration.context.embeddings == configuration.context.embeddings;
         same.then(|| Self {
             settings: fingerprint(configuration),
+            fingerprint: configuration.fingerprint(),
             configuration: configuration.clone(),
             repository: Arc::clone(&self.repository),
             embeddings: self.embeddings.clone(),
@@ -278,6 +282,12 @@ impl Engine {
             .entry(asked.uri.clone())
             .or_default()
             .offered = offered;
+        self.marked(completion)
+    }
+
+    /// A completion that says which settings decided it.
+    fn marked(&self, mut completion: Completion) -> Completion {
+        completion.trace.configuration.clone_from(&self.fingerprint);
         completion
     }
 
@@ -300,7 +310,8 @@ impl Engine {
         };
         let context_ms = milliseconds(started.elapsed());
         let flight = self.call(document, path, &asked, found, given, context_ms);
-        self.outcome(&flight).await
+        let completion = self.outcome(&flight).await;
+        self.marked(completion)
     }
 
     /// An earlier answer that holds here, or one that is being written.
@@ -502,6 +513,7 @@ impl Engine {
             candidates: Vec::new(),
             trace: Trace {
                 model: self.repository.model.name().to_owned(),
+                configuration: self.fingerprint.clone(),
                 fault: Some(fault),
                 ..Trace::default()
             },
@@ -513,6 +525,7 @@ impl Engine {
             candidates: Vec::new(),
             trace: Trace {
                 model: self.repository.model.name().to_owned(),
+                configuration: self.fingerprint.clone(),
                 nothing: Some(reason),
                 ..Trace::default()
             },

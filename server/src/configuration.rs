@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::cleanup::Extent;
 use crate::context::Form;
@@ -28,6 +29,59 @@ pub struct Configuration {
     pub typing: TypingSettings,
     /// What becomes of a model's text.
     pub cleanup: CleanupSettings,
+    /// What is noted of completions and of what becomes of them.
+    pub telemetry: TelemetrySettings,
+}
+
+impl Configuration {
+    /// Tells what is completed under these settings from what is under others: 16 hex digits of
+    /// the SHA-256 of those that decide it. Left out are how a model is reached, be it by an
+    /// address or by a file, and how it is waited for, so that one model reached in two ways is
+    /// one; and what happens at the keyboard or is noted.
+    pub fn fingerprint(&self) -> String {
+        let defaults = Self::default();
+        let model = model::Settings {
+            url: None,
+            key_env: None,
+            key_command: None,
+            proxy: None,
+            ca_file: None,
+            recording: None,
+            timeout_ms: defaults.model.timeout_ms,
+            stream: defaults.model.stream,
+            retries: defaults.model.retries,
+            ..self.model.clone()
+        };
+        let context = ContextSettings {
+            embeddings: EmbeddingSettings {
+                name: self.context.embeddings.name.clone(),
+                ..EmbeddingSettings::default()
+            },
+            ..self.context.clone()
+        };
+        let deciding =
+            serde_json::json!({"model": model, "context": context, "cleanup": self.cleanup});
+        let digest = Sha256::digest(deciding.to_string());
+        digest[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// What is noted of completions and of what becomes of them, on this machine alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// Whether anything is noted.
+    pub enabled: bool,
+    /// Whether the texts of completions are kept too.
+    pub content: bool,
+    /// The store, a database file; without it `fillrate/telemetry.db` in the user's folder of
+    /// data.
+    pub path: Option<PathBuf>,
+    /// When to look at what is left of an accepted text, in seconds after the accept.
+    pub retention_s: Vec<u64>,
 }
 
 /// What becomes of a model's text.
@@ -253,7 +307,8 @@ impl Layers {
             Some(format!("{table}.{}", refused.0))
         };
         let refused = of_table("/model", &|key, value| !workspace_may_set(key, value))
-            .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)));
+            .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)))
+            .or_else(|| of_table("/telemetry", &|_, _| true));
         if let Some(key) = refused {
             self.layers.pop();
             return Err(ConfigurationError::NotForWorkspaces { path, key });
@@ -373,6 +428,17 @@ impl Default for TypingSettings {
     }
 }
 
+impl Default for TelemetrySettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            content: false,
+            path: None,
+            retention_s: vec![30, 120, 300, 600],
+        }
+    }
+}
+
 impl Default for ContextSettings {
     fn default() -> Self {
         Self {
@@ -487,6 +553,64 @@ mod tests {
         let (folder, _path) = written("[context.embeddings]\nbatch = 2\ntimeout_ms = 9\n");
         let laid = Layers::default().workspace(folder.path());
         laid.expect("both are fine");
+    }
+
+    #[test]
+    fn a_workspace_cannot_choose_what_is_noted_of_a_person() {
+        for line in [
+            "enabled = true",
+            "content = true",
+            "path = \"/tmp/x.db\"",
+            "retention_s = [1]",
+        ] {
+            let (folder, path) = written(&format!("[telemetry]\n{line}\n"));
+            let error = Layers::default()
+                .workspace(folder.path())
+                .expect_err("it is the person's own choice");
+            let (key, _) = line.split_once(' ').expect("a key and its value");
+            let expected = format!("{}: `telemetry.{key}` can't", path.display());
+            assert!(error.to_string().starts_with(&expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_tells_what_decides_a_completion() {
+        let of = |options: Value| {
+            let mut layers = Layers::default();
+            layers
+                .options("a test", &options)
+                .expect("they are settings");
+            layers.merged().expect("one layer").fingerprint()
+        };
+        let plain = of(json!({}));
+        assert_eq!(plain, Configuration::default().fingerprint());
+        assert_eq!(plain.len(), 16);
+        let alike = [
+            json!({"model": {"url": "http://a.example", "key_env": "K", "proxy": "http://p"}}),
+            json!({"model": {"key_command": ["k"], "ca_file": "c", "timeout_ms": 9}}),
+            json!({"model": {"stream": false, "retries": 0, "recording": "r.jsonl"}}),
+            json!({"context": {"embeddings": {"url": "http://a.example", "batch": 1}}}),
+            json!({"typing": {"wait_ms": 0}, "telemetry": {"enabled": false}}),
+        ];
+        for options in alike {
+            assert_eq!(of(options.clone()), plain, "{options}");
+        }
+        let others = [
+            json!({"model": {"protocol": "empty"}}),
+            json!({"model": {"name": "m"}}),
+            json!({"model": {"temperature": 0.5}}),
+            json!({"model": {"max_tokens": 9}}),
+            json!({"context": {"profile": "none"}}),
+            json!({"context": {"windows": 1}}),
+            json!({"context": {"embeddings": {"name": "m"}}}),
+            json!({"cleanup": {"extent": "line"}}),
+        ];
+        let mut seen = vec![plain];
+        for options in others {
+            let fingerprint = of(options.clone());
+            assert!(!seen.contains(&fingerprint), "{options}");
+            seen.push(fingerprint);
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cleanup::Decision;
+#[cfg(doc)]
+use crate::configuration::Configuration;
 use crate::context::Window;
 
 /// What one request came to.
@@ -19,6 +21,9 @@ pub struct Completion {
 pub struct Trace {
     /// The model's name.
     pub model: String,
+    /// Which settings decided it: see [`Configuration::fingerprint`].
+    #[serde(default)]
+    pub configuration: String,
     /// How the model is asked, and why so: its family and what told it.
     #[serde(default)]
     pub about: String,

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile};
+use fillrate_server::configuration::{
+    Configuration, ContextSettings, Layers, Profile, TelemetrySettings,
+};
 use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::recorded::{self, Record};
 use fillrate_server::model::{self, Protocol, Settings};
@@ -127,6 +129,8 @@ impl Contestant {
                 let mut layers = Layers::default();
                 layers.file(Path::new(file))?;
                 configuration = layers.merged()?;
+                // What is noted decides nothing of what is completed or judged.
+                configuration.telemetry = TelemetrySettings::default();
             }
             file if file.ends_with(".jsonl") => {
                 let stem = Path::new(file).file_stem().unwrap_or_default();
@@ -190,6 +194,8 @@ impl Contestant {
     /// Writes the server's settings into a run's folder, and what it answers where that is known.
     pub(super) fn write(&self, folder: &Path, records: Option<&[Record]>) -> Result<(), CliError> {
         let mut configuration = self.configuration.clone();
+        // A played developer is none of those whose work a person's store holds.
+        configuration.telemetry.enabled = false;
         if let Some(records) = records {
             let path = folder.join(RECORDING);
             let lines: Vec<String> = records
