@@ -1,5 +1,6 @@
 //! The protocol edge: the only room that knows tower-lsp and JSON-RPC.
 
+mod commands;
 mod completion;
 mod inline_completion;
 mod input;
@@ -20,11 +21,11 @@ use tower_lsp::lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DidChangeConfigurationParams,
     DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    InitializeParams, InitializeResult, InitializedParams, MessageType, OneOf,
-    PositionEncodingKind, Registration, SaveOptions, ServerCapabilities, ServerInfo,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, WorkspaceFolder, WorkspaceFoldersServerCapabilities,
-    WorkspaceServerCapabilities,
+    ExecuteCommandOptions, ExecuteCommandParams, InitializeParams, InitializeResult,
+    InitializedParams, MessageType, OneOf, PositionEncodingKind, Registration, SaveOptions,
+    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkspaceFolder,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 use tower_lsp::{Client, LanguageServer, LspService};
 
@@ -34,6 +35,7 @@ use crate::context::Given;
 use crate::documents::{Documents, Edit, Snapshot, file_path};
 use crate::text::{ByteOffset, Encoding, Position};
 
+pub use commands::{ACCEPT, AcceptArguments};
 pub use inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
     METHOD as INLINE_COMPLETION, TRIGGER_INVOKED,
@@ -167,6 +169,8 @@ enum Kind {
 
 /// A completion with the place it is for.
 struct Answer {
+    /// Names it for ever: no two have the same.
+    id: String,
     completion: Completion,
     document: Arc<Snapshot>,
     cursor: ByteOffset,
@@ -275,6 +279,7 @@ impl Server {
         let why = trace.fault.as_ref().or(trace.nothing.as_ref()).cloned();
         self.tell(State::Ready, why).await;
         Some(Answer {
+            id: uuid::Uuid::new_v4().to_string(),
             completion,
             document,
             cursor,
@@ -390,7 +395,7 @@ impl Edge {
             .0
             .complete_at(Kind::Inline, uri, position, trigger, given)
             .await;
-        Ok(answer.map(|answer| InlineCompletionList::at(&answer.completion, position)))
+        Ok(answer.map(|answer| InlineCompletionList::at(&answer, position)))
     }
 }
 
@@ -542,6 +547,10 @@ impl LanguageServer for Edge {
                     },
                 )),
                 completion_provider: Some(CompletionOptions::default()),
+                execute_command_provider: Some(ExecuteCommandOptions {
+                    commands: vec![commands::ACCEPT.to_owned()],
+                    ..ExecuteCommandOptions::default()
+                }),
                 workspace: Some(WorkspaceServerCapabilities {
                     workspace_folders: Some(WorkspaceFoldersServerCapabilities {
                         supported: Some(true),
@@ -705,6 +714,18 @@ impl LanguageServer for Edge {
             )
             .await;
         Ok(answer.map(|answer| completion::response(&answer, self.encoding())))
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        if params.command != commands::ACCEPT {
+            let unknown = format!("there is no command `{}`", params.command);
+            return Err(Error::invalid_params(unknown));
+        }
+        match commands::read(&params.arguments) {
+            Some(accepted) => tracing::debug!(completion = accepted.completion, "accepted"),
+            None => tracing::warn!("a command that accepts names no completion"),
+        }
+        Ok(None)
     }
 }
 

@@ -5,7 +5,7 @@ use tower_lsp::lsp_types::{
     InsertTextFormat, Range, TextEdit,
 };
 
-use super::{Answer, to_protocol};
+use super::{Answer, commands, to_protocol};
 use crate::text::{ByteOffset, Encoding};
 
 /// The most characters of a candidate that stand in the list; the whole is inserted.
@@ -35,6 +35,7 @@ pub(super) fn response(answer: &Answer, encoding: Encoding) -> CompletionRespons
                 sort_text: Some(format!("{rank:04}")),
                 insert_text_format: Some(InsertTextFormat::PLAIN_TEXT),
                 text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(range, text))),
+                command: Some(commands::accept(&answer.id, rank)),
                 ..CompletionItem::default()
             }
         })

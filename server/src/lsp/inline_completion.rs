@@ -3,10 +3,10 @@
 //! <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.18/specification/#textDocument_inlineCompletion>
 
 use serde::{Deserialize, Serialize};
-use tower_lsp::lsp_types::{Position, Range, TextDocumentIdentifier};
+use tower_lsp::lsp_types::{Command, Position, Range, TextDocumentIdentifier};
 
-use super::to_protocol;
-use crate::completion::{Completion, Trigger};
+use super::{Answer, commands, to_protocol};
+use crate::completion::Trigger;
 use crate::context::Given;
 
 /// The request's method.
@@ -56,6 +56,9 @@ pub struct InlineCompletionItem {
     pub insert_text: String,
     /// What it replaces: always given, since clients disagree about what a missing range means.
     pub range: Option<Range>,
+    /// What the client runs once the text is inserted: see [`super::ACCEPT`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
 }
 
 impl InlineCompletionContext {
@@ -70,14 +73,17 @@ impl InlineCompletionContext {
 
 impl InlineCompletionList {
     /// The candidates of a completion, each inserted at the cursor.
-    pub(super) fn at(completion: &Completion, position: crate::text::Position) -> Self {
+    pub(super) fn at(answer: &Answer, position: crate::text::Position) -> Self {
         let cursor = to_protocol(position);
-        let items = completion
+        let items = answer
+            .completion
             .candidates
             .iter()
-            .map(|text| InlineCompletionItem {
+            .enumerate()
+            .map(|(index, text)| InlineCompletionItem {
                 insert_text: text.clone(),
                 range: Some(Range::new(cursor, cursor)),
+                command: Some(commands::accept(&answer.id, index)),
             })
             .collect();
         Self { items }
