@@ -4,18 +4,19 @@
 //! already writing what the person types is not asked again, and a fast typist is let finish a
 //! burst before a model is asked at all.
 
+mod engines;
 mod flight;
 mod memory;
 mod repository;
 mod retrieval;
 mod rhythm;
 mod trace;
+mod trial;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,25 +29,31 @@ use self::repository::Repository;
 use self::retrieval::Found;
 use self::rhythm::Rhythm;
 use crate::cleanup::{Cleaner, Extent, Place, Watch};
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Contestant};
 use crate::context::{Given, IndexError, Window};
 use crate::documents::Snapshot;
-use crate::model::embeddings::{self, Embeddings};
-use crate::model::{self, ModelError};
+use crate::model::embeddings::Embeddings;
+use crate::model::{self, Model, ModelError};
 use crate::text::ByteOffset;
 
+pub use engines::Engines;
 pub use repository::Indexed;
 pub use retrieval::Retrieved;
 pub use trace::{Completion, Source, Step, Trace};
+pub use trial::{Assigned, draw};
 
-/// Everything a server needs to answer, under one set of settings.
+/// Everything that is needed to answer with one model under one set of settings.
 #[derive(Debug)]
-pub struct Engine {
+struct Engine {
+    /// The model's name in the configuration.
+    name: String,
+    /// The settings, with this model as the one there is.
     configuration: Configuration,
-    /// Tells these settings from others.
+    /// Tells these settings and this name from others.
     settings: u64,
     /// As [`Configuration::fingerprint`] has it.
     fingerprint: String,
+    model: Arc<dyn Model>,
     repository: Arc<Repository>,
     /// Where vectors come from, where the profile needs them.
     embeddings: Option<Arc<Embeddings>>,
@@ -63,8 +70,6 @@ struct Typing {
     desks: Mutex<HashMap<String, Desk>>,
     /// A moving average of how long the model takes, in milliseconds.
     model_ms: Mutex<Option<f64>>,
-    /// When a document was last edited, while somebody waits for a pause after it.
-    last_edit: Mutex<Option<Instant>>,
 }
 
 /// What goes on in one document.
@@ -92,100 +97,57 @@ pub enum EngineError {
     /// The model's settings can't be used.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Those of one with a name of its own can't.
+    #[error("[models.{name}]: {source}")]
+    Named {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        source: ModelError,
+    },
     /// The index can't be made.
     #[error("the index of the repository can't be built: {0}")]
     Index(#[from] IndexError),
 }
 
-/// How long nobody types before changes are taken in.
-const PAUSE: Duration = Duration::from_millis(250);
-
 /// A model that answers sooner is asked at every key: waiting would save nothing worth it.
 const SOON_MS: f64 = 20.0;
 
 impl Engine {
-    /// An engine for these folders. It knows nothing of them until [`Engine::index`].
-    ///
-    /// # Errors
-    /// The model's settings can't be used, or there is no room for an index.
-    pub fn open(configuration: Configuration, folders: Vec<PathBuf>) -> Result<Self, EngineError> {
-        let model = model::open(&configuration.model, &|name| std::env::var(name).ok())?;
-        let repository = Repository::new(folders, model, configuration.context.profile)?;
-        let context = &configuration.context;
-        let embeddings = if context.profile.needs_vectors() {
-            let environment = |name: &str| std::env::var(name).ok();
-            let cache = embeddings::cache_folder(&environment);
-            let embeddings = Embeddings::open(&context.embeddings, &environment, cache.as_deref())?;
-            Some(Arc::new(embeddings))
-        } else {
-            None
-        };
-        let typing = Typing {
-            start: Instant::now(),
-            memory: Mutex::default(),
-            desks: Mutex::default(),
-            model_ms: Mutex::default(),
-            last_edit: Mutex::default(),
-        };
-        Ok(Self {
-            settings: fingerprint(&configuration),
-            fingerprint: configuration.fingerprint(),
-            configuration,
-            repository: Arc::new(repository),
+    /// An engine for one model over a repository. With the typing of an earlier one of the same
+    /// name, what that one answered still holds where the settings are the same.
+    fn new(
+        contestant: Contestant,
+        model: Arc<dyn Model>,
+        repository: Arc<Repository>,
+        embeddings: Option<Arc<Embeddings>>,
+        typing: Option<Arc<Typing>>,
+    ) -> Self {
+        Self {
+            settings: fingerprint(&contestant),
+            fingerprint: contestant.configuration.fingerprint(),
+            name: contestant.name,
+            configuration: contestant.configuration,
+            model,
+            repository,
             embeddings,
-            typing: Arc::new(typing),
-        })
-    }
-
-    /// The same engine under other settings, where only the way of generating differs; nothing
-    /// where the model or what it learns from would be another.
-    pub fn tuned(&self, configuration: &Configuration) -> Option<Self> {
-        let same = same_model(&self.configuration.model, &configuration.model)
-            && self.configuration.context.profile == configuration.context.profile
-            && self.configuration.context.embeddings == configuration.context.embeddings;
-        same.then(|| Self {
-            settings: fingerprint(configuration),
-            fingerprint: configuration.fingerprint(),
-            configuration: configuration.clone(),
-            repository: Arc::clone(&self.repository),
-            embeddings: self.embeddings.clone(),
-            typing: Arc::clone(&self.typing),
-        })
-    }
-
-    /// The settings in force.
-    pub fn configuration(&self) -> &Configuration {
-        &self.configuration
-    }
-
-    /// The model and how it is asked, in a few words for people.
-    pub fn about(&self) -> String {
-        let model = &self.repository.model;
-        let about = model.about();
-        if about.is_empty() {
-            format!("model {}", model.name())
-        } else {
-            format!("model {} ({about})", model.name())
+            typing: typing.unwrap_or_default(),
         }
     }
 
-    /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
-    ///
-    /// # Errors
-    /// The index can't take the files in.
-    pub fn index(&self, progress: impl FnMut(usize, usize)) -> Result<Indexed, EngineError> {
-        self.repository.read(progress)
+    /// The model and how it is asked, in a few words for people.
+    fn about(&self) -> String {
+        let about = self.model.about();
+        if about.is_empty() {
+            self.model.name().to_owned()
+        } else {
+            format!("{} ({about})", self.model.name())
+        }
     }
 
-    /// Takes note of an open document as it stands now: when it was opened, or when another
-    /// engine saw its edits.
-    pub fn document_opened(&self, document: &Snapshot) {
-        self.repository.document_changed(document);
-    }
-
-    /// Takes note of an edit of an open document.
-    pub fn document_edited(self: &Arc<Self>, before: &Snapshot, after: &Arc<Snapshot>) {
-        self.repository.document_changed(after);
+    /// Takes note of an edit of an open document. Gives the cursor, where the edit put in what
+    /// was offered last.
+    fn document_edited(&self, before: &Snapshot, after: &Snapshot) -> Option<ByteOffset> {
         let now = self.typing.start.elapsed();
         let (flight, accepted) = {
             let mut desks = self.typing.desks();
@@ -201,41 +163,11 @@ impl Engine {
         if let Some(flight) = flight {
             flight.edited(&after.text);
         }
-        self.settle_soon();
-        if let Some(cursor) = accepted
-            && self.configuration.typing.ahead
-        {
-            self.ask_ahead(after, cursor);
-        }
-    }
-
-    /// Takes changes in when the person pauses, so that the next request need not.
-    fn settle_soon(&self) {
-        let waiting = lock(&self.typing.last_edit)
-            .replace(Instant::now())
-            .is_some();
-        if waiting {
-            return;
-        }
-        let (typing, repository) = (Arc::clone(&self.typing), Arc::clone(&self.repository));
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(PAUSE).await;
-                let mut last = lock(&typing.last_edit);
-                if last.is_none_or(|last| last.elapsed() >= PAUSE) {
-                    *last = None;
-                    break;
-                }
-            }
-            let settled = tokio::task::spawn_blocking(move || repository.settle()).await;
-            if let Err(error) = settled {
-                tracing::error!(%error, "taking changes in broke off");
-            }
-        });
+        accepted
     }
 
     /// Forgets what goes on in a document that was closed.
-    pub fn document_closed(&self, uri: &str) {
+    fn document_closed(&self, uri: &str) {
         if let Some(desk) = self.typing.desks().remove(uri)
             && let Some(flight) = desk.flight
         {
@@ -243,21 +175,25 @@ impl Engine {
         }
     }
 
-    /// Takes note that a file or folder changed on disk, was made or was removed. What may no
-    /// longer be seen is forgotten at once. Gives the folder in which there may be files to see
-    /// that are not known yet, where there is one: it is for [`Engine::discover`].
-    pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
-        self.repository.file_changed(path)
-    }
-
-    /// Takes note of the files in a folder that may be seen and are not known yet. It reads the
-    /// whole workspace, so it is for the background.
-    pub fn discover(&self, folder: &Path) {
-        self.repository.discover(folder);
+    /// Whether an earlier answer holds here, or one that is being written may.
+    fn holds(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> bool {
+        let asked = self.asked(document, cursor, given);
+        if !self.configuration.typing.reuse {
+            return false;
+        }
+        if self.typing.memory().typed_through(&asked).is_some() {
+            return true;
+        }
+        let desks = self.typing.desks();
+        let flight = desks.get(&asked.uri).and_then(|desk| desk.flight.as_ref());
+        flight.is_some_and(|flight| {
+            let typed = flight.asked.leads_to(&asked);
+            typed.is_some_and(|typed| flight.may_answer(typed))
+        })
     }
 
     /// Completes at a cursor. A document the rules hide gets nothing, and the trace says why.
-    pub async fn complete(
+    async fn complete(
         &self,
         document: &Snapshot,
         cursor: ByteOffset,
@@ -285,14 +221,15 @@ impl Engine {
         self.marked(completion)
     }
 
-    /// A completion that says which settings decided it.
+    /// A completion that says which model's it is, and which settings decided it.
     fn marked(&self, mut completion: Completion) -> Completion {
+        completion.trace.named.clone_from(&self.name);
         completion.trace.configuration.clone_from(&self.fingerprint);
         completion
     }
 
     /// Completes at a cursor without regard to what was answered before: for an explanation.
-    pub async fn explain(
+    async fn explain(
         &self,
         document: &Snapshot,
         cursor: ByteOffset,
@@ -414,10 +351,10 @@ impl Engine {
         let extent = self.configuration.cleanup.extent;
         let call = {
             let (asked, heard) = (Arc::clone(asked), Arc::clone(&heard));
-            let (repository, typing) = (Arc::clone(&self.repository), Arc::clone(&self.typing));
+            let (model, typing) = (Arc::clone(&self.model), Arc::clone(&self.typing));
             async move {
                 let mut completion =
-                    generate(&*repository.model, &request, tree.as_ref(), extent, &heard).await;
+                    generate(&*model, &request, tree.as_ref(), extent, &heard).await;
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
                 typing.model_took(completion.trace.model_ms);
@@ -512,7 +449,8 @@ impl Engine {
         Completion {
             candidates: Vec::new(),
             trace: Trace {
-                model: self.repository.model.name().to_owned(),
+                model: self.model.name().to_owned(),
+                named: self.name.clone(),
                 configuration: self.fingerprint.clone(),
                 fault: Some(fault),
                 ..Trace::default()
@@ -524,11 +462,23 @@ impl Engine {
         Completion {
             candidates: Vec::new(),
             trace: Trace {
-                model: self.repository.model.name().to_owned(),
+                model: self.model.name().to_owned(),
+                named: self.name.clone(),
                 configuration: self.fingerprint.clone(),
                 nothing: Some(reason),
                 ..Trace::default()
             },
+        }
+    }
+}
+
+impl Default for Typing {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            memory: Mutex::default(),
+            desks: Mutex::default(),
+            model_ms: Mutex::default(),
         }
     }
 }
@@ -667,20 +617,6 @@ fn takes(document: &Snapshot, offered: &Answered) -> Option<ByteOffset> {
         .candidates
         .contains(&put_in)
         .then(|| ByteOffset(offered.asked.prefix.len() + put_in.len()))
-}
-
-/// Whether two settings mean one model, however it generates.
-fn same_model(a: &model::Settings, b: &model::Settings) -> bool {
-    let generating_as_b = model::Settings {
-        max_tokens: b.max_tokens,
-        temperature: b.temperature,
-        top_p: b.top_p,
-        seed: b.seed,
-        timeout_ms: b.timeout_ms,
-        candidates: b.candidates,
-        ..a.clone()
-    };
-    generating_as_b == *b
 }
 
 /// Tells settings apart for as long as the process lives.

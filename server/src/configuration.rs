@@ -2,6 +2,9 @@
 //! workspace's `fillrate.toml`, the client's initialisation options and the command line, each
 //! over the one before.
 
+mod trial;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -17,12 +20,23 @@ use crate::context::Given;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 
+pub use trial::{Contestant, DEFAULT, TrialSettings, Unit};
+
 /// All settings of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Configuration {
     /// Which model answers, and how it generates.
     pub model: model::Settings,
+    /// Other models, by names of their own.
+    pub models: BTreeMap<String, model::Settings>,
+    /// The name of the one that answers; without it `model` does, and with a trial it says
+    /// nothing.
+    #[serde(rename = "use")]
+    pub used: Option<String>,
+    /// Several models that take turns.
+    #[serde(deserialize_with = "trial::or_default")]
+    pub trial: TrialSettings,
     /// What the model is told of the repository.
     pub context: ContextSettings,
     /// What happens while a person types.
@@ -261,6 +275,14 @@ pub enum ConfigurationError {
         /// The setting.
         key: String,
     },
+    /// The models' names don't fit together.
+    #[error("`{setting}` {reason}")]
+    Models {
+        /// The setting.
+        setting: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
 }
 
 /// Layers of settings, lowest first, which make up a [`Configuration`].
@@ -306,7 +328,11 @@ impl Layers {
             let table = pointer.trim_start_matches('/').replace('/', ".");
             Some(format!("{table}.{}", refused.0))
         };
-        let refused = of_table("/model", &|key, value| !workspace_may_set(key, value))
+        let whole = |key: &&str| self.layers.last().is_some_and(|layer| layer.get(key).is_some());
+        let whole = ["models", "use", "trial"].into_iter().find(whole);
+        let refused = whole.map(str::to_owned);
+        let refused = refused
+            .or_else(|| of_table("/model", &|key, value| !workspace_may_set(key, value)))
             .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)))
             .or_else(|| of_table("/telemetry", &|_, _| true));
         if let Some(key) = refused {
@@ -340,16 +366,20 @@ impl Layers {
     /// The settings that the layers make up.
     ///
     /// # Errors
-    /// The layers contradict each other in form; each alone was checked when it was laid.
+    /// The layers contradict each other in form, where each alone was checked when it was laid; or
+    /// a model is named that none of them has.
     pub fn merged(&self) -> Result<Configuration, ConfigurationError> {
         let mut whole = Value::Object(serde_json::Map::new());
         for layer in &self.layers {
             merge(&mut whole, layer);
         }
-        Configuration::deserialize(&whole).map_err(|error| ConfigurationError::Options {
-            origin: "the settings together",
-            reason: error.to_string(),
-        })
+        let merged =
+            Configuration::deserialize(&whole).map_err(|error| ConfigurationError::Options {
+                origin: "the settings together",
+                reason: error.to_string(),
+            })?;
+        merged.check_names()?;
+        Ok(merged)
     }
 }
 

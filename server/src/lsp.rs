@@ -29,7 +29,7 @@ use tower_lsp::lsp_types::{
 };
 use tower_lsp::{Client, LanguageServer, LspService};
 
-use crate::completion::{Completion, Engine, EngineError, Indexed, Retrieved, Trigger};
+use crate::completion::{Completion, EngineError, Engines, Indexed, Retrieved, Trigger};
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
 use crate::context::Given;
 use crate::documents::{Documents, Edit, Snapshot, file_path};
@@ -42,7 +42,10 @@ pub use inline_completion::{
 };
 use progress::State;
 pub use progress::Status;
-pub use requests::{EXPLAIN, ExplainParams, Explanation, RETRIEVE, RetrieveParams};
+pub use requests::{
+    EXPLAIN, ExplainParams, Explanation, MODELS, Models, NamedModel, RETRIEVE, RetrieveParams,
+    Trial,
+};
 
 /// Serves one client over standard input and output until it says `exit` or goes away.
 ///
@@ -55,6 +58,7 @@ pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationErr
         .custom_method(inline_completion::METHOD, Edge::inline_completion)
         .custom_method(requests::EXPLAIN, Edge::explain)
         .custom_method(requests::RETRIEVE, Edge::retrieve)
+        .custom_method(requests::MODELS, Edge::models)
         .finish();
     let exit = Arc::new(Notify::new());
     let ended = Arc::new(Notify::new());
@@ -132,8 +136,10 @@ struct Server {
     client: Client,
     options: Options,
     session: OnceLock<Session>,
+    /// Tells this run of the server from others.
+    run: String,
     documents: RwLock<Documents>,
-    engine: RwLock<Option<Arc<Engine>>>,
+    engine: RwLock<Option<Arc<Engines>>>,
     /// Where slow work goes, so that notification handlers return at once.
     work: mpsc::UnboundedSender<Work>,
     /// Taken by the worker when the client is ready.
@@ -178,8 +184,10 @@ struct Answer {
 
 /// Slow work for the background.
 enum Work {
-    /// Open an engine for these settings and index the repository.
+    /// Open engines for these settings and index the repository.
     Configure(Box<Configuration>),
+    /// Put the settings that are now in force in use, over the same index where that serves them.
+    Switch,
     /// Look for files in a folder that may be seen and are not known yet.
     Discover(PathBuf),
 }
@@ -191,6 +199,7 @@ impl Server {
             client,
             options,
             session: OnceLock::new(),
+            run: format!("{:032x}", rand::random::<u128>()),
             documents: RwLock::default(),
             engine: RwLock::default(),
             work,
@@ -233,7 +242,7 @@ impl Server {
             .snapshot(uri)
     }
 
-    fn engine(&self) -> Option<Arc<Engine>> {
+    fn engine(&self) -> Option<Arc<Engines>> {
         self.engine
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -275,9 +284,12 @@ impl Server {
         if now.version != document.version {
             return None;
         }
-        let trace = &completion.trace;
-        let why = trace.fault.as_ref().or(trace.nothing.as_ref()).cloned();
-        self.tell(State::Ready, why).await;
+        let why = if completion.candidates.is_empty() {
+            completion.trace.why_nothing()
+        } else {
+            None
+        };
+        self.tell_of(Some(uri), State::Ready, why).await;
         Some(Answer {
             id: uuid::Uuid::new_v4().to_string(),
             completion,
@@ -288,11 +300,27 @@ impl Server {
 
     /// Tells the client what the server is at, unless it was told so last.
     async fn tell(&self, state: State, message: Option<String>) {
+        self.tell_of(None, state, message).await;
+    }
+
+    /// As [`Server::tell`], about an answer in a document where there is one.
+    async fn tell_of(&self, uri: Option<&str>, state: State, message: Option<String>) {
+        let engine = self.engine();
+        let trial = engine
+            .as_ref()
+            .is_some_and(|engine| engine.configuration().trial().is_some());
+        let answering = engine.as_ref().and_then(|engine| engine.answering(uri));
+        let blind = engine.is_some_and(|engine| engine.configuration().is_blind());
         let status = {
             let mut last = lock(&self.status);
             let files = last.as_ref().and_then(|status| status.files);
+            // Who answered last stays, where nothing is said of an answer.
+            let before = last.as_ref().filter(|last| last.trial == trial && !blind);
+            let before = before.and_then(|status| status.model.clone());
             let status = Status {
                 message,
+                model: answering.or(before),
+                trial,
                 ..Status::of(state, files)
             };
             if last.as_ref() == Some(&status) {
@@ -366,6 +394,19 @@ impl Edge {
             engine.explain(&document, cursor, &given).await
         }));
         Ok(task.await.map(Explanation::from))
+    }
+
+    /// Which models there are, and who answers.
+    async fn models(&self, _: Value) -> Result<Models> {
+        // What is in force, which a change of the settings that can't be used leaves as it was.
+        let engine = self.engine();
+        let configuration = match engine {
+            Some(engine) => engine.configuration().clone(),
+            None => self
+                .configuration()
+                .map_err(|error| Error::invalid_params(error.to_string()))?,
+        };
+        Ok(Models::of(&configuration))
     }
 
     async fn retrieve(&self, params: RetrieveParams) -> Result<Option<Retrieved>> {
@@ -525,8 +566,8 @@ impl LanguageServer for Edge {
         let configuration = self
             .configuration()
             .map_err(|error| Error::invalid_params(error.to_string()))?;
-        // The model's settings are checked here, where the client still hears the answer.
-        crate::model::open(&configuration.model, &|name| std::env::var(name).ok())
+        // The models' settings are checked here, where the client still hears the answer.
+        Engines::check(&configuration)
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         let _ = self.work.send(Work::Configure(Box::new(configuration)));
         Ok(InitializeResult {
@@ -585,6 +626,7 @@ impl LanguageServer for Edge {
             while let Some(work) = queue.recv().await {
                 match work {
                     Work::Configure(configuration) => server.configure(*configuration).await,
+                    Work::Switch => server.switch().await,
                     Work::Discover(folder) => server.discover(folder).await,
                 }
             }
@@ -695,7 +737,7 @@ impl LanguageServer for Edge {
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         *lock(&self.settings) = unwrapped(params.settings);
         match self.configuration() {
-            Ok(configuration) => self.reconfigure(configuration),
+            Ok(configuration) => self.0.reconfigure(&configuration),
             Err(error) => self.complain(error),
         }
     }
@@ -730,7 +772,7 @@ impl LanguageServer for Edge {
 }
 
 impl Server {
-    /// Opens an engine for these settings, indexes the repository and tells the client of both.
+    /// Opens engines for these settings, indexes the repository and tells the client of both.
     async fn configure(&self, configuration: Configuration) {
         let Some(session) = self.session.get() else {
             return;
@@ -740,8 +782,9 @@ impl Server {
         let bar = progress::Bar::begin(&self.client, session.shows_progress).await;
         let (reports, mut receive) = mpsc::unbounded_channel();
         let folders = session.folders();
+        let run = self.run.clone();
         let build = tokio::task::spawn_blocking(move || -> std::result::Result<_, EngineError> {
-            let engine = Engine::open(configuration, folders)?;
+            let engine = Engines::open(configuration, folders, &run)?;
             let indexed = engine.index(|done, all| {
                 let _ = reports.send((done, all));
             })?;
@@ -754,23 +797,7 @@ impl Server {
         bar.end().await;
         match built {
             Ok(Ok((engine, indexed))) => {
-                let engine = Arc::new(engine);
-                // What was opened or typed while the index was built counts as well.
-                let open = || {
-                    self.documents
-                        .read()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .all()
-                };
-                {
-                    // While this lock is held no edit reaches an engine, so none is lost between
-                    // the two.
-                    let mut current = self.engine.write().unwrap_or_else(PoisonError::into_inner);
-                    for document in open() {
-                        engine.document_opened(&document);
-                    }
-                    *current = Some(Arc::clone(&engine));
-                }
+                let engine = self.put_in_force(engine);
                 for path in lock(&self.meanwhile).take().unwrap_or_default() {
                     if self.open_document(&path).is_none() {
                         self.file_changed(&engine, &path);
@@ -783,6 +810,56 @@ impl Server {
         }
     }
 
+    /// Puts engines in force. What was opened or typed while they were made counts as well.
+    fn put_in_force(&self, engine: Engines) -> Arc<Engines> {
+        let engine = Arc::new(engine);
+        let open = || {
+            self.documents
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .all()
+        };
+        // While this lock is held no edit reaches an engine, so none is lost between the two.
+        let mut current = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+        for document in open() {
+            engine.document_opened(&document);
+        }
+        *current = Some(Arc::clone(&engine));
+        engine
+    }
+
+    /// Puts the settings that are now in force in use: without reading the repository again, where
+    /// what is known of it serves them.
+    async fn switch(&self) {
+        let configuration = match self.configuration() {
+            Ok(configuration) => configuration,
+            Err(error) => return progress::complain(&self.client, error).await,
+        };
+        let switched = match self.engine() {
+            None => Ok(Ok(None)),
+            Some(engine) => {
+                let configuration = configuration.clone();
+                tokio::task::spawn_blocking(move || engine.switched(&configuration)).await
+            }
+        };
+        match switched {
+            Ok(Ok(Some(engine))) => {
+                let engine = self.put_in_force(engine);
+                self.switched_to(&engine).await;
+            }
+            Ok(Ok(None)) => self.configure(configuration).await,
+            Ok(Err(error)) => progress::complain(&self.client, error).await,
+            Err(error) => progress::complain(&self.client, error).await,
+        }
+    }
+
+    /// Tells the client, and its log, who answers from now on.
+    async fn switched_to(&self, engine: &Engines) {
+        let said = format!("fillrate: {}", engine.about());
+        self.client.log_message(MessageType::INFO, said).await;
+        self.tell(State::Ready, None).await;
+    }
+
     fn open_document(&self, path: &Path) -> Option<Arc<Snapshot>> {
         self.documents
             .read()
@@ -791,7 +868,7 @@ impl Server {
     }
 
     /// Tells the client, and once in its log, that all is ready and with what.
-    async fn ready(&self, engine: &Engine, indexed: &Indexed) {
+    async fn ready(&self, engine: &Engines, indexed: &Indexed) {
         let mut said = format!(
             "fillrate {}: {}; {} files indexed",
             env!("CARGO_PKG_VERSION"),
@@ -802,7 +879,11 @@ impl Server {
             said.push_str(&format!("; left out {count}: {reason}"));
         }
         self.client.log_message(MessageType::INFO, said).await;
-        let status = Status::of(State::Ready, Some(indexed.files));
+        let status = Status {
+            model: engine.answering(None),
+            trial: engine.configuration().trial().is_some(),
+            ..Status::of(State::Ready, Some(indexed.files))
+        };
         *lock(&self.status) = Some(status.clone());
         progress::tell(&self.client, status).await;
     }
@@ -832,18 +913,30 @@ impl Server {
         tokio::spawn(async move { progress::complain(&client, error).await });
     }
 
-    /// Puts other settings in force: at once where only the way of generating differs, after
-    /// opening another engine where the model or its context does.
-    fn reconfigure(&self, configuration: Configuration) {
-        let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
-        let tuned = engine
-            .as_ref()
-            .and_then(|engine| engine.tuned(&configuration));
-        if let Some(tuned) = tuned {
-            *engine = Some(Arc::new(tuned));
-            return;
+    /// Puts other settings in force: at once where every model they name is open, else after it
+    /// was opened, in the background.
+    fn reconfigure(self: &Arc<Self>, configuration: &Configuration) {
+        let tuned = {
+            let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+            let tuned = engine
+                .as_ref()
+                .filter(|engine| engine.configuration() != configuration)
+                .and_then(|engine| engine.tuned(configuration));
+            let tuned = tuned.map(Arc::new);
+            if let Some(tuned) = &tuned {
+                *engine = Some(Arc::clone(tuned));
+            }
+            tuned
+        };
+        match tuned {
+            Some(tuned) => {
+                let server = Arc::clone(self);
+                tokio::spawn(async move { server.switched_to(&tuned).await });
+            }
+            None => {
+                let _ = self.work.send(Work::Switch);
+            }
         }
-        let _ = self.work.send(Work::Configure(Box::new(configuration)));
     }
 
     fn tell_engine_of_file(&self, uri: &str) {
@@ -856,7 +949,7 @@ impl Server {
         }
     }
 
-    fn file_changed(&self, engine: &Engine, path: &Path) {
+    fn file_changed(&self, engine: &Engines, path: &Path) {
         if let Some(folder) = engine.file_changed(path) {
             let _ = self.work.send(Work::Discover(folder));
         }

@@ -129,6 +129,11 @@ pub trait Model: Send + Sync + fmt::Debug {
         listener: &dyn Listener,
     ) -> Result<Answer, ModelError>;
 
+    /// Whether it [observes](Model::observe) the repository.
+    fn learns(&self) -> bool {
+        false
+    }
+
     /// Takes note of a repository file's contents; nothing means that it is gone. Models that
     /// learn from the repository override it; it must return soon.
     fn observe(&self, _path: &str, _contents: Option<&str>) {}

@@ -1,4 +1,4 @@
-//! What an engine knows of the repository: which files it may see, what the index and the model
+//! What engines know of the repository: which files they may see, what the index and the models
 //! have learnt of them, and what changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,18 +15,19 @@ use crate::syntax::Language;
 use crate::text::Text;
 use crate::workspace::{self, Reason, Visibility, Workspace, WorkspaceError};
 
-/// What is known of a repository, and the model that may have learnt from it.
+/// What is known of a repository, and the models that learn from it.
 #[derive(Debug)]
 pub(super) struct Repository {
     /// The first folder's name.
     pub(super) name: String,
-    pub(super) model: Arc<dyn Model>,
     workspace: Workspace,
     shelf: Shelf,
+    /// The models that learn from the files, each once.
+    learners: RwLock<Vec<Arc<dyn Model>>>,
     /// Files that changed since the index last saw them. They are taken in by the next request
     /// for another file, so that typing costs no indexing.
     pending: Mutex<BTreeMap<String, Change>>,
-    /// The files that the index and the model have taken in.
+    /// The files that the index and the models have taken in.
     known: Mutex<BTreeSet<String>>,
     /// Files that were opened or edited, the last first.
     recent: Mutex<Vec<String>>,
@@ -67,7 +68,6 @@ impl Repository {
     /// A repository of which nothing is known yet.
     pub(super) fn new(
         folders: Vec<PathBuf>,
-        model: Arc<dyn Model>,
         profile: Profile,
     ) -> Result<Self, EngineError> {
         Ok(Self {
@@ -76,14 +76,43 @@ impl Repository {
                 .and_then(|folder| folder.file_name())
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
-            model,
             workspace: Workspace::new(folders),
             shelf: Shelf::of(profile)?,
+            learners: RwLock::default(),
             pending: Mutex::default(),
             known: Mutex::default(),
             recent: Mutex::default(),
             catching_up: Mutex::default(),
         })
+    }
+
+    /// Has a model that learns take in every file that is known, and from now on each change. What
+    /// is open counts only once it is noted again.
+    pub(super) fn teach(&self, model: &Arc<dyn Model>) {
+        if !model.learns() {
+            return;
+        }
+        // No change is taken in meanwhile that this model would miss.
+        let _order = self
+            .catching_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = self.known().clone();
+        let files = if known.is_empty() {
+            Vec::new()
+        } else {
+            self.workspace.files()
+        };
+        for file in files.iter().filter(|file| known.contains(&file.path)) {
+            if let Ok(contents) = self.workspace.read(file) {
+                model.observe(&file.path, Some(&contents));
+            }
+        }
+        let mut learners = self
+            .learners
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        learners.push(Arc::clone(model));
     }
 
     /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
@@ -291,9 +320,13 @@ impl Repository {
         }
     }
 
-    /// Gives one file's contents to the index and to the model.
+    /// Gives one file's contents to the index and to the models that learn.
     fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
-        self.model.observe(path, contents);
+        let learners = self.learners.read().unwrap_or_else(PoisonError::into_inner);
+        for model in learners.iter() {
+            model.observe(path, contents);
+        }
+        drop(learners);
         if contents.is_some() {
             self.known().insert(path.to_owned());
         } else {

@@ -51,7 +51,7 @@ pub(super) struct Found {
 
 impl Engine {
     /// The windows for a place, without a completion there.
-    pub async fn retrieve(
+    pub(super) async fn retrieve(
         &self,
         document: &Snapshot,
         cursor: ByteOffset,
@@ -99,7 +99,7 @@ impl Engine {
         document: &Snapshot,
         given: &Given,
     ) -> Result<Found, String> {
-        let model = &self.repository.model;
+        let model = &self.model;
         if given.earlier.is_some() && !model.chats() {
             return Err(format!(
                 "the model {} can't be told of its earlier answer: only models that are asked as \
@@ -292,7 +292,7 @@ impl Engine {
         let first = self.similar(path, repocoder_query(&asked.prefix, None), false)?;
         let windows = self.bounded(first.windows.clone(), document);
         let request = self.request(document, path.to_owned(), asked, windows, &Given::default());
-        let model = &*self.repository.model;
+        let model = &*self.model;
         let extent = self.configuration.cleanup.extent;
         let heard = Heard::default();
         let completion = generate(model, &request, document.tree(), extent, &heard).await;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::trial::Assigned;
 use crate::cleanup::Decision;
 #[cfg(doc)]
 use crate::configuration::Configuration;
@@ -24,6 +25,12 @@ pub struct Trace {
     /// Which settings decided it: see [`Configuration::fingerprint`].
     #[serde(default)]
     pub configuration: String,
+    /// The name it has in the configuration: see [`crate::configuration::DEFAULT`].
+    #[serde(default)]
+    pub named: String,
+    /// Who was asked, where there is a trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Assigned>,
     /// How the model is asked, and why so: its family and what told it.
     #[serde(default)]
     pub about: String,
@@ -56,7 +63,48 @@ pub struct Trace {
     pub model_ms: f64,
     /// Milliseconds clean-up took.
     pub cleanup_ms: f64,
+    /// In a trial by pairs, how the answer of the pair's second model came about; the rest is the
+    /// first one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<Box<Trace>>,
 }
+
+impl Trace {
+    /// Why there is nothing to show, where there is nothing, in words that the person may see.
+    pub fn why_nothing(&self) -> Option<String> {
+        match &self.fault {
+            Some(_) if self.is_blind() => Some(BLIND_FAULT.to_owned()),
+            Some(fault) => Some(fault.clone()),
+            None => self.nothing.clone(),
+        }
+    }
+
+    /// Whether it is of a blind trial.
+    pub fn is_blind(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| trial.blind)
+    }
+
+    /// What the person may see of it: in a blind trial nothing that tells the model.
+    #[must_use]
+    pub fn as_shown(self) -> Self {
+        if !self.is_blind() {
+            return self;
+        }
+        Self {
+            source: self.source,
+            windows: self.windows,
+            nothing: self.nothing,
+            fault: self.fault.map(|_| BLIND_FAULT.to_owned()),
+            wait_ms: self.wait_ms,
+            context_ms: self.context_ms,
+            ..Self::default()
+        }
+    }
+}
+
+/// What is said of a fault in a blind trial, as its own words would tell the model.
+const BLIND_FAULT: &str =
+    "a model of the blind trial did not answer; end the trial to see which, and why";
 
 /// Where a completion came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

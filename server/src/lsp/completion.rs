@@ -20,6 +20,9 @@ pub(super) fn response(answer: &Answer, encoding: Encoding) -> CompletionRespons
     let start = ByteOffset(before.len() - word.len());
     let position = |offset| to_protocol(answer.document.text.position(offset, encoding));
     let range = Range::new(position(start), position(answer.cursor));
+    let trace = &answer.completion.trace;
+    let told = !trace.is_blind() && trace.second.is_none();
+    let detail = told.then(|| trace.model.clone());
     let items = answer
         .completion
         .candidates
@@ -30,7 +33,7 @@ pub(super) fn response(answer: &Answer, encoding: Encoding) -> CompletionRespons
             CompletionItem {
                 label: label(&text),
                 kind: Some(CompletionItemKind::SNIPPET),
-                detail: Some(answer.completion.trace.model.clone()),
+                detail: detail.clone(),
                 filter_text: Some(text.clone()),
                 sort_text: Some(format!("{rank:04}")),
                 insert_text_format: Some(InsertTextFormat::PLAIN_TEXT),

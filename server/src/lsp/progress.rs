@@ -23,6 +23,13 @@ pub struct Status {
     /// With `error`, what went wrong; with `ready`, why the last request showed nothing, where
     /// it did.
     pub message: Option<String>,
+    /// The name in the configuration of the model that answers, or that answered last in a trial;
+    /// absent in a blind one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whether several models are on trial.
+    #[serde(default)]
+    pub trial: bool,
 }
 
 impl Status {
@@ -35,6 +42,8 @@ impl Status {
             state: state.name().to_owned(),
             files,
             message: None,
+            model: None,
+            trial: false,
         }
     }
 }

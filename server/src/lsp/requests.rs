@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
 use crate::completion::{Completion, Trace};
+use crate::configuration::{Configuration, Unit};
 use crate::context::Given;
 
 /// `fillrate/explain`: how the last completion in a document came about, or one at a position.
@@ -56,7 +57,70 @@ impl From<Completion> for Explanation {
     fn from(completion: Completion) -> Self {
         Self {
             candidates: completion.candidates,
-            trace: completion.trace,
+            trace: completion.trace.as_shown(),
+        }
+    }
+}
+
+/// `fillrate/models`: which models there are, and which of them answers. It takes no parameters
+/// that are heeded.
+pub const MODELS: &str = "fillrate/models";
+
+/// The answer to [`MODELS`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Models {
+    /// `default` first, which is `[model]`; then the others by name.
+    pub models: Vec<NamedModel>,
+    /// The trial, if there is one.
+    pub trial: Option<Trial>,
+}
+
+/// A model that can be put in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamedModel {
+    /// What `use` and `trial.models` call it.
+    pub name: String,
+    /// What it is, in a few words for people.
+    pub about: String,
+    /// Whether it answers, or takes its turn; of none of them it is said in a blind trial.
+    pub active: bool,
+}
+
+/// A trial under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trial {
+    /// The names of the models that take turns.
+    pub models: Vec<String>,
+    /// What a model is drawn for.
+    pub unit: Unit,
+    /// Whether the person is not told which answers.
+    pub blind: bool,
+    /// The seed of the draws.
+    pub seed: u64,
+}
+
+impl Models {
+    /// What a configuration has.
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        let contestants = configuration.contestants();
+        let trial = configuration.trial();
+        let blind = configuration.is_blind();
+        let named = configuration.named().map(|(name, settings)| NamedModel {
+            name: name.to_owned(),
+            about: settings.about(),
+            active: !blind && contestants.iter().any(|one| one.name == name),
+        });
+        Self {
+            models: named.collect(),
+            trial: trial.map(|trial| Trial {
+                models: trial.models.clone(),
+                unit: trial.unit,
+                blind: trial.blind,
+                seed: trial.seed,
+            }),
         }
     }
 }

@@ -117,6 +117,10 @@ impl Model for Embedded {
         .map_err(|error| ModelError::Failed(error.to_string()))
     }
 
+    fn learns(&self) -> bool {
+        true
+    }
+
     fn observe(&self, path: &str, contents: Option<&str>) {
         self.learnt
             .write()

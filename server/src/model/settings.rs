@@ -156,11 +156,32 @@ impl Settings {
         }
     }
 
+    /// What they mean, in a few words for people: the model's name, how it is reached, and what of
+    /// its way of generating is not the default. No address, and nothing that leads to a key.
+    pub fn about(&self) -> String {
+        let defaults = Self::default();
+        let mut about = match &self.name {
+            Some(name) => format!("{name} by {}", self.protocol),
+            None => self.protocol.to_string(),
+        };
+        let figures = [
+            ("temperature", self.temperature, defaults.temperature),
+            ("top_p", self.top_p, defaults.top_p),
+            ("max_tokens", self.max_tokens.into(), defaults.max_tokens.into()),
+        ];
+        for (name, figure, default) in figures {
+            if figure != default {
+                about.push_str(&format!(", {name} {figure}"));
+            }
+        }
+        about
+    }
+
     /// Whether the figures are in their ranges.
     ///
     /// # Errors
     /// [`ModelError::Settings`], which names the first figure that is not.
-    pub(super) fn check(&self) -> Result<(), ModelError> {
+    pub fn check(&self) -> Result<(), ModelError> {
         let checks = [
             (self.max_tokens >= 1, "max_tokens must be at least 1"),
             (

@@ -1,0 +1,193 @@
+//! Which model of a trial answers: a pure function of the trial's seed and a key.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::configuration::{TrialSettings, Unit};
+
+/// Who was asked for a completion in a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assigned {
+    /// The trial's models, by their names in the configuration.
+    pub models: Vec<String>,
+    /// What a model was drawn for.
+    pub unit: Unit,
+    /// The trial's seed.
+    pub seed: u64,
+    /// Whether the person is not told.
+    pub blind: bool,
+    /// Who was asked: one model, or the two of a pair in the order in which their candidates
+    /// stand.
+    pub asked: Vec<String>,
+    /// Of each candidate, from 0, which of `asked` it comes from. In pairs, where both give the
+    /// same text, there is one candidate, and it says nothing of either.
+    pub of_candidates: Vec<usize>,
+}
+
+/// A number below `choices`, the same for the same seed and key, and for different keys as if
+/// drawn at random: the first eight bytes of the SHA-256 of the seed and the key, as a big-endian
+/// number of 64 bits, times `choices`, divided by 2⁶⁴. `choices` is above 0; no number comes more
+/// often than another by more than `choices` in 2⁶⁴.
+pub fn draw(seed: u64, key: &[&str], choices: usize) -> usize {
+    let mut hash = Sha256::new();
+    hash.update(seed.to_be_bytes());
+    for part in key {
+        // With its length before it, no part runs over into the next.
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    let mut number = [0; 8];
+    number.copy_from_slice(&digest[..8]);
+    let scaled = u128::from(u64::from_be_bytes(number)) * choices as u128;
+    // Below `choices`, which is a usize.
+    (scaled >> 64) as usize
+}
+
+/// What a trial draws for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys<'a> {
+    /// Where a completion is asked for: path, text before the cursor, text after it. The same
+    /// place is the same person's same question, and gets the same model.
+    pub(super) place: [&'a str; 3],
+    /// This run of the server.
+    pub(super) session: &'a str,
+    /// Now.
+    pub(super) now: SystemTime,
+}
+
+/// Who is asked, as indices into the trial's models; two of them in order in pairs.
+pub(super) fn assign(trial: &TrialSettings, keys: Keys<'_>) -> Vec<usize> {
+    let models = trial.models.len();
+    let [path, before, after] = keys.place;
+    let unit = trial.unit.name();
+    match trial.unit {
+        Unit::Request => vec![draw(trial.seed, &[unit, path, before, after], models)],
+        Unit::Session => vec![draw(trial.seed, &[unit, keys.session], models)],
+        Unit::Day => {
+            let day = days_since_1970(keys.now).to_string();
+            vec![draw(trial.seed, &[unit, &day], models)]
+        }
+        Unit::Pairs => {
+            let others = models - 1;
+            let pair = draw(trial.seed, &[unit, path, before, after], models * others);
+            let (first, other) = (pair / others, pair % others);
+            vec![first, other + usize::from(other >= first)]
+        }
+    }
+}
+
+/// The day by UTC, counted from 1 January 1970; 0 before it.
+fn days_since_1970(now: SystemTime) -> u64 {
+    const SECONDS_A_DAY: u64 = 86_400;
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() / SECONDS_A_DAY
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn trial(unit: Unit, seed: u64, models: usize) -> TrialSettings {
+        TrialSettings {
+            models: (0..models).map(|number| format!("m{number}")).collect(),
+            unit,
+            seed,
+            blind: false,
+        }
+    }
+
+    fn at<'a>(before: &'a str, session: &'a str, days: u64) -> Keys<'a> {
+        Keys {
+            place: ["a.py", before, "\n"],
+            session,
+            now: UNIX_EPOCH + Duration::from_secs(days * 86_400 + 7),
+        }
+    }
+
+    /// What Python says: `int.from_bytes(sha256(seed.to_bytes(8, "big") + b"".join(
+    /// len(p).to_bytes(8, "big") + p for p in key)).digest()[:8], "big") * n >> 64`.
+    #[test]
+    fn a_draw_is_what_its_definition_says() {
+        let drawn: Vec<usize> = ["a", "b", "c", "d", "e", "f"]
+            .into_iter()
+            .map(|key| draw(7, &["session", key], 1000))
+            .collect();
+        assert_eq!(drawn, [823, 168, 302, 472, 798, 737]);
+    }
+
+    #[test]
+    fn each_unit_has_its_own_key() {
+        let differs = |unit, changed: &dyn Fn(u64) -> Vec<usize>| {
+            let drawn: std::collections::BTreeSet<_> = (0..40).map(changed).collect();
+            assert!(drawn.len() > 1, "{unit} stays the same");
+        };
+        let same = |unit, changed: &dyn Fn(u64) -> Vec<usize>| {
+            let drawn: std::collections::BTreeSet<_> = (0..40).map(changed).collect();
+            assert_eq!(drawn.len(), 1, "{unit} changes");
+        };
+        for unit in Unit::ALL {
+            let trial = trial(unit, 3, 2);
+            let by_place = |n: u64| assign(&trial, at(&n.to_string(), "s", 1));
+            let by_session = |n: u64| assign(&trial, at("x", &n.to_string(), 1));
+            let by_day = |n: u64| assign(&trial, at("x", "s", n));
+            match unit {
+                Unit::Request | Unit::Pairs => {
+                    differs(unit, &by_place);
+                    same(unit, &by_session);
+                    same(unit, &by_day);
+                }
+                Unit::Session => {
+                    same(unit, &by_place);
+                    differs(unit, &by_session);
+                    same(unit, &by_day);
+                }
+                Unit::Day => {
+                    same(unit, &by_place);
+                    same(unit, &by_session);
+                    differs(unit, &by_day);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Six standard deviations: a fair draw leaves them once in 500 million times.
+        #[test]
+        fn shares_are_near_equal(seed: u64, models in 2usize..6, pairs: bool) {
+            const DRAWS: usize = 2000;
+            let unit = if pairs { Unit::Pairs } else { Unit::Request };
+            let trial = trial(unit, seed, models);
+            let mut first = vec![0usize; models];
+            for number in 0..DRAWS {
+                let asked = assign(&trial, at(&number.to_string(), "s", 0));
+                first[asked[0]] += 1;
+                prop_assert_eq!(asked.len(), 1 + usize::from(pairs));
+                prop_assert!(asked.iter().all(|index| *index < models));
+                prop_assert!(!pairs || asked[0] != asked[1]);
+            }
+            let share = 1.0 / models as f64;
+            let deviation = (DRAWS as f64 * share * (1.0 - share)).sqrt();
+            for count in first {
+                prop_assert!((count as f64 - DRAWS as f64 * share).abs() < 6.0 * deviation);
+            }
+        }
+
+        #[test]
+        fn the_same_seed_and_key_give_the_same_model(
+            seed: u64, before in ".{0,20}", session in "[a-z]{4}", days in 0u64..99_999,
+        ) {
+            for unit in Unit::ALL {
+                let trial = trial(unit, seed, 3);
+                let keys = at(&before, &session, days);
+                prop_assert_eq!(assign(&trial, keys), assign(&trial, keys));
+            }
+        }
+    }
+}
