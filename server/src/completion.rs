@@ -27,7 +27,6 @@ use self::flight::{Flight, Heard, between};
 use self::memory::{Answered, Asked, Memory};
 use self::repository::Repository;
 use self::retrieval::Found;
-use self::rhythm::Rhythm;
 use crate::cleanup::{Cleaner, Extent, Place, Watch};
 use crate::configuration::{Configuration, Contestant};
 use crate::context::{Given, IndexError, Window};
@@ -39,6 +38,7 @@ use crate::text::ByteOffset;
 pub use engines::Engines;
 pub use repository::Indexed;
 pub use retrieval::Retrieved;
+pub use rhythm::{ModelTime, Rhythm};
 pub use trace::{Completion, Source, Step, Trace};
 pub use trial::{Assigned, draw};
 
@@ -68,8 +68,8 @@ struct Typing {
     memory: Mutex<Memory>,
     /// By document.
     desks: Mutex<HashMap<String, Desk>>,
-    /// A moving average of how long the model takes, in milliseconds.
-    model_ms: Mutex<Option<f64>>,
+    /// How long the model takes.
+    model_time: Mutex<ModelTime>,
 }
 
 /// What goes on in one document.
@@ -109,9 +109,6 @@ pub enum EngineError {
     #[error("the index of the repository can't be built: {0}")]
     Index(#[from] IndexError),
 }
-
-/// A model that answers sooner is asked at every key: waiting would save nothing worth it.
-const SOON_MS: f64 = 20.0;
 
 impl Engine {
     /// An engine for one model over a repository. With the typing of an earlier one of the same
@@ -322,7 +319,7 @@ impl Engine {
 
     /// How long to wait for the next key.
     fn wait(&self, uri: &str, trigger: Trigger) -> Duration {
-        let soon = self.typing.model_ms().is_some_and(|usual| usual < SOON_MS);
+        let soon = lock(&self.typing.model_time).is_short();
         if trigger == Trigger::Invoked || soon {
             return Duration::ZERO;
         }
@@ -357,7 +354,7 @@ impl Engine {
                     generate(&*model, &request, tree.as_ref(), extent, &heard).await;
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
-                typing.model_took(completion.trace.model_ms);
+                lock(&typing.model_time).took(completion.trace.model_ms);
                 let completion = Arc::new(completion);
                 if completion.trace.fault.is_none() {
                     typing.memory().keep(Answered {
@@ -478,7 +475,7 @@ impl Default for Typing {
             start: Instant::now(),
             memory: Mutex::default(),
             desks: Mutex::default(),
-            model_ms: Mutex::default(),
+            model_time: Mutex::default(),
         }
     }
 }
@@ -490,15 +487,6 @@ impl Typing {
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Desk>> {
         lock(&self.desks)
-    }
-
-    fn model_ms(&self) -> Option<f64> {
-        *lock(&self.model_ms)
-    }
-
-    fn model_took(&self, milliseconds: f64) {
-        let mut usual = lock(&self.model_ms);
-        *usual = Some(usual.map_or(milliseconds, |usual| 0.8 * usual + 0.2 * milliseconds));
     }
 }
 

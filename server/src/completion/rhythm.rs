@@ -1,11 +1,12 @@
 //! How long to wait for the next key before a model is asked: a pure state machine over the
-//! times of a person's edits.
+//! times of a person's edits. It is public so that a replay whose clock is not the wall's waits as
+//! long as a server would.
 
 use std::time::Duration;
 
 /// The typing rhythm in one document. Times are since any fixed moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rhythm {
+pub struct Rhythm {
     /// When the last key came.
     last: Option<Duration>,
     /// The usual time between two keys of a burst, a moving average.
@@ -13,6 +14,13 @@ pub(super) struct Rhythm {
     /// Whether the last edit was one key of a burst, not a paste, an accept or a first key.
     in_burst: bool,
 }
+
+/// How long the model usually takes: a moving average over its calls, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ModelTime(Option<f64>);
+
+/// A model that answers sooner is asked at every key: waiting would save nothing worth it.
+const SOON_MS: f64 = 20.0;
 
 /// A longer time between two keys is a pause: it says nothing of the rhythm within a burst. Nine
 /// of ten intervals within words are shorter, also of slow typists (Dhakal et al., "Observations
@@ -31,7 +39,7 @@ const KEY_BYTES: usize = 4;
 
 impl Rhythm {
     /// Takes note of an edit by which the text grew or shrank by this many bytes.
-    pub(super) fn edited(&mut self, at: Duration, bytes: usize) {
+    pub fn edited(&mut self, at: Duration, bytes: usize) {
         let since = self.last.and_then(|last| at.checked_sub(last));
         self.in_burst = false;
         if let Some(since) = since.filter(|since| bytes <= KEY_BYTES && *since < PAUSE) {
@@ -47,7 +55,7 @@ impl Rhythm {
     /// How long to wait from `now` for a key that would make a request useless, at most `most`
     /// after the last key. Nothing to wait for: after a pause, after an edit that was no typing,
     /// and where the person types so slowly that the next key comes after `most` anyway.
-    pub(super) fn delay(&self, now: Duration, most: Duration) -> Duration {
+    pub fn delay(&self, now: Duration, most: Duration) -> Duration {
         let (Some(last), Some(usual), true) = (self.last, self.interval, self.in_burst) else {
             return Duration::ZERO;
         };
@@ -56,6 +64,21 @@ impl Rhythm {
             return Duration::ZERO;
         }
         (last + expected).saturating_sub(now)
+    }
+}
+
+impl ModelTime {
+    /// Takes note of a call that took so many milliseconds.
+    pub fn took(&mut self, milliseconds: f64) {
+        self.0 = Some(
+            self.0
+                .map_or(milliseconds, |usual| 0.8 * usual + 0.2 * milliseconds),
+        );
+    }
+
+    /// Whether it answers so soon that no key is waited for.
+    pub fn is_short(self) -> bool {
+        self.0.is_some_and(|usual| usual < SOON_MS)
     }
 }
 
