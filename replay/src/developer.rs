@@ -4,8 +4,12 @@
 //! It starts the language server as an editor does, as a child over standard input and output,
 //! and knows nothing of it but the protocol.
 
+pub mod policy;
+pub mod typing;
+pub mod typist;
 mod wire;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -14,7 +18,7 @@ use fillrate_server::completion::{Retrieved, Trace};
 use fillrate_server::context::Given;
 use fillrate_server::lsp::{
     EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
-    InlineCompletionParams, RETRIEVE, RetrieveParams, Status, TRIGGER_INVOKED,
+    InlineCompletionParams, RETRIEVE, RetrieveParams, Status, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
 use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
 use lsp_types::{TextDocumentIdentifier, Url};
@@ -214,12 +218,38 @@ impl Developer {
         patience: Duration,
         given: Option<Given>,
     ) -> Result<Offer, DeveloperError> {
+        self.request_completion(buffer, cursor, TRIGGER_INVOKED, patience, given)
+            .await
+    }
+
+    /// Asks as an editor does of itself when a key was typed: the server may wait for the next
+    /// one.
+    ///
+    /// # Errors
+    /// The server went away or refused the request.
+    pub async fn ask_as_typed(
+        &mut self,
+        buffer: &Buffer,
+        cursor: ByteOffset,
+        patience: Duration,
+        given: Option<Given>,
+    ) -> Result<Offer, DeveloperError> {
+        self.request_completion(buffer, cursor, TRIGGER_AUTOMATIC, patience, given)
+            .await
+    }
+
+    async fn request_completion(
+        &mut self,
+        buffer: &Buffer,
+        cursor: ByteOffset,
+        trigger_kind: u8,
+        patience: Duration,
+        given: Option<Given>,
+    ) -> Result<Offer, DeveloperError> {
         let params = InlineCompletionParams {
             text_document: TextDocumentIdentifier::new(buffer.uri.clone()),
             position: self.position(&buffer.text, cursor),
-            context: InlineCompletionContext {
-                trigger_kind: TRIGGER_INVOKED,
-            },
+            context: InlineCompletionContext { trigger_kind },
             fillrate: given,
         };
         let started = Instant::now();
@@ -279,17 +309,32 @@ impl Developer {
         cursor: ByteOffset,
         completion: &str,
     ) -> Result<(), DeveloperError> {
-        let position = buffer.text.position(cursor, self.encoding);
-        let at = self.position(&buffer.text, cursor);
+        self.edit(buffer, cursor..cursor, completion).await
+    }
+
+    /// Replaces a range of the file, and tells the server.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub async fn edit(
+        &mut self,
+        buffer: &mut Buffer,
+        range: Range<ByteOffset>,
+        text: &str,
+    ) -> Result<(), DeveloperError> {
+        let (start, end) = (
+            self.position(&buffer.text, range.start),
+            self.position(&buffer.text, range.end),
+        );
+        let position = |offset| buffer.text.position(offset, self.encoding);
+        let replaced = position(range.start)..position(range.end);
         buffer.version += 1;
-        buffer
-            .text
-            .replace(position..position, self.encoding, completion);
+        buffer.text.replace(replaced, self.encoding, text);
         self.notify(
             "textDocument/didChange",
             json!({
                 "textDocument": {"uri": buffer.uri, "version": buffer.version},
-                "contentChanges": [{"range": {"start": at, "end": at}, "text": completion}],
+                "contentChanges": [{"range": {"start": start, "end": end}, "text": text}],
             }),
         )
         .await

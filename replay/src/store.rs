@@ -10,6 +10,10 @@
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
 //! | `attempts` | by key, what was offered and what became of it ([`Attempt`]) |
 //! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`Audit`]) |
+//! | `typings` | by key, what came of typing a hole under a policy, as JSON ([`Typing`]); `hole` and `policy` stand beside it |
+//!
+//! `meta` may have `behaviour`, too: the policies of a run and how its developer types
+//! ([`Behaviour`]).
 //!
 //! Attempts are only added, but for those that the machinery spoiled, which are made again. Each is committed with its whole contents, so that a run killed at any
 //! moment has every attempt either whole or not at all.
@@ -22,6 +26,8 @@ use fillrate_server::completion::Trace;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
+use crate::developer::policy::Policy;
+use crate::developer::typing::{Hands, Session};
 use crate::mine::Rejection;
 use crate::task::Hole;
 use crate::verdict::{Outcome, Verdict};
@@ -81,6 +87,45 @@ impl Attempt {
     pub fn completion(&self) -> &str {
         self.offered.first().map(String::as_str).unwrap_or_default()
     }
+}
+
+/// A hole that was typed under a policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Typing {
+    /// Hash of all that it depends on.
+    pub key: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The project's name.
+    pub project: String,
+    /// The model's name.
+    pub model: String,
+    /// Which settings decided the completions, as [`Trace`] has it; empty where nothing was asked.
+    #[serde(default)]
+    pub configuration: String,
+    /// The policy's name: see [`Policy::name`].
+    pub policy: String,
+    /// The policy's version.
+    pub policy_version: u32,
+    /// What was asked, offered, shown and accepted, and which keys were pressed.
+    pub session: Session,
+}
+
+impl Typing {
+    /// Whether the machinery spoiled a verdict, so that it is made again.
+    pub fn is_spoiled(&self) -> bool {
+        let mut outcomes = self.session.requests.iter().map(|request| request.outcome);
+        outcomes.any(|outcome| outcome == Some(Outcome::Infrastructure))
+    }
+}
+
+/// What a run's developer does with completions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Behaviour {
+    /// The policies by which completions are accepted.
+    pub policies: Vec<Policy>,
+    /// How the developer types.
+    pub hands: Hands,
 }
 
 /// A verdict that was reached again, by [`Engine::Naive`](crate::verdict::Engine::Naive).
@@ -224,7 +269,13 @@ impl Run {
                      outcome TEXT NOT NULL,
                      record TEXT NOT NULL
                  );
-                 CREATE TABLE IF NOT EXISTS audits (key TEXT PRIMARY KEY, record TEXT NOT NULL);",
+                 CREATE TABLE IF NOT EXISTS audits (key TEXT PRIMARY KEY, record TEXT NOT NULL);
+                 CREATE TABLE IF NOT EXISTS typings (
+                     key TEXT PRIMARY KEY,
+                     hole TEXT NOT NULL,
+                     policy TEXT NOT NULL,
+                     record TEXT NOT NULL
+                 );",
             )
             .map_err(fault)?;
         let identity_text = identity.to_string();
@@ -410,18 +461,88 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn audits(&self) -> Result<BTreeMap<String, Audit>, StoreError> {
-        let there: u32 = self
-            .database
-            .query_row(
-                "SELECT count(*) FROM sqlite_master WHERE name = 'audits'",
-                [],
-                |row| row.get(0),
-            )
-            .map_err(|source| self.fault(source))?;
-        if there == 0 {
+        if !self.has_table("audits")? {
             return Ok(BTreeMap::new());
         }
         self.pairs("SELECT key, record FROM audits ORDER BY key")
+    }
+
+    /// Whether the run has a table: one of an older program may lack some.
+    fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        self.database
+            .query_row(
+                "SELECT count(*) FROM sqlite_master WHERE name = ?1",
+                [name],
+                |row| row.get::<_, u32>(0),
+            )
+            .map(|count| count > 0)
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Notes what the run's developer does with completions.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_behaviour(&self, behaviour: &Behaviour) -> Result<(), StoreError> {
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "behaviour",
+            behaviour,
+        )
+    }
+
+    /// What the run's developer does with completions, where that was said.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn behaviour(&self) -> Result<Option<Behaviour>, StoreError> {
+        self.database
+            .query_row(
+                "SELECT value FROM meta WHERE key = 'behaviour'",
+                [],
+                |row| row.get::<_, String>(0),
+            )
+            .optional()
+            .map_err(|source| self.fault(source))?
+            .map(|text| self.parse(&text))
+            .transpose()
+    }
+
+    /// Adds what came of typing a hole, in place of what the machinery spoiled.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_typing(&self, typing: &Typing) -> Result<(), StoreError> {
+        let record = self.encode(typing)?;
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)",
+                params![typing.key, typing.hole, typing.policy, record],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    /// What came of typing holes, in the order of holes and policies. A run in which nobody typed
+    /// has none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn typings(&self) -> Result<Vec<Typing>, StoreError> {
+        if !self.has_table("typings")? {
+            return Ok(Vec::new());
+        }
+        let fault = |source| self.fault(source);
+        let mut statement = self
+            .database
+            .prepare("SELECT record FROM typings ORDER BY hole, policy, key")
+            .map_err(fault)?;
+        let records = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .map_err(fault)?;
+        records
+            .map(|record| self.parse(&record.map_err(fault)?))
+            .collect()
     }
 
     /// Notes what became of a project, in place of what was noted before.

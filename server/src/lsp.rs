@@ -38,7 +38,7 @@ use crate::text::{ByteOffset, Encoding, Position};
 pub use commands::{ACCEPT, AcceptArguments};
 pub use inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
-    METHOD as INLINE_COMPLETION, TRIGGER_INVOKED,
+    METHOD as INLINE_COMPLETION, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
 use progress::State;
 pub use progress::Status;

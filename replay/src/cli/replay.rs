@@ -4,6 +4,7 @@ mod contestant;
 mod context;
 mod play;
 mod predictions;
+mod typing;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::mine::contexts::Paper;
 use crate::report::{Comparison, Report};
-use crate::store::{Run, State};
+use crate::store::{Behaviour, Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
 use contestant::Contestant;
@@ -72,6 +73,8 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     #[command(flatten)]
+    typed: typing::Typed,
+    #[command(flatten)]
     execution: Execution,
     /// Have TypeScript's own checker look at the completions, too
     ///
@@ -93,6 +96,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let tasks = arguments.tasks.as_deref().map(task::read).transpose()?;
     if let Some(tasks) = &tasks {
         check_projects(tasks, &manifest, &arguments.corpus)?;
+    }
+    let behaviour = arguments.typed.behaviour()?;
+    let typed = behaviour.as_ref().filter(|_| arguments.typed.types());
+    if typed.is_some() {
+        typing::check_model(&arguments.model)?;
     }
     let contestants = Contestant::of(arguments)?;
     if let Some(tasks) = &tasks {
@@ -116,7 +124,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .collect();
     let identities = contestants
         .iter()
-        .map(|contestant| identity(arguments, &projects, tasks.as_deref(), contestant));
+        .map(|contestant| identity(arguments, &projects, tasks.as_deref(), contestant, typed));
     let identities: Vec<Value> = identities.collect::<Result<_, _>>()?;
     let (mut ready, failed) = projects::open(
         prepared,
@@ -178,7 +186,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let records = contestants.iter().zip(&answers);
     let records = records.map(|(contestant, answers)| match answers {
         Answers::Verbatim(_) => Ok(None),
-        Answers::Server(shown) => contestant.records(&holes, shown),
+        Answers::Server(shown) => contestant.records(&holes, shown, typed.is_some()),
     });
     let records: Vec<Option<Vec<Record>>> = records.collect::<Result<_, _>>()?;
 
@@ -195,6 +203,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             run.set_project(name, state)?;
         }
         run.add_holes(with_files.iter().copied())?;
+        if let Some(behaviour) = &behaviour {
+            run.set_behaviour(behaviour)?;
+        }
         if !contestant.is_verbatim() {
             contestant.write(run.folder(), records.as_deref())?;
         }
@@ -213,9 +224,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             answers,
             &ready,
             run,
-        );
+        )
+        .typing(typed);
         let run = replay.play(&holes, jobs)?;
-        if !spoiled(&run)? {
+        let typings = typed.map_or(0, |typed| typed.policies.len()) * holes.len();
+        if !spoiled(&run, typings)? {
             run.set_finished()?;
         }
         played.push((contestant.context().to_string(), run));
@@ -263,17 +276,20 @@ fn tell(arguments: &Arguments, played: &[(String, Run)]) -> Result<(), CliError>
     Ok(())
 }
 
-/// Whether the machinery spoiled attempts, which are then left to be made again.
+/// Whether the machinery spoiled attempts, or some of so many typings, which are then left to be
+/// made again.
 ///
 /// # Errors
 /// It spoiled all there are, so that there is nothing to report.
-fn spoiled(run: &Run) -> Result<bool, CliError> {
+fn spoiled(run: &Run, typings: usize) -> Result<bool, CliError> {
     let attempts = run.attempts()?;
+    let typed = run.typings()?;
+    let whole = typed.iter().filter(|typing| !typing.is_spoiled()).count() >= typings;
     let mut faults = attempts
         .iter()
         .filter(|attempt| attempt.verdict.outcome == Outcome::Infrastructure);
     let Some(first) = faults.next() else {
-        return Ok(false);
+        return Ok(!whole);
     };
     if faults.count() + 1 == attempts.len() {
         return Err(CliError::Refused(format!(
@@ -299,6 +315,7 @@ fn identity(
     projects: &BTreeMap<&str, Value>,
     tasks: Option<&[Hole]>,
     contestant: &Contestant,
+    typed: Option<&Behaviour>,
 ) -> Result<Value, CliError> {
     let holes = match tasks {
         Some(tasks) => {
@@ -345,6 +362,10 @@ fn identity(
     }
     if arguments.debug_rounds > 0 {
         identity["debug_rounds"] = arguments.debug_rounds.into();
+    }
+    // What is only held against the completions afterwards makes no other run.
+    if let Some(typed) = typed {
+        identity["typing"] = json!(typed);
     }
     Ok(identity)
 }

@@ -16,6 +16,30 @@ pub fn oracle_prefix(reference: &str, completion: &str) -> Option<usize> {
     (!splits_token).then_some(completion.len())
 }
 
+/// The first token of a text, without the white space before it; `None` where there is nothing
+/// else. Tokens are those of [`oracle_prefix`].
+pub fn first_token(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let first = text.chars().next()?;
+    let end = if is_word(first) {
+        text.find(|character| !is_word(character))
+            .unwrap_or(text.len())
+    } else {
+        first.len_utf8()
+    };
+    Some(&text[..end])
+}
+
+/// The first line of a text that is not blank, with what stands before it and without the white
+/// space at its end; `None` where all lines are blank.
+pub fn first_line(text: &str) -> Option<&str> {
+    let begin = text.len() - text.trim_start().len();
+    let end = text[begin..]
+        .find(['\n', '\r'])
+        .map_or(text.len(), |length| begin + length);
+    (begin < text.len()).then(|| text[..end].trim_end())
+}
+
 fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }

@@ -451,6 +451,25 @@ fn oracle_prefix_takes_whole_completions_at_token_boundaries() {
 }
 
 #[test]
+fn first_tokens_and_lines_are_those_that_are_not_blank() {
+    for (text, token, line) in [
+        ("foo(bar)\nbaz", Some("foo"), Some("foo(bar)")),
+        ("  (x) \n", Some("("), Some("  (x)")),
+        (
+            "\n    größe = 1  \n  y",
+            Some("größe"),
+            Some("\n    größe = 1"),
+        ),
+        ("a\r\nb", Some("a"), Some("a")),
+        (" \n\t", None, None),
+        ("", None, None),
+    ] {
+        assert_eq!(first_token(text), token, "{text:?}");
+        assert_eq!(first_line(text), line, "{text:?}");
+    }
+}
+
+#[test]
 fn metrics_are_found_by_their_names() {
     for metric in &METRICS {
         assert_eq!(Metric::named(metric.name).unwrap().name, metric.name);

@@ -40,6 +40,9 @@ pub struct InlineCompletionContext {
 /// Asked for by the person.
 pub const TRIGGER_INVOKED: u8 = 1;
 
+/// Came about by typing.
+pub const TRIGGER_AUTOMATIC: u8 = 2;
+
 /// The answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

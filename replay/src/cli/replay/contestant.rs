@@ -230,7 +230,8 @@ impl Contestant {
         (given != Given::default()).then_some(given)
     }
 
-    /// What the server answers at each hole as it is shown to it, where that is known.
+    /// What the server answers at each hole as it is shown to it, where that is known. Where the
+    /// reference answers a developer who types, it knows what is left of it at every key.
     ///
     /// # Errors
     /// The predictions lack a hole.
@@ -238,6 +239,7 @@ impl Contestant {
         &self,
         holes: &[Hole],
         shown: &HashMap<String, Shown>,
+        typed: bool,
     ) -> Result<Option<Vec<Record>>, CliError> {
         let predictions = match &self.predictions {
             Some(predictions) => Some(predictions),
@@ -247,16 +249,25 @@ impl Contestant {
         let places = holes
             .iter()
             .filter_map(|hole| Some((hole, shown.get(&hole.id)?)));
-        let records = places.map(|(hole, shown)| {
-            let completions = match &predictions {
-                None => vec![hole.reference.clone()],
-                Some(predictions) => predictions.of(hole)?.to_vec(),
+        let mut records = Vec::new();
+        for (hole, shown) in places {
+            let written = match &predictions {
+                None if typed => hole.reference.char_indices().map(|(at, _)| at).collect(),
+                _ => vec![0],
             };
-            Ok(Record {
-                key: recorded::key(&shown.prefix, &shown.suffix),
-                completions,
-            })
-        });
-        records.collect::<Result<_, CliError>>().map(Some)
+            for at in written {
+                let (written, left) = hole.reference.split_at(at);
+                let completions = match &predictions {
+                    None => vec![left.to_owned()],
+                    Some(predictions) => predictions.of(hole)?.to_vec(),
+                };
+                let prefix = [shown.prefix.as_str(), written].concat();
+                records.push(Record {
+                    key: recorded::key(&prefix, &shown.suffix),
+                    completions,
+                });
+            }
+        }
+        Ok(Some(records))
     }
 }

@@ -1,6 +1,6 @@
 //! The attempts of a run: a developer at each hole, and the tests' verdict.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,13 @@ use super::super::progress::Progress;
 use super::super::projects::{Playable, UNTESTED};
 use super::super::{CliError, audit};
 use super::contestant::{Contestant, SETTINGS, Verbatim};
+use super::typing::{Broken, Keyboard, to_judge};
 use crate::corpus::tree;
+use crate::developer::policy::Policy;
+use crate::developer::typing::{self, Pace, Scene};
 use crate::developer::{Developer, DeveloperError, Offer, Server};
 use crate::mine::contexts::Shown;
-use crate::store::{Attempt, Run};
+use crate::store::{Attempt, Behaviour, Run, Typing};
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::{Outcome, Verdict};
 
@@ -32,6 +35,8 @@ pub(super) struct Replay<'a> {
     patience: Duration,
     contestant: &'a Contestant,
     answers: Answers<'a>,
+    /// How the holes are typed, where they are.
+    typed: Option<&'a Behaviour>,
     ready: BTreeMap<&'a str, &'a Playable>,
     run: Mutex<Run>,
     /// Attempts in a row that found no model.
@@ -53,6 +58,8 @@ struct Errand<'a> {
     hole: &'a Hole,
     /// Samples that are missing, or lack a round.
     samples: Vec<Sample>,
+    /// Policies under which it was not typed.
+    policies: Vec<&'a Policy>,
 }
 
 /// A sample that is not done.
@@ -81,6 +88,7 @@ impl<'a> Replay<'a> {
             patience,
             contestant,
             answers,
+            typed: None,
             ready: ready
                 .iter()
                 .map(|ready| (ready.prepared.project.name.as_str(), ready))
@@ -91,11 +99,23 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// The same with a developer who also types what stood in the holes.
+    pub(super) fn typing(self, typed: Option<&'a Behaviour>) -> Self {
+        Self { typed, ..self }
+    }
+
     /// Makes the attempts that are missing, and gives the run back.
     pub(super) fn play(self, holes: &[Hole], jobs: usize) -> Result<Run, CliError> {
         let errands = self.errands(holes)?;
-        let all = holes.iter().map(|hole| self.samples(hole) as usize).sum();
-        let missing: usize = errands.iter().map(|errand| errand.samples.len()).sum();
+        let policies = self.typed.map_or(0, |typed| typed.policies.len());
+        let all = holes
+            .iter()
+            .map(|hole| self.samples(hole) as usize + policies)
+            .sum();
+        let missing: usize = errands
+            .iter()
+            .map(|errand| errand.samples.len() + errand.policies.len())
+            .sum();
         let done = AtomicUsize::new(all - missing);
         let queue = Mutex::new(VecDeque::from(errands));
         let progress = Progress::of(format!("replaying {}", self.contestant.name));
@@ -145,7 +165,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn errands<'h>(&self, holes: &'h [Hole]) -> Result<Vec<Errand<'h>>, CliError> {
+    fn errands<'h>(&'h self, holes: &'h [Hole]) -> Result<Vec<Errand<'h>>, CliError> {
         // What the machinery spoiled is tried again.
         let done: HashMap<String, Attempt> = lock(&self.run)
             .attempts()?
@@ -153,14 +173,25 @@ impl<'a> Replay<'a> {
             .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
             .map(|attempt| (attempt.key.clone(), attempt))
             .collect();
+        let typed: HashSet<String> = lock(&self.run)
+            .typings()?
+            .into_iter()
+            .filter(|typing| !typing.is_spoiled())
+            .map(|typing| typing.key)
+            .collect();
+        let policies = self.typed.map_or(&[][..], |typed| &typed.policies);
         let errands = holes.iter().map(|hole| Errand {
             hole,
             samples: (0..self.samples(hole))
                 .filter_map(|number| self.missing(hole, number, &done))
                 .collect(),
+            policies: policies
+                .iter()
+                .filter(|policy| !typed.contains(&self.typing_key(hole, policy)))
+                .collect(),
         });
         Ok(errands
-            .filter(|errand| !errand.samples.is_empty())
+            .filter(|errand| !errand.samples.is_empty() || !errand.policies.is_empty())
             .collect())
     }
 
@@ -186,6 +217,34 @@ impl<'a> Replay<'a> {
     /// The hash of all that an attempt depends on. What a round is told follows from the rounds
     /// before it, which depend on the same.
     fn key(&self, hole: &Hole, sample: u32, round: u32) -> String {
+        let mut parts = self.parts(hole, sample);
+        if let Some(latency) = self.scripted_latency() {
+            parts.push(json!({"latency": latency}));
+        }
+        if round > 0 {
+            parts.push(json!({"round": round}));
+        }
+        hash(parts)
+    }
+
+    /// How long every answer takes, in milliseconds, where that is not measured.
+    fn scripted_latency(&self) -> Option<f64> {
+        self.typed?.hands.latency_ms
+    }
+
+    /// The hash of all that a typing depends on.
+    fn typing_key(&self, hole: &Hole, policy: &Policy) -> String {
+        let mut parts = self.parts(hole, 0);
+        parts.push(json!({
+            "policy": policy,
+            "version": policy.version(),
+            "hands": self.typed.map(|typed| &typed.hands),
+        }));
+        hash(parts)
+    }
+
+    /// What all that is done at a hole depends on.
+    fn parts(&self, hole: &Hole, sample: u32) -> Vec<Value> {
         let judge = self
             .ready
             .get(hole.project.as_str())
@@ -202,11 +261,7 @@ impl<'a> Replay<'a> {
         if let Some(paper) = self.contestant.paper {
             parts.push(json!(paper.name()));
         }
-        if round > 0 {
-            parts.push(json!({"round": round}));
-        }
-        let parts = Value::Array(parts);
-        sha256_hex(parts.to_string().as_bytes())
+        parts
     }
 
     /// Does one errand: a fresh server, so that no hole knows of another, and an attempt for each
@@ -244,9 +299,18 @@ impl<'a> Replay<'a> {
                     return Ok(());
                 };
                 let workspace = desk.show(ready, hole, &[prefix, suffix].concat())?;
-                let done = desk
-                    .runtime()?
-                    .block_on(self.converse(ready, errand, contents, &workspace, shown, progress));
+                let done = desk.runtime()?.block_on(async {
+                    if !errand.samples.is_empty() {
+                        self.converse(ready, errand, contents, &workspace, shown, &progress)
+                            .await?;
+                    }
+                    for policy in &errand.policies {
+                        self.type_in(ready, hole, policy, contents, &workspace, shown)
+                            .await?;
+                        progress();
+                    }
+                    Ok(())
+                });
                 desk.put_back(ready, hole)?;
                 done
             }
@@ -271,7 +335,9 @@ impl<'a> Replay<'a> {
             sample: sample.number,
             round: sample.round,
             answered: offer.answered,
-            latency_ms: offer.latency.as_secs_f64() * 1000.0,
+            latency_ms: self
+                .scripted_latency()
+                .unwrap_or(offer.latency.as_secs_f64() * 1000.0),
             offered: offer.candidates,
             trace: offer.trace,
             verdict,
@@ -279,6 +345,119 @@ impl<'a> Replay<'a> {
         lock(&self.run).add_attempt(&attempt)?;
         self.audit(ready, hole, contents, &attempt)?;
         Ok(attempt)
+    }
+
+    /// How the language server is started.
+    fn server(&self) -> Result<Server, CliError> {
+        let folder = lock(&self.run).folder().to_owned();
+        let settings =
+            std::path::absolute(folder.join(SETTINGS)).map_err(CliError::file(&folder))?;
+        Ok(Server {
+            // This very program, even where its file has been replaced since it was started.
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: vec![
+                "serve".to_owned(),
+                "--config".to_owned(),
+                settings.display().to_string(),
+            ],
+            patience: Duration::from_secs(120),
+        })
+    }
+
+    /// Has the developer type what stood in a hole, with a server that knows of nothing before,
+    /// and judges what was accepted. What the model's faults spoil is left to be done again.
+    async fn type_in(
+        &self,
+        ready: &Playable,
+        hole: &Hole,
+        policy: &Policy,
+        contents: &str,
+        workspace: &Path,
+        shown: &Shown,
+    ) -> Result<(), CliError> {
+        let Some(Behaviour { hands, .. }) = self.typed else {
+            return Ok(());
+        };
+        let Shown { prefix, suffix, .. } = shown;
+        let mut developer = Developer::start(&self.server()?, workspace).await?;
+        if hands.pace == Pace::Virtual {
+            // Its wait for the next key is counted, not served.
+            developer
+                .configure(&json!({"typing": {"wait_ms": 0}}))
+                .await?;
+        }
+        let language = Language::for_path(Path::new(&hole.path)).map_or("", |language| language.id);
+        let cut = [prefix.as_str(), suffix].concat();
+        let path = workspace.join(&hole.path);
+        let buffer = developer.open(&path, language, &cut).await?;
+        let mut keyboard = Keyboard {
+            developer: &mut developer,
+            buffer,
+            given: self.contestant.given(hole, shown, None),
+            configuration: String::new(),
+        };
+        let scene = Scene {
+            hole: &hole.id,
+            prefix,
+            suffix,
+            reference: &hole.reference,
+            wait_ms: self.contestant.configuration.typing.wait_ms,
+            patience: self.patience,
+        };
+        let mut session = match typing::play(&mut keyboard, scene, hands, policy).await {
+            Ok(session) => session,
+            Err(Broken::Developer(error)) => return Err(error.into()),
+            Err(Broken::Fault(fault)) => return self.note_fault(&fault),
+        };
+        self.faults.store(0, Ordering::Relaxed);
+        let (buffer, configuration) = (keyboard.buffer, keyboard.configuration);
+        if buffer.contents() != [prefix.as_str(), &hole.reference, suffix].concat() {
+            return Err(DeveloperError::Garbled(format!(
+                "{}: the editor shows something else than what was typed",
+                hole.id
+            ))
+            .into());
+        }
+        developer.close(buffer).await?;
+        developer.leave().await?;
+        for index in to_judge(&session.requests) {
+            let request = &session.requests[index];
+            let completion = [
+                &hole.reference[..request.written],
+                request.text().unwrap_or_default(),
+            ]
+            .concat();
+            let filled = hole.filled(contents, &completion)?;
+            session.requests[index].outcome = Some(judge(ready, hole, &filled).outcome);
+        }
+        let typing = Typing {
+            key: self.typing_key(hole, policy),
+            hole: hole.id.clone(),
+            project: hole.project.clone(),
+            model: self.contestant.name.clone(),
+            configuration,
+            policy: policy.name(),
+            policy_version: policy.version(),
+            session,
+        };
+        lock(&self.run).add_typing(&typing)?;
+        Ok(())
+    }
+
+    /// Counts attempts in a row that found no model.
+    ///
+    /// # Errors
+    /// There were too many.
+    fn note_fault(&self, fault: &str) -> Result<(), CliError> {
+        let faults = self.faults.fetch_add(1, Ordering::Relaxed) + 1;
+        if faults >= FAULTS_IN_A_ROW {
+            return Err(CliError::Refused(format!(
+                "the model {} gave no answer {faults} times in a row: {fault}; mend that and \
+                 start the same command again, nothing that was done is lost",
+                self.contestant.name
+            )));
+        }
+        Ok(())
     }
 
     /// Plays the developer at one hole. The tests are waited for in between: nothing else goes on
@@ -293,20 +472,7 @@ impl<'a> Replay<'a> {
         progress: impl Fn(),
     ) -> Result<(), CliError> {
         let hole = errand.hole;
-        let folder = lock(&self.run).folder().to_owned();
-        let settings =
-            std::path::absolute(folder.join(SETTINGS)).map_err(CliError::file(&folder))?;
-        let server = Server {
-            // This very program, even where its file has been replaced since it was started.
-            program: PathBuf::from("/proc/self/exe"),
-            arguments: vec![
-                "serve".to_owned(),
-                "--config".to_owned(),
-                settings.display().to_string(),
-            ],
-            patience: Duration::from_secs(120),
-        };
-        let mut developer = Developer::start(&server, workspace).await?;
+        let mut developer = Developer::start(&self.server()?, workspace).await?;
         let seed = self.contestant.configuration.model.seed;
         for sample in &errand.samples {
             if self.samples(hole) > 1 {
@@ -397,14 +563,7 @@ impl<'a> Replay<'a> {
         offer: &Offer,
     ) -> Result<Verdict, CliError> {
         if let Some(fault) = offer.trace.as_ref().and_then(|trace| trace.fault.as_ref()) {
-            let faults = self.faults.fetch_add(1, Ordering::Relaxed) + 1;
-            if faults >= FAULTS_IN_A_ROW {
-                return Err(CliError::Refused(format!(
-                    "the model {} gave no answer {faults} times in a row: {fault}; mend that and \
-                     start the same command again, nothing that was done is lost",
-                    self.contestant.name
-                )));
-            }
+            self.note_fault(fault)?;
             return Ok(Verdict::infrastructure(fault));
         }
         self.faults.store(0, Ordering::Relaxed);
@@ -414,16 +573,25 @@ impl<'a> Replay<'a> {
             .map(String::as_str)
             .unwrap_or_default();
         let filled = hole.filled(contents, completion)?;
-        let Some(judge) = &ready.judge else {
-            return Ok(Verdict {
-                reason: UNTESTED.to_owned(),
-                ..Verdict::bare(Outcome::Unjudged)
-            });
-        };
-        Ok(judge
-            .judge(&hole.path, &filled, &hole.tests)
-            .unwrap_or_else(|error| Verdict::infrastructure(&error)))
+        Ok(judge(ready, hole, &filled))
     }
+}
+
+/// What a project's tests say of a hole's file as it stands.
+fn judge(ready: &Playable, hole: &Hole, filled: &str) -> Verdict {
+    let Some(judge) = &ready.judge else {
+        return Verdict {
+            reason: UNTESTED.to_owned(),
+            ..Verdict::bare(Outcome::Unjudged)
+        };
+    };
+    judge
+        .judge(&hole.path, filled, &hole.tests)
+        .unwrap_or_else(|error| Verdict::infrastructure(&error))
+}
+
+fn hash(parts: Vec<Value>) -> String {
+    sha256_hex(Value::Array(parts).to_string().as_bytes())
 }
 
 /// A prediction as if it had been offered; no time was measured.
