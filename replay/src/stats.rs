@@ -7,10 +7,12 @@ mod bootstrap;
 mod bradley_terry;
 mod clustered;
 mod correlation;
+mod latent;
+mod multiple;
 mod order;
 mod proportion;
 
-pub use bootstrap::{Bootstrap, Version, two_level_bootstrap};
+pub use bootstrap::{Bootstrap, Cluster, Sampled, Version, two_level_bootstrap};
 pub use bradley_terry::bradley_terry;
 pub use clustered::{
     clustered_mean, clustered_proportion, clustered_standard_error, clustered_weighted_mean,
@@ -20,6 +22,8 @@ pub use correlation::{
     Coefficient, CorrelationTest, MOST_EXACT, SignAgreement, attenuation_corrected,
     correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
 };
+pub use latent::{bootstrap_coverage, latent_correlation, pearson_interval};
+pub use multiple::holm;
 pub use order::{median, quantile};
 pub use proportion::{mcnemar_exact, wilson};
 

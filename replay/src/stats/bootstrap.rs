@@ -3,15 +3,70 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Coefficient, Estimate, TAIL};
+use super::{Coefficient, Estimate, TAIL, correlation::two_normals};
 
 /// What was seen of one model version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     /// Offline, by cluster: of each file the holes' scores.
-    pub offline: Vec<Vec<f64>>,
+    pub offline: Sampled,
     /// Online, by cluster: of each user whether they accepted what they were shown.
-    pub online: Vec<Vec<f64>>,
+    pub online: Sampled,
+}
+
+/// One figure of a version, and what can be drawn anew of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sampled {
+    /// Its clusters: the figure is Σ sum / Σ weight, and clusters are drawn with replacement.
+    Clusters(Vec<Cluster>),
+    /// The figure and its standard error alone: draws are normal about it.
+    Normal {
+        /// The figure.
+        value: f64,
+        /// Its standard error, at least 0; 0 draws nothing anew.
+        error: f64,
+    },
+}
+
+/// Samples that stand or fall together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cluster {
+    /// The sum of its samples, each times its weight.
+    pub sum: f64,
+    /// The sum of the weights: how many samples there are, where all count alike.
+    pub weight: f64,
+}
+
+impl Sampled {
+    /// Clusters of samples that all count alike.
+    pub fn of(clusters: &[Vec<f64>]) -> Self {
+        let clusters = clusters.iter().map(|cluster| Cluster {
+            sum: cluster.iter().sum(),
+            weight: cluster.len() as f64,
+        });
+        Self::Clusters(clusters.collect())
+    }
+
+    /// The figure as it was seen; `None` without samples.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Self::Clusters(clusters) => ratio(clusters.iter().copied()),
+            Self::Normal { value, .. } => Some(*value),
+        }
+    }
+
+    fn drawn(&self, random: &mut ChaCha8Rng) -> Option<f64> {
+        match self {
+            Self::Clusters(clusters) => {
+                let draws = 0..clusters.len();
+                ratio(draws.map(|_| clusters[random.random_range(0..clusters.len())]))
+            }
+            Self::Normal { value, error } if *error > 0.0 => {
+                Some(value + error * two_normals(random).0)
+            }
+            Self::Normal { value, .. } => Some(*value),
+        }
+    }
 }
 
 /// What [`two_level_bootstrap`] found.
@@ -26,14 +81,14 @@ pub struct Bootstrap {
     pub undefined: u32,
 }
 
-/// A coefficient between the versions' offline and online means, with a percentile interval from
-/// a bootstrap on two levels: versions are drawn with replacement, then, within each drawn one,
-/// its offline clusters and its online clusters (Davison and Hinkley 1997, §3.8). A mean weighs
-/// every sample alike.
+/// A coefficient between the versions' offline and online figures, with a percentile interval
+/// from a bootstrap on two levels: versions are drawn with replacement, then, within each drawn
+/// one, its offline clusters and its online clusters (Davison and Hinkley 1997, §3.8).
 ///
 /// Clusters are drawn for each version by itself. Where all versions had the same holes, that
 /// makes the interval rather too wide. With few versions it is too narrow all the same: four give
-/// only 35 sets. Equal seeds give equal values.
+/// only 35 sets. [`bootstrap_coverage`](super::bootstrap_coverage) says how often it holds the
+/// truth. Equal seeds give equal values.
 ///
 /// `None` if the coefficient is not defined for the versions as they are, or in no draw.
 pub fn two_level_bootstrap(
@@ -44,7 +99,7 @@ pub fn two_level_bootstrap(
 ) -> Option<Bootstrap> {
     let whole: Option<Vec<(f64, f64)>> = versions
         .iter()
-        .map(|version| Some((mean(&version.offline)?, mean(&version.online)?)))
+        .map(|version| Some((version.offline.value()?, version.online.value()?)))
         .collect();
     let value = coefficient.of(&whole?)?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -54,8 +109,8 @@ pub fn two_level_bootstrap(
             .iter()
             .map(|_| {
                 let version = &versions[random.random_range(0..versions.len())];
-                let offline = drawn_mean(&version.offline, &mut random);
-                let online = drawn_mean(&version.online, &mut random);
+                let offline = version.offline.drawn(&mut random);
+                let online = version.online.drawn(&mut random);
                 Some((offline?, online?))
             })
             .collect();
@@ -74,28 +129,18 @@ pub fn two_level_bootstrap(
     })
 }
 
-/// The mean of all samples; `None` without any.
-fn mean(clusters: &[Vec<f64>]) -> Option<f64> {
-    mean_of(clusters.iter())
-}
-
-/// The mean of as many clusters as there are, drawn with replacement.
-fn drawn_mean(clusters: &[Vec<f64>], random: &mut ChaCha8Rng) -> Option<f64> {
-    mean_of((0..clusters.len()).map(|_| &clusters[random.random_range(0..clusters.len())]))
-}
-
-fn mean_of<'a>(clusters: impl Iterator<Item = &'a Vec<f64>>) -> Option<f64> {
-    let (mut sum, mut n) = (0.0, 0_usize);
+fn ratio(clusters: impl Iterator<Item = Cluster>) -> Option<f64> {
+    let (mut sum, mut weight) = (0.0, 0.0);
     for cluster in clusters {
-        sum += cluster.iter().sum::<f64>();
-        n += cluster.len();
+        sum += cluster.sum;
+        weight += cluster.weight;
     }
-    (n > 0).then(|| sum / n as f64)
+    (weight > 0.0).then(|| sum / weight)
 }
 
 /// The value below which the share `p` of sorted values lies, between neighbours in a straight
 /// line.
-fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
+pub(super) fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = sorted.len().checked_sub(1)? as f64 * p;
     let (left, right) = (
         sorted[place.floor() as usize],

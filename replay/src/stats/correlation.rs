@@ -349,7 +349,7 @@ pub fn correlation_power(
 }
 
 /// Two independent numbers from the standard normal distribution (Box and Muller 1958).
-fn two_normals(random: &mut ChaCha8Rng) -> (f64, f64) {
+pub(super) fn two_normals(random: &mut ChaCha8Rng) -> (f64, f64) {
     // Above 0, so that its logarithm is finite.
     let radius = 1.0 - random.random::<f64>();
     let angle = std::f64::consts::TAU * random.random::<f64>();

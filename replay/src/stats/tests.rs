@@ -458,8 +458,8 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
     let versions: Vec<Version> = six()
         .into_iter()
         .map(|(offline, online)| Version {
-            offline: vec![vec![offline]],
-            online: vec![vec![online]],
+            offline: Sampled::of(&[vec![offline]]),
+            online: Sampled::of(&[vec![online]]),
         })
         .collect();
     let found = two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1).unwrap();
@@ -481,7 +481,10 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
 // numpy.percentile(pearson, [2.5, 97.5]), and .062 % undefined.
 #[test]
 fn a_bootstrap_draws_within_versions_too() {
-    let clusters = |clusters: &[&[f64]]| clusters.iter().map(|cluster| cluster.to_vec()).collect();
+    let clusters = |clusters: &[&[f64]]| {
+        let clusters: Vec<Vec<f64>> = clusters.iter().map(|cluster| cluster.to_vec()).collect();
+        Sampled::of(&clusters)
+    };
     let version = |offline: &[&[f64]], online: &[&[f64]]| Version {
         offline: clusters(offline),
         online: clusters(online),
@@ -528,6 +531,117 @@ fn a_bootstrap_draws_within_versions_too() {
         None
     );
     assert_eq!(two_level_bootstrap(&[], Coefficient::Pearson, 9, 1), None);
+}
+
+// By Hotelling's density of r (1953), with z = atanh r and ζ = atanh ρ
+//   c · √(cosh z / cosh ζ) · cosh(z − ζ)^(3/2 − n) · 2F1(½, ½; n − ½; (1 + ρ tanh z) / 2),
+//   c = (n − 2) Γ(n − 1) / (√(2π) Γ(n − ½)),
+// scipy.integrate.quad for its distribution and scipy.optimize.brentq for the ρ with which it is
+// .975 and .025 at r.
+#[test]
+fn an_interval_for_r_is_that_of_its_exact_distribution() {
+    for (r, n, low, high, tolerance) in [
+        (0.5, 4, -0.741135972040045, 0.9490226650212992, 0.012),
+        (0.998, 4, 0.8926851474611923, 0.9998129820814787, 0.006),
+        (-0.3, 9, -0.7758983907034458, 0.4282588951559417, 0.006),
+        (0.9, 5, 0.0883356456240359, 0.9863446275946288, 0.012),
+    ] {
+        let found = pearson_interval(&with_r(r, n), 100_000, 1).unwrap();
+        close(found.value, r);
+        assert_eq!(found.n, n);
+        let (found_low, found_high) = (found.low.unwrap(), found.high.unwrap());
+        assert!((found_low - low).abs() < tolerance, "{found:?}, not {low}");
+        assert!(
+            (found_high - high).abs() < tolerance,
+            "{found:?}, not {high}"
+        );
+    }
+    assert_eq!(pearson_interval(&[(0.0, 0.0), (1.0, 1.0)], 99, 1), None);
+    assert_eq!(pearson_interval(&[(0.0, 1.0); 5], 99, 1), None);
+    assert_eq!(pearson_interval(&with_r(0.5, 4), 0, 1), None);
+}
+
+/// Pairs of which Pearson's r is this.
+fn with_r(r: f64, n: usize) -> Vec<(f64, f64)> {
+    let unit = |values: Vec<f64>| -> Vec<f64> {
+        let length = values.iter().map(|value| value * value).sum::<f64>().sqrt();
+        values.iter().map(|value| value / length).collect()
+    };
+    let middle = (n as f64 - 1.0) / 2.0;
+    // A straight line and a parabola of mean 0: their product sums to 0.
+    let line = unit((0..n).map(|i| i as f64 - middle).collect());
+    let squares = (0..n).map(|i| (i as f64 - middle).powi(2));
+    let mean = squares.clone().sum::<f64>() / n as f64;
+    let parabola = unit(squares.map(|square| square - mean).collect());
+    line.iter()
+        .zip(&parabola)
+        .map(|(line, parabola)| (*line, r * line + (1.0 - r * r).sqrt() * parabola))
+        .collect()
+}
+
+// numpy.random.default_rng(7), 2,000,000 draws with either side first: with L the Cholesky factor
+// of (n - 1) times the sample covariance and T lower triangular, its diagonal the roots of
+// chisquare(n - 1) and chisquare(n - 2), its corner standard_normal, L T⁻¹ T⁻ᵀ Lᵀ less the noise
+// on its diagonal; numpy.quantile of the correlations, undefined ones as -1 below and 1 above.
+#[test]
+fn an_interval_without_the_error_of_measuring_is_numpys() {
+    let seven = pairs(
+        &[1.2, 2.4, 3.1, 4.4, 5.0, 6.9, 8.1],
+        &[2.1, 1.0, 4.9, 3.2, 6.3, 5.5, 9.0],
+    );
+    for (noise, value, low, high) in [
+        ((0.0, 0.0), 0.8578917881403678, 0.268_85, 0.970_42),
+        ((0.5, 0.4), 0.921_08, 0.292_16, 1.0),
+        ((2.0, 1.0), 1.128_31, 0.314_14, 1.0),
+    ] {
+        let found = latent_correlation(&seven, noise, 200_000, 1).unwrap();
+        assert!((found.value - value).abs() < 1e-4, "{found:?}, not {value}");
+        // The quantile of so many draws has a standard error of .005 where the noise is most.
+        assert!((found.low.unwrap() - low).abs() < 0.015, "{found:?}");
+        assert!((found.high.unwrap() - high).abs() < 0.001, "{found:?}");
+        let again = latent_correlation(&seven, noise, 200_000, 1);
+        assert_eq!(again, Some(found));
+    }
+    // More error than there is variance: any correlation could be behind it.
+    let hidden = latent_correlation(&seven, (60.0, 0.0), 1_000, 3).unwrap();
+    assert_eq!((hidden.low, hidden.high), (Some(-1.0), Some(1.0)));
+    close(hidden.value, 0.8578917881403678);
+}
+
+// numpy.random.default_rng(5): 4,000 studies, in each 600 draws of versions with replacement and
+// numpy.percentile(pearson, [2.5, 97.5]).
+#[test]
+fn a_bootstrap_of_four_versions_holds_less_than_it_says() {
+    let coverage = |n, noise| {
+        bootstrap_coverage(Coefficient::Pearson, 0.8, n, noise, 600, 300, 1)
+            .unwrap()
+            .value
+    };
+    assert!((coverage(4, (0.0, 0.0)) - 0.799).abs() < 0.05);
+    assert!((coverage(8, (0.0, 0.0)) - 0.903).abs() < 0.04);
+    assert_eq!(
+        bootstrap_coverage(Coefficient::Pearson, 1.2, 5, (0.0, 0.0), 9, 9, 1),
+        None
+    );
+    assert_eq!(
+        bootstrap_coverage(Coefficient::Pearson, 0.5, 5, (0.0, 1.2), 9, 9, 1),
+        None
+    );
+    assert_eq!(
+        bootstrap_coverage(Coefficient::Pearson, 0.5, 5, (0.0, 0.0), 0, 9, 1),
+        None
+    );
+}
+
+// statsmodels.stats.multitest.multipletests(p, method="holm")[1]
+#[test]
+fn corrected_p_values_are_those_of_statsmodels() {
+    let corrected = holm(&[0.01, 0.04, 0.03, 0.005, 0.2]);
+    for (ours, theirs) in corrected.iter().zip([0.04, 0.09, 0.09, 0.025, 0.2]) {
+        close(*ours, theirs);
+    }
+    assert_eq!(holm(&[]), Vec::<f64>::new());
+    assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
 }
 
 // m = GLM(wins, differences, family=Binomial()).fit(tol=1e-14), the first strength 0; then with
