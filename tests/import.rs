@@ -8,23 +8,12 @@
 mod play;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
-use play::{Place, attempts, has, holes, repository, text};
+use play::programs::{oracle, say};
+use play::{Place, attempts, has, holes, text};
 use serde_json::{Value, json};
-
-/// A folder of data beside the repository; nothing where there is none, which fails under `CI`.
-fn beside(name: &str) -> Option<PathBuf> {
-    let folder = repository("../shared/oracles").join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    let reason = format!("{} is not there", folder.display());
-    assert!(std::env::var_os("CI").is_none(), "{reason}");
-    eprintln!("skipped: {reason}");
-    None
-}
 
 /// Imports files as `tasks.jsonl`.
 fn import(place: &Place, format: &str, file: &Path) {
@@ -75,7 +64,7 @@ fn outcomes(place: &Place, run: &str) -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn canonical_solutions_of_random_spans_pass_and_nothing_does_not() {
-    let Some(folder) = beside("humaneval_infilling") else {
+    let Some(folder) = oracle("humaneval_infilling") else {
         return;
     };
     if has(&["python3"]) {
@@ -89,11 +78,11 @@ fn canonical_solutions_of_random_spans_pass_and_nothing_does_not() {
 /// Takes minutes: it is run where `FILLRATE_INFILLING` is `all`.
 #[test]
 fn canonical_solutions_of_single_lines_pass_and_nothing_does_not() {
-    let Some(folder) = beside("humaneval_infilling") else {
+    let Some(folder) = oracle("humaneval_infilling") else {
         return;
     };
     if std::env::var("FILLRATE_INFILLING").as_deref() != Ok("all") {
-        eprintln!("skipped: the 1,033 single lines are judged with FILLRATE_INFILLING=all");
+        say("skipped: the 1,033 single lines are judged with FILLRATE_INFILLING=all");
         return;
     }
     if has(&["python3"]) {
@@ -167,7 +156,7 @@ fn passes_by_itself(record: &Value) -> bool {
 
 #[test]
 fn the_example_of_infilling_scores_as_its_authors_say() {
-    let Some(folder) = beside("humaneval_infilling") else {
+    let Some(folder) = oracle("humaneval_infilling") else {
         return;
     };
     if !has(&["python3"]) {
@@ -189,7 +178,7 @@ fn the_example_of_infilling_scores_as_its_authors_say() {
 
 #[test]
 fn crosscodeeval_scores_as_its_own_scorer_does() {
-    let Some(folder) = beside("crosscodeeval") else {
+    let Some(folder) = oracle("crosscodeeval") else {
         return;
     };
     let place = Place::new();

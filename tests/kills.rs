@@ -8,14 +8,12 @@
 mod peers;
 #[path = "support/play.rs"]
 mod play;
-#[path = "support/programs.rs"]
-mod programs;
 
 use std::collections::BTreeSet;
 
 use peers::{Module, cosmic_ray, everything};
+use play::programs::bring;
 use play::{Place, has};
-use programs::bring;
 
 /// How many mutants are judged where not all are asked for.
 const FEW: usize = 8;

@@ -4,8 +4,6 @@
 
 #[path = "support/play.rs"]
 mod play;
-#[path = "support/programs.rs"]
-mod programs;
 
 use std::net::TcpListener;
 use std::ops::ControlFlow;
@@ -31,8 +29,8 @@ impl LlamaServer {
     }
 
     fn start_with(more: &[&str]) -> Option<Self> {
-        let program = programs::bring("llama-server")?;
-        let model = programs::bring("tiny-gguf")?;
+        let program = play::programs::bring("llama-server")?;
+        let model = play::programs::bring("tiny-gguf")?;
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()

@@ -10,8 +10,6 @@
 mod peers;
 #[path = "support/play.rs"]
 mod play;
-#[path = "support/programs.rs"]
-mod programs;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,8 +20,8 @@ use std::process::{Command, Stdio};
 use fillrate::mutate::{self, Operator};
 use fillrate_server::syntax::Language;
 use peers::everything;
+use play::programs::bring;
 use play::{files, repository};
-use programs::bring;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

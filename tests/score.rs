@@ -4,12 +4,9 @@
 
 #[path = "support/play.rs"]
 mod play;
-#[path = "support/programs.rs"]
-mod programs;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,16 +16,9 @@ use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-/// CrossCodeEval's examples with what its own scorer gives, which stand beside the project.
+/// CrossCodeEval's examples with what its own scorer gives.
 fn oracle() -> Option<PathBuf> {
-    let folder = repository("../shared/oracles/crosscodeeval");
-    if folder.join("expected.jsonl").is_file() {
-        return Some(folder);
-    }
-    // Not `eprintln!`, whose output the test harness keeps back.
-    let mut stderr = std::io::stderr();
-    writeln!(stderr, "skipped: {} is not there", folder.display()).unwrap();
-    None
+    play::programs::oracle("crosscodeeval")
 }
 
 fn records(path: &Path) -> Vec<Value> {
@@ -203,7 +193,7 @@ fn random_files(place: &Place, seed: u64, count: usize) -> (PathBuf, PathBuf) {
 
 #[test]
 fn random_texts_score_as_with_pythons_difflib_and_rapidfuzz() {
-    let Some(python) = programs::bring("scorer") else {
+    let Some(python) = play::programs::bring("scorer") else {
         return;
     };
     let place = Place::new();

@@ -226,12 +226,7 @@ impl Engine {
     }
 
     /// Completes at a cursor without regard to what was answered before: for an explanation.
-    async fn explain(
-        &self,
-        document: &Snapshot,
-        cursor: ByteOffset,
-        given: &Given,
-    ) -> Completion {
+    async fn explain(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> Completion {
         let path = match self.repository.relative_path(document) {
             Ok(path) => path,
             Err(reason) => return self.nothing(reason),

@@ -328,7 +328,11 @@ impl Layers {
             let table = pointer.trim_start_matches('/').replace('/', ".");
             Some(format!("{table}.{}", refused.0))
         };
-        let whole = |key: &&str| self.layers.last().is_some_and(|layer| layer.get(key).is_some());
+        let whole = |key: &&str| {
+            self.layers
+                .last()
+                .is_some_and(|layer| layer.get(key).is_some())
+        };
         let whole = ["models", "use", "trial"].into_iter().find(whole);
         let refused = whole.map(str::to_owned);
         let refused = refused

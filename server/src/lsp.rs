@@ -567,8 +567,7 @@ impl LanguageServer for Edge {
             .configuration()
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         // The models' settings are checked here, where the client still hears the answer.
-        Engines::check(&configuration)
-            .map_err(|error| Error::invalid_params(error.to_string()))?;
+        Engines::check(&configuration).map_err(|error| Error::invalid_params(error.to_string()))?;
         let _ = self.work.send(Work::Configure(Box::new(configuration)));
         Ok(InitializeResult {
             server_info: Some(ServerInfo {

@@ -180,7 +180,8 @@ impl Engines {
             Some(trial) if trial.blind => None,
             Some(_) => {
                 let asked = lock(&self.shared.asked);
-                uri.and_then(|uri| asked.get(uri)).map(|names| names.join(", "))
+                uri.and_then(|uri| asked.get(uri))
+                    .map(|names| names.join(", "))
             }
         }
     }

@@ -66,10 +66,7 @@ pub struct Indexed {
 
 impl Repository {
     /// A repository of which nothing is known yet.
-    pub(super) fn new(
-        folders: Vec<PathBuf>,
-        profile: Profile,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(folders: Vec<PathBuf>, profile: Profile) -> Result<Self, EngineError> {
         Ok(Self {
             name: folders
                 .first()

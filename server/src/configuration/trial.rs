@@ -205,7 +205,10 @@ mod tests {
         let trial = json!({"models": models, "use": "a", "trial": trial});
         let trial = merged(&trial).expect("they are settings");
         assert_eq!(names(&trial), ["b", "default"]);
-        assert_eq!(trial.contestants()[1].configuration, Configuration::default());
+        assert_eq!(
+            trial.contestants()[1].configuration,
+            Configuration::default()
+        );
     }
 
     #[test]

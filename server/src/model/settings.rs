@@ -167,7 +167,11 @@ impl Settings {
         let figures = [
             ("temperature", self.temperature, defaults.temperature),
             ("top_p", self.top_p, defaults.top_p),
-            ("max_tokens", self.max_tokens.into(), defaults.max_tokens.into()),
+            (
+                "max_tokens",
+                self.max_tokens.into(),
+                defaults.max_tokens.into(),
+            ),
         ];
         for (name, figure, default) in figures {
             if figure != default {
