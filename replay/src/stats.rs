@@ -1,4 +1,4 @@
-//! Intervals, paired tests, correlations and strengths: pure functions on numbers.
+//! Intervals, paired tests, correlations, strengths and logistic regression: pure functions on numbers.
 //!
 //! All intervals are at [`CONFIDENCE`]. A bound that the data cannot support is absent rather
 //! than guessed.
@@ -9,6 +9,7 @@ mod clustered;
 mod correlation;
 mod latent;
 mod multiple;
+mod logistic;
 mod order;
 mod proportion;
 
@@ -24,6 +25,7 @@ pub use correlation::{
 };
 pub use latent::{bootstrap_coverage, latent_correlation, pearson_interval};
 pub use multiple::holm;
+pub use logistic::{Logistic, LogisticFault, LogisticSample};
 pub use order::{median, quantile};
 pub use proportion::{mcnemar_exact, wilson};
 

@@ -808,3 +808,62 @@ proptest! {
         prop_assert!((0.0..=1.0).contains(&p));
     }
 }
+
+// r = Logit(y, add_constant(column_stack([x1, x2, x3]))).fit(cov_type="cluster",
+//     cov_kwds={"groups": g}, tol=1e-14); r.params, r.bse
+#[test]
+fn the_logistic_regression_is_that_of_statsmodels() {
+    let samples: Vec<LogisticSample<u64>> = (0..120_u64)
+        .map(|i| {
+            let x1 = (i * 37 % 101) as f64 / 101.0;
+            let x2 = (i * i % 17) as f64 / 17.0;
+            let x3 = f64::from(u8::from(i % 3 == 0));
+            let chance = (i * 53 + 7) % 97;
+            let p = 1.0 / (1.0 + (0.5 - 1.5 * x1 + x2 - 0.4 * x3).exp());
+            (i % 11, vec![x1, x2, x3], (chance as f64 / 97.0) < p)
+        })
+        .collect();
+    assert_eq!(samples.iter().filter(|(_, _, y)| *y).count(), 56);
+    let fit = Logistic::fit(&samples).unwrap();
+    let coefficients = [
+        -0.2924787277556013,
+        0.6976732760628049,
+        -0.6316345059738947,
+        0.3275609020210055,
+    ];
+    let errors = [
+        1.0991491450284547,
+        1.6347484530766743,
+        0.8385178477995603,
+        0.22448656702297323,
+    ];
+    for (ours, theirs) in fit.coefficients.iter().zip(coefficients) {
+        close(*ours, theirs);
+    }
+    for (ours, theirs) in fit.errors.iter().zip(errors) {
+        close(*ours, theirs);
+    }
+    // The score equation of the intercept: the mean probability is the share.
+    let sum: f64 = samples.iter().map(|(_, x, _)| fit.probability(x)).sum();
+    close(sum, 56.0);
+}
+
+#[test]
+fn what_has_no_best_coefficients_is_refused() {
+    let sample = |cluster: u8, x: f64, y: bool| (cluster, vec![x], y);
+    let fault = |samples: &[LogisticSample<u8>]| Logistic::fit(samples).unwrap_err();
+    assert_eq!(fault(&[]), LogisticFault::Shape);
+    let separated: Vec<_> = (0..20).map(|i| sample(i, f64::from(i), i >= 10)).collect();
+    assert_eq!(fault(&separated), LogisticFault::Separated);
+    let alike: Vec<_> = (0..20).map(|i| sample(i, f64::from(i), true)).collect();
+    assert_eq!(fault(&alike), LogisticFault::Separated);
+    let constant: Vec<_> = (0..20).map(|i| sample(i, 2.0, i % 2 == 0)).collect();
+    assert_eq!(fault(&constant), LogisticFault::Collinear);
+    let one: Vec<_> = (0..20)
+        .map(|i| sample(0, f64::from(i % 7), i % 2 == 0))
+        .collect();
+    assert_eq!(fault(&one), LogisticFault::OneCluster);
+    let mut shapes = separated.clone();
+    shapes[3].1.clear();
+    assert_eq!(fault(&shapes), LogisticFault::Shape);
+}

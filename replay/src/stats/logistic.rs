@@ -1,0 +1,190 @@
+//! Logistic regression by Newton's method, with errors for samples that come in clusters.
+
+use std::collections::BTreeMap;
+
+/// A sample: what it stands or falls together with, its features, and its outcome.
+pub type LogisticSample<K> = (K, Vec<f64>, bool);
+
+/// A fitted logistic regression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logistic {
+    /// The log odds where all features are 0, and then what each feature adds to them.
+    pub coefficients: Vec<f64>,
+    /// Their standard errors, clustered.
+    pub errors: Vec<f64>,
+}
+
+/// Why there is no fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogisticFault {
+    /// There are no samples, or not all have the same number of features, all finite.
+    #[error("the samples are of different shapes, or there are none")]
+    Shape,
+    /// All outcomes are alike, or the features tell them apart without a fault: the best
+    /// coefficients are infinite.
+    #[error(
+        "the features tell the outcomes apart without a fault, so no coefficients are the best"
+    )]
+    Separated,
+    /// One feature follows from the others.
+    #[error("one feature follows from the others, or never changes")]
+    Collinear,
+    /// There are not two clusters.
+    #[error("all samples are of one cluster, so nothing tells how much clusters differ")]
+    OneCluster,
+}
+
+/// The most steps; where the best coefficients are finite, a dozen are plenty.
+const STEPS: usize = 60;
+
+/// Log odds beyond this are a probability of 0 or 1 to all digits: coefficients that give them for
+/// every sample are on their way to infinity.
+const BEYOND: f64 = 30.0;
+
+impl Logistic {
+    /// The coefficients of the greatest likelihood, with an intercept, and their clustered
+    /// errors: the sandwich with the factor C / (C − 1) · (N − 1) / (N − k) for C clusters, N
+    /// samples and k coefficients, as statsmodels' `Logit(y, X).fit(cov_type="cluster")` has it
+    /// (Cameron and Miller 2015, <https://doi.org/10.3368/jhr.50.2.317>).
+    ///
+    /// # Errors
+    /// The data support no fit.
+    pub fn fit<K: Ord>(samples: &[LogisticSample<K>]) -> Result<Self, LogisticFault> {
+        let width = samples.first().ok_or(LogisticFault::Shape)?.1.len();
+        let fits = |x: &Vec<f64>| x.len() == width && x.iter().all(|value| value.is_finite());
+        if !samples.iter().all(|(_, x, _)| fits(x)) {
+            return Err(LogisticFault::Shape);
+        }
+        let rows: Vec<Vec<f64>> = samples
+            .iter()
+            .map(|(_, x, _)| [&[1.0], x.as_slice()].concat())
+            .collect();
+        let outcome = |index: usize| f64::from(u8::from(samples[index].2));
+        let mut coefficients = vec![0.0; width + 1];
+        for step in 0.. {
+            let (mut gradient, mut information) = (vec![0.0; width + 1], square(width + 1));
+            let mut decided = true;
+            for (index, row) in rows.iter().enumerate() {
+                let odds = dot(&coefficients, row);
+                decided &= odds.abs() > BEYOND;
+                let p = sigmoid(odds);
+                for (a, value) in row.iter().enumerate() {
+                    gradient[a] += (outcome(index) - p) * value;
+                    for (b, other) in row.iter().enumerate() {
+                        information[a][b] += p * (1.0 - p) * value * other;
+                    }
+                }
+            }
+            if decided || step == STEPS {
+                return Err(LogisticFault::Separated);
+            }
+            let Some(inverse) = inverse(information) else {
+                // Weights that vanish make any matrix singular.
+                let moved = coefficients.iter().any(|value| value.abs() > BEYOND);
+                return Err(match moved || step > 0 {
+                    true => LogisticFault::Separated,
+                    false => LogisticFault::Collinear,
+                });
+            };
+            let change: Vec<f64> = inverse.iter().map(|row| dot(row, &gradient)).collect();
+            for (value, change) in coefficients.iter_mut().zip(&change) {
+                *value += change;
+            }
+            let largest = change.iter().fold(0.0_f64, |most, one| most.max(one.abs()));
+            if largest < 1e-10 {
+                let errors = errors(samples, &rows, &coefficients, &inverse)?;
+                return Ok(Self {
+                    coefficients,
+                    errors,
+                });
+            }
+        }
+        Err(LogisticFault::Separated)
+    }
+
+    /// The probability at these features. Missing ones count as 0.
+    pub fn probability(&self, features: &[f64]) -> f64 {
+        sigmoid(self.coefficients[0] + dot(&self.coefficients[1..], features))
+    }
+}
+
+/// The clustered errors of coefficients; `inverse` is that of the information.
+fn errors<K: Ord>(
+    samples: &[LogisticSample<K>],
+    rows: &[Vec<f64>],
+    coefficients: &[f64],
+    inverse: &[Vec<f64>],
+) -> Result<Vec<f64>, LogisticFault> {
+    let width = coefficients.len();
+    let mut scores: BTreeMap<&K, Vec<f64>> = BTreeMap::new();
+    for ((cluster, _, outcome), row) in samples.iter().zip(rows) {
+        let residual = f64::from(u8::from(*outcome)) - sigmoid(dot(coefficients, row));
+        let sum = scores.entry(cluster).or_insert_with(|| vec![0.0; width]);
+        for (sum, value) in sum.iter_mut().zip(row) {
+            *sum += residual * value;
+        }
+    }
+    let (clusters, n) = (scores.len() as f64, rows.len() as f64);
+    if clusters < 2.0 {
+        return Err(LogisticFault::OneCluster);
+    }
+    let factor = clusters / (clusters - 1.0) * (n - 1.0) / (n - width as f64);
+    // Of bread · meat · bread only the diagonal is wanted: Σ_c (bread_a · score_c)².
+    Ok(inverse
+        .iter()
+        .map(|bread| {
+            let squares: f64 = scores.values().map(|score| dot(bread, score).powi(2)).sum();
+            (factor * squares).sqrt()
+        })
+        .collect())
+}
+
+fn sigmoid(odds: f64) -> f64 {
+    1.0 / (1.0 + (-odds).exp())
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn square(width: usize) -> Vec<Vec<f64>> {
+    vec![vec![0.0; width]; width]
+}
+
+/// The inverse of a symmetric matrix by Gauss and Jordan, with the largest pivot of each column;
+/// nothing where it has none.
+fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let width = matrix.len();
+    let scale = (0..width).fold(0.0_f64, |most, index| most.max(matrix[index][index]));
+    let mut inverse = square(width);
+    for (index, row) in inverse.iter_mut().enumerate() {
+        row[index] = 1.0;
+    }
+    for column in 0..width {
+        let pivot = (column..width).max_by(|a, b| {
+            matrix[*a][column]
+                .abs()
+                .total_cmp(&matrix[*b][column].abs())
+        })?;
+        let value = matrix[pivot][column];
+        if !value.is_finite() || value.abs() <= 1e-13 * scale {
+            return None;
+        }
+        matrix.swap(column, pivot);
+        inverse.swap(column, pivot);
+        for one in matrix[column].iter_mut().chain(&mut inverse[column]) {
+            *one /= value;
+        }
+        let (pivot_row, pivot_inverse) = (matrix[column].clone(), inverse[column].clone());
+        for row in (0..width).filter(|row| *row != column) {
+            let factor = matrix[row][column];
+            for (one, pivot) in matrix[row].iter_mut().zip(&pivot_row) {
+                *one -= factor * pivot;
+            }
+            for (one, pivot) in inverse[row].iter_mut().zip(&pivot_inverse) {
+                *one -= factor * pivot;
+            }
+        }
+    }
+    Some(inverse)
+}
