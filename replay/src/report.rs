@@ -2,7 +2,9 @@
 
 mod comparison;
 pub mod dataset;
+pub mod policies;
 pub mod scores;
+pub mod sensitivity;
 
 use std::collections::BTreeMap;
 
@@ -10,13 +12,15 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_server::syntax::Language;
 use serde::Serialize;
 
+use crate::developer::policy::Place;
 use crate::score::{self, Sample, Unit};
 use crate::stats::{self, Estimate};
-use crate::store::{Attempt, ProjectState, Run, State, StoreError};
+use crate::store::{Attempt, Behaviour, ProjectState, Run, State, StoreError, Typing};
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
 pub use comparison::{Against, Compared, Comparison, McNemar};
+pub use policies::PolicyFigures;
 
 /// The figures of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -70,6 +74,9 @@ pub struct Row {
     /// Attempts for whose verdicts tests were run again, since the completion can hardly have made
     /// them fail. Those that then did not agree with themselves have the outcome `flaky`.
     pub again: usize,
+    /// What simulated developers made of them, by policy; empty where none was named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<PolicyFigures>,
 }
 
 /// Text metrics of the report.
@@ -103,6 +110,7 @@ impl Report {
         let scored = scored(run)?;
         let rounds = rounds(&scored);
         let scored = first_answers(scored);
+        let developers = Developers::of(run)?;
         let projects = run.projects()?;
         let mut rows = Vec::new();
         let names: Vec<&String> = projects
@@ -115,7 +123,9 @@ impl Report {
                 .iter()
                 .filter(|scored| scored.attempt.project == **name)
                 .collect();
-            rows.push(row(name, &projects[*name].language, &of_project));
+            let mut row = row(name, &projects[*name].language, &of_project);
+            row.policies = developers.figures(Some(name), &of_project);
+            rows.push(row);
         }
         let languages: std::collections::BTreeSet<&str> = names
             .iter()
@@ -126,7 +136,10 @@ impl Report {
             _ => "*",
         };
         let audits = run.audits()?;
-        rows.push(row("*", language, &scored.iter().collect::<Vec<_>>()));
+        let all: Vec<&Scored> = scored.iter().collect();
+        let mut of_all = row("*", language, &all);
+        of_all.policies = developers.figures(None, &all);
+        rows.push(of_all);
         Ok(Self {
             rows,
             run: run.folder().display().to_string(),
@@ -205,6 +218,9 @@ impl Report {
                 all.again,
                 100.0 * *flaky as f64 / judged as f64,
             ));
+        }
+        if let Some(all) = self.rows.last() {
+            text.push_str(&policies::table(&all.policies));
         }
         text.push_str(&rounds_table(&self.rounds));
         if self.audited > 0 {
@@ -293,6 +309,55 @@ struct Scored {
     /// The share of the hole's dependencies that the completion names.
     invocation: Option<f64>,
     accepted: bool,
+    reference: String,
+    place: Place,
+}
+
+/// What simulated developers did in a run.
+struct Developers {
+    behaviour: Option<Behaviour>,
+    /// Each with its cluster and the characters of its hole.
+    typings: Vec<(String, usize, Typing)>,
+}
+
+impl Developers {
+    fn of(run: &Run) -> Result<Self, StoreError> {
+        let holes = run.holes()?;
+        let typings = run.typings()?.into_iter().filter_map(|typing| {
+            let hole = holes.get(&typing.hole)?;
+            Some((cluster(hole), policies::characters(hole), typing))
+        });
+        Ok(Self {
+            behaviour: run.behaviour()?,
+            typings: typings.collect(),
+        })
+    }
+
+    /// Their figures in a project, or in all: of what was typed, or else of the attempts alone.
+    fn figures(&self, project: Option<&str>, scored: &[&Scored]) -> Vec<PolicyFigures> {
+        let typed = self.typed(project);
+        match &self.behaviour {
+            Some(behaviour) if typed.is_empty() => policies::of_attempts(scored, behaviour),
+            _ => policies::of_typings(&typed),
+        }
+    }
+
+    fn typed(&self, project: Option<&str>) -> Vec<policies::Typed<'_>> {
+        let typings = self.typings.iter();
+        typings
+            .filter(|(_, _, typing)| project.is_none_or(|project| typing.project == project))
+            .map(|(cluster, characters, typing)| policies::Typed {
+                cluster,
+                characters: *characters,
+                typing,
+            })
+            .collect()
+    }
+}
+
+/// Holes of one file stand or fall together, so intervals are clustered by it.
+fn cluster(hole: &Hole) -> String {
+    format!("{}\0{}", hole.project, hole.path)
 }
 
 impl Scored {
@@ -325,10 +390,12 @@ impl Scored {
             .iter()
             .any(|candidate| score::oracle_prefix(&hole.reference, candidate).is_some());
         Self {
-            cluster: format!("{}\0{}", hole.project, hole.path),
+            cluster: cluster(hole),
             text,
             invocation,
             accepted,
+            reference: hole.reference.clone(),
+            place: policies::place(hole, contents),
             attempt,
         }
     }
@@ -495,6 +562,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             .iter()
             .filter(|one| one.attempt.verdict.again)
             .count(),
+        policies: Vec::new(),
     }
 }
 
@@ -527,7 +595,7 @@ fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
 
 /// A figure as the table shows it, over two lines: value, then interval and n.
 fn shown(name: &str, estimate: &Estimate) -> String {
-    let percent = !name.starts_with("es/") && name != LATENCY;
+    let percent = !name.starts_with("es/") && !name.starts_with(LATENCY);
     let scale = if percent { 100.0 } else { 1.0 };
     let number = |value: f64| format!("{:.1}", value * scale);
     let bound = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), number);

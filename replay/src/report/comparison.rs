@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde::Serialize;
 
+use super::policies::{self, KEYSTROKES_SAVED, SHOWN};
+use super::sensitivity::{HoleValues, Sensitivity, Standing};
 use super::{
-    ACCEPTANCE, LATENCY, Round, Row, Scored, TEXT_METRICS, evidence, first_answers, rounds,
-    rounds_table, row, scored, shown,
+    ACCEPTANCE, Developers, LATENCY, PolicyFigures, Round, Row, Scored, TEXT_METRICS, evidence,
+    first_answers, rounds, rounds_table, row, scored, shown,
 };
 use crate::stats::{self, Estimate};
 use crate::store::{Run, StoreError};
@@ -18,6 +20,10 @@ use crate::verdict::Outcome;
 pub struct Comparison {
     /// In the order in which they were named.
     pub contexts: Vec<Compared>,
+    /// How they rank under every policy, by each metric that ranks them; empty where simulated
+    /// developers of fewer than two policies met all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sensitivity: Vec<Sensitivity>,
 }
 
 /// One of the runs.
@@ -78,8 +84,10 @@ impl Comparison {
     pub fn of(runs: &[(String, Run)]) -> Result<Self, StoreError> {
         let mut attempts = Vec::new();
         let mut by_round = Vec::new();
+        let mut developers = Vec::new();
         for (_, run) in runs {
             let scored = scored(run)?;
+            developers.push(Developers::of(run)?);
             by_round.push(rounds(&scored));
             attempts.push(first_answers(scored));
         }
@@ -95,16 +103,26 @@ impl Comparison {
                     }
                 }
             }
+            let all: Vec<&Scored> = these.iter().collect();
+            let mut row = row("*", "*", &all);
+            row.policies = developers[index].figures(None, &all);
             Compared {
                 context: context.clone(),
                 run: run.folder().display().to_string(),
-                row: row("*", "*", &these.iter().collect::<Vec<_>>()),
+                row,
                 against_first,
                 rounds,
             }
         });
+        let contexts: Vec<Compared> = contexts.collect();
+        let sensitivity = [SHOWN, KEYSTROKES_SAVED].into_iter().filter_map(|metric| {
+            let runs = contexts.iter().zip(&developers);
+            let standings = runs.flat_map(|(run, developers)| standings(metric, run, developers));
+            Sensitivity::of(metric, &standings.collect::<Vec<_>>())
+        });
         Ok(Self {
-            contexts: contexts.collect(),
+            sensitivity: sensitivity.collect(),
+            contexts,
         })
     }
 
@@ -153,8 +171,45 @@ impl Comparison {
             let rounds = rounds_table(&compared.rounds);
             text.push_str(&format!("{}:\n{rounds}", compared.context));
         }
+        for compared in self
+            .contexts
+            .iter()
+            .filter(|run| !run.row.policies.is_empty())
+        {
+            let table = policies::table(&compared.row.policies);
+            text.push_str(&format!("{}:\n{table}", compared.context));
+        }
+        for sensitivity in &self.sensitivity {
+            text.push_str(&sensitivity.text());
+        }
         text
     }
+}
+
+/// How a run stands under each of its policies.
+fn standings(metric: &str, run: &Compared, developers: &Developers) -> Vec<Standing> {
+    let typed = developers.typed(None);
+    let of_policy = |figures: &PolicyFigures| -> Option<Standing> {
+        let of_policy = typed
+            .iter()
+            .filter(|one| one.typing.policy == figures.policy);
+        let holes: HoleValues = of_policy
+            .filter_map(|one| {
+                let value = match metric {
+                    SHOWN => policies::acceptance(one)?,
+                    _ => policies::keystrokes_saved(one),
+                };
+                Some((one.typing.hole.clone(), (one.cluster.to_owned(), value)))
+            })
+            .collect();
+        Some(Standing {
+            model: run.context.clone(),
+            policy: figures.policy.clone(),
+            value: figures.figure(metric)?.value,
+            holes,
+        })
+    };
+    run.row.policies.iter().filter_map(of_policy).collect()
 }
 
 impl Against {

@@ -1,0 +1,364 @@
+//! What simulated developers made of the completions of a run, policy by policy. None of it is a
+//! person's: every figure's name has its policy's.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde::Serialize;
+
+use super::{Scored, shown};
+use crate::developer::policy::{Place, View};
+use crate::developer::typing::{EDITOR_DELAY_MS, Fate, Request};
+use crate::stats::{self, Estimate};
+use crate::store::{Behaviour, Typing};
+use crate::task::Hole;
+use crate::verdict::Outcome;
+
+/// A developer's figures under one policy.
+#[derive(Clone, Debug, Serialize)]
+pub struct PolicyFigures {
+    /// The policy's name.
+    pub policy: String,
+    /// Its version.
+    pub version: u32,
+    /// Holes that were typed, or asked at once where nobody typed.
+    pub holes: usize,
+    /// By `METRIC(POLICY)`, the metrics of [`POLICY_METRICS`] that apply. Rates are between 0 and
+    /// 1, `keystrokes-saved` at most 1, latencies in milliseconds.
+    pub metrics: BTreeMap<String, Estimate>,
+}
+
+/// Of shown completions, those that were accepted (Ziegler et al. 2022,
+/// <https://doi.org/10.1145/3520312.3534864>).
+pub const SHOWN: &str = "acceptance/shown";
+/// Of completions shown for [`READ_MS`] or longer, or accepted, those that were accepted.
+pub const READ: &str = "acceptance/read";
+/// As [`READ`], weighted by characters.
+pub const CHARACTERS: &str = "acceptance/chars";
+/// Accepted characters, of all that entered the file.
+pub const COMPLETED_CODE: &str = "completed-code";
+/// 1 − keys / characters of the reference, over all holes.
+pub const KEYSTROKES_SAVED: &str = "keystrokes-saved";
+/// Of accepted completions, those that pass the tests where they stand for the rest of the hole.
+pub const PASS_GIVEN_ACCEPTED: &str = "P(pass|accepted)";
+/// Of completions shown at an empty hole that pass, those that were accepted.
+pub const ACCEPTED_GIVEN_PASS: &str = "P(accepted|pass)";
+/// Of accepted completions, those that fail.
+pub const WASTED: &str = "wasted-accept";
+/// Of accepted completions, those of which something was taken back.
+pub const REPAIRED: &str = "repaired";
+/// Of requests, those whose answer was not there before the next key.
+pub const LATE: &str = "late";
+/// The median time from the key to a completion that was shown.
+pub const LATENCY_SEEN: &str = "latency_ms/median";
+
+/// Every metric of a policy, in the order of the tables.
+pub const POLICY_METRICS: [&str; 11] = [
+    SHOWN,
+    READ,
+    CHARACTERS,
+    COMPLETED_CODE,
+    KEYSTROKES_SAVED,
+    PASS_GIVEN_ACCEPTED,
+    ACCEPTED_GIVEN_PASS,
+    WASTED,
+    REPAIRED,
+    LATE,
+    LATENCY_SEEN,
+];
+
+/// How long a completion must be on display to count as read, in milliseconds: Cody's, for its
+/// completion acceptance rate.
+pub const READ_MS: f64 = 750.0;
+
+impl PolicyFigures {
+    /// A metric's figure.
+    pub fn figure(&self, metric: &str) -> Option<&Estimate> {
+        self.metrics.get(&named(metric, &self.policy))
+    }
+}
+
+/// The name of a policy's figure.
+pub fn named(metric: &str, policy: &str) -> String {
+    format!("{metric}({policy})")
+}
+
+/// A hole that was typed, with what it stands or falls together with.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed<'a> {
+    /// The cluster.
+    pub cluster: &'a str,
+    /// The characters of what stood in the hole.
+    pub characters: usize,
+    /// What came of it.
+    pub typing: &'a Typing,
+}
+
+/// A completion that a developer saw, or could have seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    accepted: bool,
+    /// What the tests say, where it was judged.
+    passes: Option<bool>,
+    /// Whether nothing was written yet.
+    opening: bool,
+}
+
+/// The figures of holes that were typed, one object for each policy, in the order of their names.
+pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
+    let mut by_policy: BTreeMap<&str, Vec<&Typed<'_>>> = BTreeMap::new();
+    for one in typed {
+        by_policy.entry(&one.typing.policy).or_default().push(one);
+    }
+    let figures = by_policy.into_iter().map(|(policy, typed)| {
+        let mut metrics = BTreeMap::new();
+        let mut put = |metric: &str, estimate: Option<Estimate>| {
+            if let Some(estimate) = estimate {
+                metrics.insert(named(metric, policy), estimate);
+            }
+        };
+        let requests: Vec<(&str, &Request)> = typed
+            .iter()
+            .flat_map(|one| {
+                let requests = one.typing.session.requests.iter();
+                requests.map(|request| (one.cluster, request))
+            })
+            .collect();
+        let on_display = || requests.iter().filter(|(_, one)| one.fate == Fate::Shown);
+        let read =
+            || on_display().filter(|(_, one)| one.accepted.is_some() || one.shown_ms >= READ_MS);
+        let accepted =
+            |(cluster, one): &(&str, &Request)| ((*cluster).to_owned(), one.accepted.is_some());
+        put(SHOWN, proportion(on_display().map(accepted)));
+        put(READ, proportion(read().map(accepted)));
+        let weighted: Vec<(&str, f64, f64)> = read()
+            .map(|(cluster, one)| {
+                let characters = one.text().map_or(0, |text| text.chars().count());
+                (*cluster, characters as f64, yes(one.accepted.is_some()))
+            })
+            .collect();
+        put(
+            CHARACTERS,
+            weighted_mean(&weighted).map(|it| it.within(0.0..=1.0)),
+        );
+        let entered: Vec<(&str, f64, f64)> = typed
+            .iter()
+            .map(|one| {
+                let taken = one.typing.session.requests.iter();
+                let taken: usize = taken
+                    .filter_map(|request| request.accepted)
+                    .map(|accepted| accepted.kept + accepted.removed)
+                    .sum();
+                let all = (taken + one.typing.session.keys.typed) as f64;
+                (one.cluster, all, taken as f64 / all.max(1.0))
+            })
+            .collect();
+        put(
+            COMPLETED_CODE,
+            weighted_mean(&entered).map(|it| it.within(0.0..=1.0)),
+        );
+        let saved: Vec<(&str, f64, f64)> = typed
+            .iter()
+            .map(|one| (one.cluster, one.characters as f64, keystrokes_saved(one)))
+            .collect();
+        put(KEYSTROKES_SAVED, weighted_mean(&saved));
+        let seen: Vec<(&str, Seen)> = on_display()
+            .map(|(cluster, one)| {
+                let seen = Seen {
+                    accepted: one.accepted.is_some(),
+                    passes: one.outcome.and_then(passes),
+                    opening: one.written == 0,
+                };
+                (*cluster, seen)
+            })
+            .collect();
+        for (metric, estimate) in of_verdicts(&seen) {
+            put(metric, estimate);
+        }
+        let repaired = on_display().filter_map(|(cluster, one)| {
+            let accepted = one.accepted?;
+            Some(((*cluster).to_owned(), accepted.removed > 0))
+        });
+        put(REPAIRED, proportion(repaired));
+        let late = requests.iter().map(|(cluster, one)| {
+            let late = matches!(one.fate, Fate::Late | Fate::Cancelled);
+            ((*cluster).to_owned(), late)
+        });
+        put(LATE, proportion(late));
+        let latencies: Vec<f64> = on_display().filter_map(|(_, one)| one.latency_ms).collect();
+        put(LATENCY_SEEN, stats::median(&latencies));
+        PolicyFigures {
+            policy: policy.to_owned(),
+            version: typed[0].typing.policy_version,
+            holes: typed.len(),
+            metrics,
+        }
+    });
+    figures.collect()
+}
+
+/// The figures of completions that nobody typed for, each held against every policy: of those
+/// offered, what a developer takes who was about to type the reference.
+pub(super) fn of_attempts(scored: &[&Scored], behaviour: &Behaviour) -> Vec<PolicyFigures> {
+    let figures = behaviour.policies.iter().map(|policy| {
+        let name = policy.name();
+        let hands = &behaviour.hands;
+        let seen: Vec<(&str, Seen, f64)> = scored
+            .iter()
+            .filter_map(|one| {
+                let attempt = &one.attempt;
+                let latency = attempt.latency_ms + EDITOR_DELAY_MS;
+                let late = policy.latency && latency > hands.first_pause_ms(&attempt.hole);
+                if attempt.offered.is_empty() || late {
+                    return None;
+                }
+                let view = View {
+                    remaining: &one.reference,
+                    candidates: &attempt.offered,
+                    latency_ms: attempt.latency_ms,
+                    place: one.place,
+                };
+                let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
+                let choice = policy.choice(view, chance);
+                // Only the first candidate was judged.
+                let judged = choice.unwrap_or(0) == 0;
+                let seen = Seen {
+                    accepted: choice.is_some(),
+                    passes: passes(attempt.verdict.outcome).filter(|_| judged),
+                    opening: true,
+                };
+                Some((one.cluster.as_str(), seen, attempt.latency_ms))
+            })
+            .collect();
+        let mut metrics = BTreeMap::new();
+        let mut put = |metric: &str, estimate: Option<Estimate>| {
+            if let Some(estimate) = estimate {
+                metrics.insert(named(metric, &name), estimate);
+            }
+        };
+        let accepted = seen
+            .iter()
+            .map(|(cluster, seen, _)| ((*cluster).to_owned(), seen.accepted));
+        put(SHOWN, proportion(accepted));
+        let latencies: Vec<f64> = seen.iter().map(|(_, _, latency)| *latency).collect();
+        put(LATENCY_SEEN, stats::median(&latencies));
+        let seen: Vec<(&str, Seen)> = seen
+            .into_iter()
+            .map(|(cluster, seen, _)| (cluster, seen))
+            .collect();
+        for (metric, estimate) in of_verdicts(&seen) {
+            put(metric, estimate);
+        }
+        let holes: std::collections::BTreeSet<&str> =
+            scored.iter().map(|one| &*one.attempt.hole).collect();
+        PolicyFigures {
+            policy: name.clone(),
+            version: policy.version(),
+            holes: holes.len(),
+            metrics,
+        }
+    });
+    figures.collect()
+}
+
+/// What joins accepts with verdicts on the same completions.
+fn of_verdicts(seen: &[(&str, Seen)]) -> [(&'static str, Option<Estimate>); 3] {
+    let accepted = || seen.iter().filter(|(_, one)| one.accepted);
+    let passing =
+        |wanted: bool| {
+            proportion(accepted().filter_map(move |(cluster, one)| {
+                Some(((*cluster).to_owned(), one.passes? == wanted))
+            }))
+        };
+    let at_passing = proportion(
+        seen.iter()
+            .filter(|(_, one)| one.opening && one.passes == Some(true))
+            .map(|(cluster, one)| ((*cluster).to_owned(), one.accepted)),
+    );
+    [
+        (PASS_GIVEN_ACCEPTED, passing(true)),
+        (ACCEPTED_GIVEN_PASS, at_passing),
+        (WASTED, passing(false)),
+    ]
+}
+
+/// 1 − keys / characters at one hole.
+pub(super) fn keystrokes_saved(typed: &Typed<'_>) -> f64 {
+    1.0 - typed.typing.session.keys.total() as f64 / typed.characters.max(1) as f64
+}
+
+/// Of the completions shown at one hole, the share that was accepted; nothing where none was
+/// shown.
+pub(super) fn acceptance(typed: &Typed<'_>) -> Option<f64> {
+    let requests = typed.typing.session.requests.iter();
+    let shown: Vec<bool> = requests
+        .filter(|request| request.fate == Fate::Shown)
+        .map(|request| request.accepted.is_some())
+        .collect();
+    let accepted = shown.iter().filter(|accepted| **accepted).count();
+    (!shown.is_empty()).then(|| accepted as f64 / shown.len() as f64)
+}
+
+/// How many characters are typed into a hole at the least.
+pub(super) fn characters(hole: &Hole) -> usize {
+    hole.reference.chars().count()
+}
+
+/// The kind of place a hole is.
+pub(super) fn place(hole: &Hole, contents: &str) -> Place {
+    hole.cut(contents)
+        .map_or(Place::LineEnd, |(prefix, suffix)| {
+            Place::between(prefix, suffix)
+        })
+}
+
+/// Whether an outcome is a pass, where it says something of the completion.
+fn passes(outcome: Outcome) -> Option<bool> {
+    outcome.is_evidence().then_some(outcome == Outcome::Passed)
+}
+
+fn proportion(outcomes: impl Iterator<Item = (String, bool)>) -> Option<Estimate> {
+    stats::clustered_proportion(&outcomes.collect::<Vec<_>>())
+}
+
+fn weighted_mean(samples: &[(&str, f64, f64)]) -> Option<Estimate> {
+    stats::clustered_weighted_mean(samples)
+}
+
+fn yes(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
+
+/// The table for people; nothing where there are no figures.
+pub(super) fn table(figures: &[PolicyFigures]) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    let there: Vec<&str> = POLICY_METRICS
+        .into_iter()
+        .filter(|metric| figures.iter().any(|one| one.figure(metric).is_some()))
+        .collect();
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let mut header = vec!["policy", "holes"];
+    header.extend(&there);
+    table.set_header(header);
+    for one in figures {
+        let mut cells = vec![
+            Cell::new(&one.policy),
+            Cell::new(one.holes).set_alignment(CellAlignment::Right),
+        ];
+        for metric in &there {
+            let figure = one.figure(metric);
+            let text = figure.map_or_else(|| "–".to_owned(), |figure| shown(metric, figure));
+            cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
+        }
+        table.add_row(cells);
+    }
+    format!(
+        "{table}\nSimulated: what a developer of each policy accepts, not a person. \
+         P(pass|accepted) and wasted-accept are over accepts, each judged\nas if it stood for the \
+         rest of the hole; P(accepted|pass) over completions that are shown at an empty hole and \
+         pass.\n"
+    )
+}

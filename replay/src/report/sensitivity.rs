@@ -1,0 +1,230 @@
+//! Whether another policy would rank models otherwise: pure functions on figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::stats::{self, Estimate};
+
+/// The values of one model under one policy: by hole, its cluster and the value there.
+pub type HoleValues = BTreeMap<String, (String, f64)>;
+
+/// One model's figure under one policy.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The model, or the run.
+    pub model: String,
+    /// The policy.
+    pub policy: String,
+    /// The figure by which models are ranked: more is better.
+    pub value: f64,
+    /// What paired differences are taken of.
+    pub holes: HoleValues,
+}
+
+/// How models rank under each policy, by one metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sensitivity {
+    /// The metric.
+    pub metric: String,
+    /// By policy, the models, best first.
+    pub rankings: BTreeMap<String, Vec<Ranked>>,
+    /// Pairs of models that two policies put in opposite orders.
+    pub reversals: Vec<Reversal>,
+}
+
+/// A model in a ranking.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    /// The model, or the run.
+    pub model: String,
+    /// Its rank from 1; the mean rank of those that are equal.
+    pub rank: f64,
+    /// Its figure.
+    pub value: f64,
+}
+
+/// Two models that two policies put in opposite orders.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reversal {
+    /// Both policies.
+    pub policies: [String; 2],
+    /// The model that leads under the first policy, and the one that leads under the second.
+    pub models: [String; 2],
+    /// Under each policy, how the first model differs from the second: the mean over the holes
+    /// that both have, with its interval clustered by file.
+    pub differences: [Option<Estimate>; 2],
+    /// Whether both intervals lie off 0, on opposite sides: what else may be chance.
+    pub supported: bool,
+}
+
+impl Sensitivity {
+    /// Ranks models under every policy that all of them have. Nothing where there are not two
+    /// models and two policies.
+    pub fn of(metric: &str, standings: &[Standing]) -> Option<Self> {
+        let models: BTreeSet<&str> = standings.iter().map(|one| one.model.as_str()).collect();
+        let mut by_policy: BTreeMap<&str, BTreeMap<&str, &Standing>> = BTreeMap::new();
+        for one in standings {
+            let of_policy = by_policy.entry(&one.policy).or_default();
+            of_policy.insert(&one.model, one);
+        }
+        by_policy.retain(|_, of_policy| of_policy.len() == models.len());
+        if models.len() < 2 || by_policy.len() < 2 {
+            return None;
+        }
+        let rankings = by_policy
+            .iter()
+            .map(|(policy, of_policy)| ((*policy).to_owned(), ranking(of_policy)))
+            .collect();
+        let mut reversals = Vec::new();
+        let policies: Vec<_> = by_policy.iter().collect();
+        let models: Vec<&str> = models.into_iter().collect();
+        for (at, (first, under_first)) in policies.iter().enumerate() {
+            for (second, under_second) in &policies[at + 1..] {
+                for (index, a) in models.iter().enumerate() {
+                    for b in &models[index + 1..] {
+                        let by = |under: &BTreeMap<&str, &Standing>| {
+                            under[a].value.total_cmp(&under[b].value)
+                        };
+                        let (one, other) = (by(under_first), by(under_second));
+                        if one.is_eq() || one != other.reverse() {
+                            continue;
+                        }
+                        let (a, b) = if one.is_gt() { (*a, *b) } else { (*b, *a) };
+                        let differences = [under_first, under_second]
+                            .map(|under| difference(&under[a].holes, &under[b].holes));
+                        let above = |of: &Option<Estimate>| {
+                            of.and_then(|it| it.low).is_some_and(|low| low > 0.0)
+                        };
+                        let below = |of: &Option<Estimate>| {
+                            of.and_then(|it| it.high).is_some_and(|high| high < 0.0)
+                        };
+                        reversals.push(Reversal {
+                            policies: [(**first).to_owned(), (**second).to_owned()],
+                            models: [a.to_owned(), b.to_owned()],
+                            supported: above(&differences[0]) && below(&differences[1]),
+                            differences,
+                        });
+                    }
+                }
+            }
+        }
+        Some(Self {
+            metric: metric.to_owned(),
+            rankings,
+            reversals,
+        })
+    }
+
+    /// The text for people.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Ranking by {}, simulated, under each policy, best first:\n",
+            self.metric
+        );
+        for (policy, ranking) in &self.rankings {
+            let models: Vec<String> = ranking
+                .iter()
+                .map(|one| format!("{} ({:.1} %)", one.model, 100.0 * one.value))
+                .collect();
+            text.push_str(&format!("  {policy}: {}\n", models.join(", ")));
+        }
+        if self.reversals.is_empty() {
+            text.push_str("  No two policies put two of them in opposite orders.\n");
+        }
+        for reversal in &self.reversals {
+            let [first, second] = &reversal.policies;
+            let [a, b] = &reversal.models;
+            let sure = if reversal.supported {
+                "both differences are off 0"
+            } else {
+                "the differences may be chance"
+            };
+            text.push_str(&format!(
+                "  REVERSED: {a} leads {b} under {first}, {b} leads {a} under {second}; {sure}\n"
+            ));
+        }
+        text
+    }
+}
+
+fn ranking(of_policy: &BTreeMap<&str, &Standing>) -> Vec<Ranked> {
+    let mut ranked: Vec<Ranked> = of_policy
+        .values()
+        .map(|one| {
+            let better = of_policy.values().filter(|other| other.value > one.value);
+            let equal = of_policy.values().filter(|other| other.value == one.value);
+            Ranked {
+                model: one.model.clone(),
+                rank: better.count() as f64 + (equal.count() as f64 + 1.0) / 2.0,
+                value: one.value,
+            }
+        })
+        .collect();
+    ranked.sort_by(|a, b| {
+        a.rank
+            .total_cmp(&b.rank)
+            .then_with(|| a.model.cmp(&b.model))
+    });
+    ranked
+}
+
+fn difference(first: &HoleValues, second: &HoleValues) -> Option<Estimate> {
+    let pairs: Vec<(&str, f64, f64)> = first
+        .iter()
+        .filter_map(|(hole, (cluster, value))| {
+            Some((cluster.as_str(), *value, second.get(hole)?.1))
+        })
+        .collect();
+    stats::paired_difference(&pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(model: &str, policy: &str, values: &[f64]) -> Standing {
+        let holes = values.iter().enumerate();
+        let holes: HoleValues = holes
+            .map(|(index, value)| (format!("h{index}"), (format!("f{index}"), *value)))
+            .collect();
+        Standing {
+            model: model.to_owned(),
+            policy: policy.to_owned(),
+            value: values.iter().sum::<f64>() / values.len() as f64,
+            holes,
+        }
+    }
+
+    #[test]
+    fn opposite_orders_are_told_with_what_supports_them() {
+        let standings = [
+            standing("a", "line", &[0.9, 0.8, 1.0, 0.9]),
+            standing("b", "line", &[0.1, 0.2, 0.1, 0.0]),
+            standing("c", "line", &[0.1, 0.2, 0.1, 0.0]),
+            standing("a", "all", &[0.1, 0.2, 0.1, 0.1]),
+            standing("b", "all", &[0.8, 0.9, 1.0, 0.9]),
+            standing("c", "all", &[0.0, 0.9, 0.0, 0.0]),
+            // No ranking: the others were not played under it.
+            standing("a", "alone", &[1.0]),
+        ];
+        let found = Sensitivity::of("keystrokes-saved", &standings).expect("two of each");
+        insta::assert_snapshot!(found.text(), @r"
+        Ranking by keystrokes-saved, simulated, under each policy, best first:
+          all: b (90.0 %), c (22.5 %), a (12.5 %)
+          line: a (90.0 %), b (10.0 %), c (10.0 %)
+          REVERSED: b leads a under all, a leads b under line; both differences are off 0
+          REVERSED: c leads a under all, a leads c under line; the differences may be chance
+        ");
+        let ranks: Vec<f64> = found.rankings["line"].iter().map(|one| one.rank).collect();
+        assert_eq!(ranks, [1.0, 2.5, 2.5]);
+    }
+
+    #[test]
+    fn one_policy_or_one_model_ranks_nothing() {
+        let one = [standing("a", "line", &[1.0]), standing("b", "line", &[0.5])];
+        assert!(Sensitivity::of("m", &one).is_none());
+        let one = [standing("a", "line", &[1.0]), standing("a", "all", &[0.5])];
+        assert!(Sensitivity::of("m", &one).is_none());
+    }
+}
