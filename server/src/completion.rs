@@ -538,6 +538,7 @@ async fn generate(
         trace.steps.push(Step {
             raw: candidate.text,
             decisions,
+            mean_log_probability: candidate.mean_log_probability,
         });
         if !text.is_empty() && !candidates.contains(&text) {
             candidates.push(text);

@@ -128,4 +128,7 @@ pub struct Step {
     pub raw: String,
     /// What the rules removed, in order.
     pub decisions: Vec<Decision>,
+    /// Mean natural-log probability per token of all that the model gave, where it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_log_probability: Option<f64>,
 }
