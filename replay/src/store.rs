@@ -4,7 +4,7 @@
 //!
 //! | table | holds |
 //! | --- | --- |
-//! | `meta` | `schema`; `identity`: what the run is of, as JSON; `corpus`, where its manifest was; `finished`, once it is |
+//! | `meta` | `schema`; `identity`: what the run is of, as JSON; `corpus`, where its manifest was; `machines`: what it was made on, as JSON ([`Machine`]); `finished`, once it is |
 //! | `projects` | by name, what became of each project, as JSON ([`ProjectState`]) |
 //! | `sources` | by SHA-256, the contents of the files that holes were cut into |
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
@@ -17,6 +17,8 @@
 //!
 //! Attempts are only added, but for those that the machinery spoiled, which are made again. Each is committed with its whole contents, so that a run killed at any
 //! moment has every attempt either whole or not at all.
+
+mod machine;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,7 @@ use crate::developer::typing::{Hands, Session};
 use crate::mine::Rejection;
 use crate::task::Hole;
 use crate::verdict::{Outcome, Verdict};
+pub use machine::Machine;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -444,6 +447,38 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
+    /// Notes that the run is made on a machine; one that is noted already is not noted twice.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_machine(&self, machine: &Machine) -> Result<(), StoreError> {
+        let mut machines = self.machines()?;
+        if machines.contains(machine) {
+            return Ok(());
+        }
+        machines.push(machine.clone());
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "machines",
+            &machines,
+        )
+    }
+
+    /// The machines the run was made on, the first first. A run of an older program has none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn machines(&self) -> Result<Vec<Machine>, StoreError> {
+        let noted = self
+            .database
+            .query_row("SELECT value FROM meta WHERE key = 'machines'", [], |row| {
+                row.get::<_, String>(0)
+            })
+            .optional()
+            .map_err(|source| self.fault(source))?;
+        noted.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+    }
+
     /// Notes what judging an attempt again came to, in place of what was noted before.
     ///
     /// # Errors
@@ -664,6 +699,37 @@ impl Run {
         Ok(attempts)
     }
 
+    /// The key and the outcome's name of every attempt, in the order of holes and samples: what
+    /// can be read often while a run goes on.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn outcomes(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let fault = |source| self.fault(source);
+        let mut statement = self
+            .database
+            .prepare("SELECT key, outcome FROM attempts ORDER BY hole, sample, key")
+            .map_err(fault)?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fault)?;
+        rows.map(|row| row.map_err(fault)).collect()
+    }
+
+    /// One attempt, by its key.
+    ///
+    /// # Errors
+    /// The database refuses, or has no such attempt.
+    pub fn attempt(&self, key: &str) -> Result<Attempt, StoreError> {
+        let record: Option<String> = self
+            .database
+            .prepare_cached("SELECT record FROM attempts WHERE key = ?1")
+            .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
+            .map_err(|source| self.fault(source))?;
+        let record = record.ok_or_else(|| self.strange(format!("attempt {key} is missing")))?;
+        self.parse(&record)
+    }
+
     fn pairs<T: for<'a> Deserialize<'a>>(
         &self,
         query: &str,
@@ -763,8 +829,28 @@ mod tests {
         }
         let run = Run::open_or_begin(folder.path(), &identity).expect("it is the same run");
         assert_eq!(run.attempts().expect("they can be read"), [attempt("k")]);
+        assert_eq!(run.attempt("k").expect("it was added"), attempt("k"));
+        let outcomes = run.outcomes().expect("they can be read");
+        assert_eq!(outcomes, [("k".to_owned(), "passed".to_owned())]);
+        assert!(run.attempt("other").is_err());
         assert_eq!(run.source(&hole).expect("it was added"), contents);
         assert_eq!(run.holes().expect("they can be read")[&hole.id], hole);
+    }
+
+    #[test]
+    fn a_machine_is_noted_once() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        assert_eq!(run.machines().expect("there are none"), []);
+        let this = Machine::this();
+        let other = Machine {
+            processors: this.processors + 1,
+            ..this.clone()
+        };
+        for machine in [&this, &other, &this] {
+            run.add_machine(machine).expect("there is room");
+        }
+        assert_eq!(run.machines().expect("they were noted"), [this, other]);
     }
 
     #[test]

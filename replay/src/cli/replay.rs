@@ -21,7 +21,7 @@ use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::mine::contexts::Paper;
 use crate::report::{Comparison, Report};
-use crate::store::{Behaviour, Run, State};
+use crate::store::{Behaviour, Machine, Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
 use contestant::Contestant;
@@ -196,6 +196,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     for ((contestant, identity), records) in contestants.iter().zip(&identities).zip(&records) {
         let run = begin(arguments, several.then_some(contestant), identity)?;
         run.set_corpus(&arguments.corpus)?;
+        run.add_machine(&Machine::this())?;
         if let Some(tests) = &arguments.execution.tests {
             run.set_tests(tests)?;
         }
