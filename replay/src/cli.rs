@@ -19,6 +19,7 @@ mod audit;
 mod augment;
 mod complete;
 mod doctor;
+mod export;
 mod import;
 mod mine;
 mod mutate;
@@ -26,6 +27,7 @@ mod place;
 mod progress;
 mod projects;
 mod replay;
+mod report;
 mod retrieve;
 mod score;
 mod serve;
@@ -42,6 +44,8 @@ use crate::corpus::CorpusError;
 use crate::corpus::manifest::ManifestError;
 use crate::developer::DeveloperError;
 use crate::import::ImportError;
+use crate::report::export::ExportError;
+use crate::report::site::SiteError;
 use crate::store::StoreError;
 use crate::task::{Kind, TaskError};
 use crate::verdict::{Engine, VerdictError};
@@ -58,6 +62,8 @@ pub fn main() -> ExitCode {
         Command::Mutate(arguments) => mutate::run(&arguments),
         Command::Augment(arguments) => augment::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
@@ -110,6 +116,10 @@ enum Command {
     Augment(augment::Arguments),
     /// Show a run's figures, or one hole of it with all that was seen
     Show(show::Arguments),
+    /// Write a report on runs as pages for a browser, or show it while they go on
+    Report(report::Arguments),
+    /// Write the attempts of runs as a table for other programs: JSON lines, CSV or Parquet
+    Export(export::Arguments),
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ
     Audit(audit::Arguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'
@@ -224,6 +234,12 @@ enum CliError {
     /// The project's tests, or the sandbox.
     #[error(transparent)]
     Verdict(#[from] VerdictError),
+    /// The table for other programs.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The report's pages.
+    #[error(transparent)]
+    Site(#[from] SiteError),
     /// The conversation with the language server.
     #[error(transparent)]
     Developer(#[from] DeveloperError),

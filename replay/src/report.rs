@@ -2,9 +2,11 @@
 
 mod comparison;
 pub mod dataset;
+pub mod export;
 pub mod policies;
 pub mod scores;
 pub mod sensitivity;
+pub mod site;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +15,7 @@ use fillrate_server::syntax::Language;
 use serde::Serialize;
 
 use crate::developer::policy::Place;
+use crate::mutate::MutationScore;
 use crate::score::{self, Sample, Unit};
 use crate::stats::{self, Estimate};
 use crate::store::{Attempt, Behaviour, ProjectState, Run, State, StoreError, Typing};
@@ -97,6 +100,10 @@ pub const ACCEPTANCE: &str = "acceptance/oracle-prefix";
 /// Completions that add no error to those that TypeScript's checker finds in the project, of the
 /// attempts in which it was asked.
 pub const TYPES: &str = "type_check/tsc";
+
+/// The pass rate in which each hole counts as much as its mutation score, over the holes that have
+/// one.
+pub const WEIGHTED: &str = "pass@1/mutation-weighted";
 
 /// The median time to an answer.
 pub const LATENCY: &str = "latency_ms/median";
@@ -300,6 +307,12 @@ fn first_answers(mut scored: Vec<Scored>) -> Vec<Scored> {
     scored
 }
 
+/// The context that a run's identity names: a paper's, or a profile of the server.
+fn context_of(identity: &serde_json::Value) -> Option<&str> {
+    let profile = &identity["configuration"]["context"]["profile"];
+    identity["context"].as_str().or_else(|| profile.as_str())
+}
+
 /// One attempt with what can be calculated of it.
 struct Scored {
     attempt: Attempt,
@@ -311,6 +324,11 @@ struct Scored {
     accepted: bool,
     reference: String,
     place: Place,
+    /// The hole's mutation score.
+    mutation: Option<f64>,
+    /// The geometric mean of the probabilities that the model gave the tokens of what was spliced
+    /// in, where it told them and clean-up left its text whole or cut it.
+    probability: Option<f64>,
 }
 
 /// What simulated developers did in a run.
@@ -335,7 +353,18 @@ impl Developers {
 
     /// Their figures in a project, or in all: of what was typed, or else of the attempts alone.
     fn figures(&self, project: Option<&str>, scored: &[&Scored]) -> Vec<PolicyFigures> {
-        let typed = self.typed(project);
+        self.figures_where(scored, |typing| {
+            project.is_none_or(|project| typing.project == project)
+        })
+    }
+
+    /// Likewise, of some holes: of what was typed there, or else of these attempts alone.
+    fn figures_where(
+        &self,
+        scored: &[&Scored],
+        wanted: impl Fn(&Typing) -> bool,
+    ) -> Vec<PolicyFigures> {
+        let typed = self.typed_where(wanted);
         match &self.behaviour {
             Some(behaviour) if typed.is_empty() => policies::of_attempts(scored, behaviour),
             _ => policies::of_typings(&typed),
@@ -343,9 +372,13 @@ impl Developers {
     }
 
     fn typed(&self, project: Option<&str>) -> Vec<policies::Typed<'_>> {
+        self.typed_where(|typing| project.is_none_or(|project| typing.project == project))
+    }
+
+    fn typed_where(&self, wanted: impl Fn(&Typing) -> bool) -> Vec<policies::Typed<'_>> {
         let typings = self.typings.iter();
         typings
-            .filter(|(_, _, typing)| project.is_none_or(|project| typing.project == project))
+            .filter(|(_, _, typing)| wanted(typing))
             .map(|(cluster, characters, typing)| policies::Typed {
                 cluster,
                 characters: *characters,
@@ -396,9 +429,45 @@ impl Scored {
             accepted,
             reference: hole.reference.clone(),
             place: policies::place(hole, contents),
+            mutation: hole
+                .mutation
+                .as_ref()
+                .and_then(|mutation| MutationScore::from(mutation).score()),
+            probability: probability(&attempt),
             attempt,
         }
     }
+}
+
+impl Scored {
+    /// Whether an attempt at the same hole has the same figures, those of its verdict left out.
+    fn is_alike(&self, attempt: &Attempt) -> bool {
+        let spoiled = |attempt: &Attempt| attempt.verdict.outcome == Outcome::Infrastructure;
+        self.attempt.offered == attempt.offered && spoiled(&self.attempt) == spoiled(attempt)
+    }
+
+    /// The figures of an attempt that [is alike](Self::is_alike).
+    fn of_alike(&self, attempt: Attempt) -> Self {
+        Self {
+            cluster: self.cluster.clone(),
+            text: self.text.clone(),
+            invocation: self.invocation,
+            accepted: self.accepted,
+            reference: self.reference.clone(),
+            place: self.place,
+            mutation: self.mutation,
+            probability: probability(&attempt),
+            attempt,
+        }
+    }
+}
+
+/// See [`Scored::probability`].
+fn probability(attempt: &Attempt) -> Option<f64> {
+    let completion = attempt.offered.first()?;
+    let steps = &attempt.trace.as_ref()?.steps;
+    let step = steps.iter().find(|step| step.raw.contains(completion))?;
+    step.mean_log_probability.map(f64::exp)
 }
 
 /// What stands after each round; nothing where there is but one.
@@ -464,10 +533,7 @@ fn rounds_table(rounds: &[Round]) -> String {
 }
 
 fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
-    let mut by_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
-    for one in scored {
-        by_hole.entry(&one.attempt.hole).or_default().push(one);
-    }
+    let by_hole = of_holes(scored);
     let mut metrics = BTreeMap::new();
     let mut put = |name: String, estimate: Option<Estimate>| {
         if let Some(estimate) = estimate {
@@ -481,17 +547,28 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
     // than k are not in pass@k, as its n shows.
     let usual = [5, 10, 100].into_iter().filter(|k| *k <= most);
     for k in [1, fewest.unwrap_or(1).max(1)].into_iter().chain(usual) {
-        let passes: Vec<(&str, f64)> = by_hole
-            .values()
-            .filter_map(|of_hole| {
-                let verdicts = evidence(of_hole);
-                let correct = verdicts.iter().filter(|passed| **passed).count();
-                let chance = score::pass_at_k(verdicts.len() as u64, correct as u64, k as u64)?;
-                Some((of_hole[0].cluster.as_str(), chance))
-            })
-            .collect();
-        put(format!("pass@{k}"), rate(&passes));
+        put(format!("pass@{k}"), pass_at(&by_hole, k));
     }
+    let weighted: Vec<(&str, f64, f64)> = by_hole
+        .values()
+        .filter_map(|of_hole| {
+            let weight = of_hole[0].mutation?;
+            Some((of_hole[0].cluster.as_str(), weight, chance(of_hole, 1)?))
+        })
+        .collect();
+    let weighted = stats::clustered_weighted_mean(&weighted);
+    put(
+        WEIGHTED.to_owned(),
+        weighted.map(|estimate| match estimate.within(0.0..=1.0) {
+            // Where all holes agree, the spread between them tells nothing of the next.
+            alike if alike.low == alike.high => Estimate {
+                low: None,
+                high: None,
+                ..alike
+            },
+            estimate => estimate,
+        }),
+    );
     for name in TEXT_METRICS {
         let values: Vec<(&str, f64)> = scored
             .iter()
@@ -564,6 +641,31 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             .count(),
         policies: Vec::new(),
     }
+}
+
+/// The attempts at each hole.
+fn of_holes<'a>(scored: &[&'a Scored]) -> BTreeMap<&'a str, Vec<&'a Scored>> {
+    let mut by_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+    for one in scored {
+        by_hole.entry(&one.attempt.hole).or_default().push(one);
+    }
+    by_hole
+}
+
+/// pass@k, over the holes with as many verdicts.
+fn pass_at(by_hole: &BTreeMap<&str, Vec<&Scored>>, k: usize) -> Option<Estimate> {
+    let chances: Vec<(&str, f64)> = by_hole
+        .values()
+        .filter_map(|of_hole| Some((of_hole[0].cluster.as_str(), chance(of_hole, k)?)))
+        .collect();
+    rate(&chances)
+}
+
+/// The chance that one of `k` of a hole's attempts passes; nothing where it has fewer verdicts.
+fn chance(of_hole: &[&Scored], k: usize) -> Option<f64> {
+    let verdicts = evidence(of_hole);
+    let correct = verdicts.iter().filter(|passed| **passed).count();
+    score::pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
 }
 
 /// Whether each attempt passed, of those whose outcome says so.

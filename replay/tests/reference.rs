@@ -3,6 +3,7 @@
 use fillrate::import::FORMATS;
 use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
 use fillrate::mutate::Operator;
+use fillrate::report::export::{COLUMNS, SCHEMA};
 use fillrate::score::{METRICS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
@@ -77,6 +78,21 @@ fn every_mutation_operator_has_its_row() {
     for cells in rows {
         assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
     }
+}
+
+#[test]
+fn every_column_of_a_table_has_its_row() {
+    let rows = rows("Tables for other programs");
+    let written: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|cells| (cells[0].trim_matches('`'), cells[1]))
+        .collect();
+    let ours: Vec<(&str, &str)> = COLUMNS
+        .iter()
+        .map(|column| (column.name, column.form.name()))
+        .collect();
+    assert_eq!(written, ours);
+    assert!(rows[0][2].ends_with(&format!(": {SCHEMA}")));
 }
 
 #[test]

@@ -74,7 +74,7 @@ const COMPARED: [&str; 4] = [
 ];
 
 /// A hole's cluster and value.
-type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
+pub(super) type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
 
 impl Comparison {
     /// Reads runs, each with its context's name, and calculates their figures.
@@ -253,7 +253,10 @@ impl Against {
 }
 
 /// A figure's value at each hole that has one: the mean over its samples.
-fn by_hole<'a>(metric: &str, scored: &'a [Scored]) -> ByHole<'a> {
+pub(super) fn by_hole<'a>(
+    metric: &str,
+    scored: impl IntoIterator<Item = &'a Scored>,
+) -> ByHole<'a> {
     let mut of_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
     for one in scored {
         of_hole.entry(&one.attempt.hole).or_default().push(one);
@@ -279,7 +282,7 @@ fn by_hole<'a>(metric: &str, scored: &'a [Scored]) -> ByHole<'a> {
 }
 
 /// How one run's values differ from the first's, on the holes that both have.
-fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> Option<Against> {
+pub(super) fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> Option<Against> {
     let pairs: Vec<(&str, f64, f64)> = these
         .iter()
         .filter_map(|(hole, (cluster, this))| Some((*cluster, *this, first.get(hole)?.1)))

@@ -1,0 +1,57 @@
+//! `fillrate export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CliError, Success};
+use crate::report::export::{self, Format};
+
+/// Write the attempts of runs as a table for other programs.
+///
+/// Its columns stand in the evaluator's reference page.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
+    /// all of them
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// jsonl, csv or parquet [default: as FILE ends, else jsonl]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// The file to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let named = arguments.out.as_deref().and_then(Format::of_file);
+    let format = arguments.format.or(named).unwrap_or(Format::Jsonl);
+    let runs = super::report::open(&arguments.runs)?;
+    let Some(out) = &arguments.out else {
+        if format == Format::Parquet && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+            return Err(CliError::Refused(
+                "Parquet is nothing for a terminal; name a file with -o".to_owned(),
+            ));
+        }
+        let written = export::export(&runs, format, std::io::stdout());
+        return match written {
+            // A reader that has gone away, as in `fillrate export RUN | head`.
+            Err(export::ExportError::Written(error))
+                if error.kind() == std::io::ErrorKind::BrokenPipe =>
+            {
+                std::process::exit(141)
+            }
+            written => Ok(written.map(|_| Success::Whole)?),
+        };
+    };
+    // Under another name until it is whole.
+    let mut part = out.clone().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let file = std::fs::File::create(&part).map_err(CliError::file(&part))?;
+    let rows = export::export(&runs, format, file)?;
+    std::fs::rename(&part, out).map_err(CliError::file(out))?;
+    outln!("{}: {rows} attempts", out.display());
+    Ok(Success::Whole)
+}

@@ -1,0 +1,74 @@
+//! `fillrate report`.
+
+mod live;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{CliError, Success};
+use crate::report::site::Site;
+use crate::store::{FILE_NAME, Run};
+
+/// Write a report on runs as pages that a browser opens from the disk.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
+    /// all of them
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The folder for the pages; an earlier report in it is replaced
+    #[arg(
+        short,
+        long,
+        value_name = "DIR",
+        required_unless_present = "live",
+        conflicts_with = "live"
+    )]
+    out: Option<PathBuf>,
+    /// Show the pages while the runs go on, from this machine and to it only; ends with Ctrl-C
+    #[arg(long)]
+    live: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let runs = open(&arguments.runs)?;
+    let site = Site::of(runs, arguments.live)?;
+    let Some(out) = &arguments.out else {
+        live::serve(site)?;
+        return Ok(Success::Whole);
+    };
+    site.write(out)?;
+    outln!("{}", out.join("index.html").display());
+    Ok(Success::Whole)
+}
+
+/// Opens runs, in the order in which they are named.
+pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {
+    let mut runs = Vec::new();
+    for folder in folders {
+        let inner = if folder.join(FILE_NAME).is_file() {
+            Vec::new()
+        } else {
+            runs_within(folder)
+        };
+        if inner.is_empty() {
+            runs.push(Run::open(folder)?);
+        }
+        for folder in inner {
+            runs.push(Run::open(&folder)?);
+        }
+    }
+    Ok(runs)
+}
+
+/// The runs that a folder holds, by name.
+fn runs_within(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut runs: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.join(FILE_NAME).is_file())
+        .collect();
+    runs.sort();
+    runs
+}

@@ -1,0 +1,483 @@
+//! A run's attempts as a table for other programs: one row each, with every figure that reports
+//! are made of.
+//!
+//! The columns are [`COLUMNS`], in all formats the same. What is absent is `null` in JSON lines
+//! and in Parquet, and nothing between two commas in CSV.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+
+use super::{ACCEPTANCE, INVOCATION, Scored, TYPES};
+use crate::store::{Audit, Run, StoreError};
+use crate::task::Hole;
+use crate::verdict::Outcome;
+
+/// The version of the columns. It grows when one changes its meaning, its type or its name; a new
+/// column leaves it as it is.
+pub const SCHEMA: i64 = 1;
+
+/// How many rows of Parquet stand together.
+const ROW_GROUP: usize = 10_000;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Text.
+    Text,
+    /// A whole number of 64 bits.
+    Whole,
+    /// A floating-point number of 64 bits.
+    Real,
+    /// Yes or no.
+    Truth,
+}
+
+impl Form {
+    /// The name in the table of the reference page.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Whole => "integer",
+            Self::Real => "number",
+            Self::Truth => "boolean",
+        }
+    }
+}
+
+/// A column: its name, what it holds, and how a row's value comes about.
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub form: Form,
+    of: fn(&Row<'_>) -> Value,
+}
+
+/// One attempt with all that is known of it.
+struct Row<'a> {
+    run: &'a str,
+    context: Option<&'a str>,
+    hole: &'a Hole,
+    scored: &'a Scored,
+    audit: Option<&'a Audit>,
+}
+
+/// What stands in a column; `None` where there is nothing.
+enum Value {
+    Text(Option<String>),
+    Whole(Option<i64>),
+    Real(Option<f64>),
+    Truth(Option<bool>),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(text: Option<&str>) -> Self {
+        Self::Text(text.map(str::to_owned))
+    }
+}
+
+impl From<usize> for Value {
+    fn from(number: usize) -> Self {
+        Self::Whole(i64::try_from(number).ok())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Whole(Some(number.into()))
+    }
+}
+
+impl From<Option<f64>> for Value {
+    fn from(number: Option<f64>) -> Self {
+        // Neither JSON nor people have a use for what is no number.
+        Self::Real(number.filter(|number| number.is_finite()))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Truth(Some(truth))
+    }
+}
+
+impl From<Option<bool>> for Value {
+    fn from(truth: Option<bool>) -> Self {
+        Self::Truth(truth)
+    }
+}
+
+/// A column of one form.
+macro_rules! column {
+    ($name:expr, $form:ident, $of:expr) => {
+        Column {
+            name: $name,
+            form: Form::$form,
+            of: $of,
+        }
+    };
+}
+
+/// Every column, in the order in which formats have them.
+pub static COLUMNS: [Column; 41] = [
+    column!("schema", Whole, |_| Value::Whole(Some(SCHEMA))),
+    column!("run", Text, |row| row.run.into()),
+    column!("key", Text, |row| row.scored.attempt.key.as_str().into()),
+    column!("hole", Text, |row| row.hole.id.as_str().into()),
+    column!("project", Text, |row| row.hole.project.as_str().into()),
+    column!("language", Text, |row| row.hole.language.as_str().into()),
+    column!("path", Text, |row| row.hole.path.as_str().into()),
+    column!("kind", Text, |row| row.hole.kind.name().into()),
+    column!("category", Text, |row| {
+        let category = row.hole.category.as_ref();
+        category.map(|category| category.name.name()).into()
+    }),
+    column!("task_id", Text, |row| row.hole.task_id.as_deref().into()),
+    column!("mutation_score", Real, |row| row.scored.mutation.into()),
+    column!("model", Text, |row| row
+        .scored
+        .attempt
+        .model
+        .as_str()
+        .into()),
+    column!("context", Text, |row| row.context.into()),
+    column!("sample", Whole, |row| row.scored.attempt.sample.into()),
+    column!("round", Whole, |row| row.scored.attempt.round.into()),
+    column!("answered", Truth, |row| row.scored.attempt.answered.into()),
+    column!("offered", Whole, |row| {
+        row.scored.attempt.offered.len().into()
+    }),
+    column!("completion", Text, |row| {
+        let offered = &row.scored.attempt.offered;
+        offered.first().map(String::as_str).into()
+    }),
+    column!("reference", Text, |row| row.hole.reference.as_str().into()),
+    column!("outcome", Text, |row| {
+        row.scored.attempt.verdict.outcome.name().into()
+    }),
+    column!("passed", Truth, |row| {
+        let outcome = row.scored.attempt.verdict.outcome;
+        let passed = outcome == Outcome::Passed;
+        outcome.is_evidence().then_some(passed).into()
+    }),
+    column!("reason", Text, |row| {
+        row.scored.attempt.verdict.reason.as_str().into()
+    }),
+    column!("tests_run", Whole, |row| {
+        row.scored.attempt.verdict.executed.into()
+    }),
+    column!("tests_failed", Whole, |row| {
+        row.scored.attempt.verdict.failed.len().into()
+    }),
+    column!("tests_again", Truth, |row| {
+        row.scored.attempt.verdict.again.into()
+    }),
+    column!("tests_seconds", Real, |row| {
+        Some(row.scored.attempt.verdict.seconds).into()
+    }),
+    column!("sandbox", Text, |row| {
+        row.scored.attempt.verdict.sandbox.as_str().into()
+    }),
+    column!("audit", Text, |row| {
+        row.audit.map(|audit| audit.again.name()).into()
+    }),
+    column!("latency_ms", Real, |row| {
+        let attempt = &row.scored.attempt;
+        attempt.answered.then_some(attempt.latency_ms).into()
+    }),
+    column!("context_ms", Real, |row| traced(row, |trace| Some(
+        trace.context_ms
+    ))),
+    column!("model_ms", Real, |row| traced(row, |trace| Some(
+        trace.model_ms
+    ))),
+    column!("first_text_ms", Real, |row| traced(row, |trace| trace
+        .first_text_ms)),
+    column!("cleanup_ms", Real, |row| traced(row, |trace| Some(
+        trace.cleanup_ms
+    ))),
+    column!("probability", Real, |row| row.scored.probability.into()),
+    column!("em/cceval", Real, |row| text(row, "em/cceval")),
+    column!("em/tokens", Real, |row| text(row, "em/tokens")),
+    column!("es/cceval-levenshtein", Real, |row| {
+        text(row, "es/cceval-levenshtein")
+    }),
+    column!("id_f1/cceval", Real, |row| text(row, "id_f1/cceval")),
+    column!(INVOCATION, Real, |row| row.scored.invocation.into()),
+    column!(ACCEPTANCE, Truth, |row| {
+        let offered = !row.scored.attempt.offered.is_empty();
+        offered.then_some(row.scored.accepted).into()
+    }),
+    column!(TYPES, Truth, |row| {
+        let types = row.scored.attempt.verdict.types.as_ref();
+        types.map(crate::verdict::TypeCheck::passes).into()
+    }),
+];
+
+fn traced(row: &Row<'_>, of: fn(&fillrate_server::completion::Trace) -> Option<f64>) -> Value {
+    row.scored.attempt.trace.as_ref().and_then(of).into()
+}
+
+fn text(row: &Row<'_>, metric: &str) -> Value {
+    row.scored.text.get(metric).copied().into()
+}
+
+/// A format of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values as in [RFC 4180](https://www.rfc-editor.org/rfc/rfc4180), with the
+    /// columns' names as the first line, and lines that end in `\n`.
+    Csv,
+    /// [Apache Parquet](https://parquet.apache.org/docs/file-format/), compressed by Snappy.
+    Parquet,
+}
+
+/// Why runs can't be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A run can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was made of it can't be written.
+    #[error("the table can't be written: {0}")]
+    Written(#[from] std::io::Error),
+    /// The Parquet file can't be written.
+    #[error("the Parquet file can't be written: {0}")]
+    Parquet(#[from] ParquetError),
+}
+
+/// Writes the attempts of runs and says how many there are.
+///
+/// # Errors
+/// A run can't be read, or the table can't be written.
+pub fn export(runs: &[Run], format: Format, to: impl Write + Send) -> Result<usize, ExportError> {
+    let mut to = std::io::BufWriter::new(to);
+    match format {
+        Format::Jsonl => {
+            let rows = each(runs, |row| {
+                serde_json::to_writer(&mut to, &object(&row)).map_err(std::io::Error::from)?;
+                Ok(to.write_all(b"\n")?)
+            })?;
+            to.flush()?;
+            Ok(rows)
+        }
+        Format::Csv => {
+            let mut table = csv::Writer::from_writer(to);
+            let fault = |error: csv::Error| ExportError::Written(error.into());
+            table
+                .write_record(COLUMNS.iter().map(|column| column.name))
+                .map_err(fault)?;
+            let rows = each(runs, |row| {
+                let cells = COLUMNS.iter().map(|column| cell((column.of)(&row)));
+                table.write_record(cells).map_err(fault)
+            })?;
+            table.flush()?;
+            Ok(rows)
+        }
+        Format::Parquet => parquet(runs, to),
+    }
+}
+
+/// Goes through the attempts of runs in their order.
+fn each(
+    runs: &[Run],
+    mut visit: impl FnMut(Row<'_>) -> Result<(), ExportError>,
+) -> Result<usize, ExportError> {
+    let mut rows = 0;
+    for run in runs {
+        let name = run.folder().display().to_string();
+        let identity = run.identity()?;
+        let context = super::context_of(&identity);
+        let holes = run.holes()?;
+        let audits = run.audits()?;
+        // Attempts at one hole follow each other, so its file is kept at hand.
+        let mut file: Option<(String, String)> = None;
+        for (key, _) in run.outcomes()? {
+            let attempt = run.attempt(&key)?;
+            let Some(hole) = holes.get(&attempt.hole) else {
+                continue;
+            };
+            let contents = match file {
+                Some((sha256, contents)) if sha256 == hole.file_sha256 => contents,
+                _ => run.source(hole)?,
+            };
+            let scored = Scored::of(hole, &contents, attempt);
+            file = Some((hole.file_sha256.clone(), contents));
+            visit(Row {
+                run: &name,
+                context,
+                hole,
+                scored: &scored,
+                audit: audits.get(&key),
+            })?;
+            rows += 1;
+        }
+    }
+    Ok(rows)
+}
+
+fn object(row: &Row<'_>) -> serde_json::Map<String, serde_json::Value> {
+    let members = COLUMNS.iter().map(|column| {
+        let value = match (column.of)(row) {
+            Value::Text(value) => value.into(),
+            Value::Whole(value) => value.into(),
+            Value::Real(value) => value.into(),
+            Value::Truth(value) => value.into(),
+        };
+        (column.name.to_owned(), value)
+    });
+    members.collect()
+}
+
+fn cell(value: Value) -> String {
+    match value {
+        Value::Text(value) => value,
+        Value::Whole(value) => value.map(|value| value.to_string()),
+        Value::Real(value) => value.map(|value| value.to_string()),
+        Value::Truth(value) => value.map(|value| value.to_string()),
+    }
+    .unwrap_or_default()
+}
+
+fn parquet(runs: &[Run], to: impl Write + Send) -> Result<usize, ExportError> {
+    let mut columns = Vec::new();
+    for column in &COLUMNS {
+        let (physical, logical) = match column.form {
+            Form::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Form::Whole => (Physical::INT64, None),
+            Form::Real => (Physical::DOUBLE, None),
+            Form::Truth => (Physical::BOOLEAN, None),
+        };
+        let column = Type::primitive_type_builder(column.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()?;
+        columns.push(Arc::new(column));
+    }
+    let schema = Type::group_type_builder("attempt")
+        .with_fields(columns)
+        .build()?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(format!("fillrate {}", env!("CARGO_PKG_VERSION")))
+        .build();
+    let mut file = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))?;
+    let mut pending: Vec<Vec<Value>> = COLUMNS.iter().map(|_| Vec::new()).collect();
+    let rows = each(runs, |row| {
+        for (column, values) in COLUMNS.iter().zip(&mut pending) {
+            values.push((column.of)(&row));
+        }
+        if pending[0].len() == ROW_GROUP {
+            let group = file.next_row_group()?;
+            write_group(group, &mut pending)?;
+        }
+        Ok(())
+    })?;
+    if !pending[0].is_empty() {
+        let group = file.next_row_group()?;
+        write_group(group, &mut pending)?;
+    }
+    file.close()?;
+    Ok(rows)
+}
+
+/// Writes and empties what has been gathered, column by column.
+fn write_group<W: Write + Send>(
+    mut group: SerializedRowGroupWriter<'_, W>,
+    pending: &mut [Vec<Value>],
+) -> Result<(), ParquetError> {
+    for values in pending {
+        let Some(mut column) = group.next_column()? else {
+            break;
+        };
+        // Of each row whether it has a value; the values that are there follow each other.
+        let mut there = Vec::with_capacity(values.len());
+        let (mut texts, mut wholes, mut reals, mut truths) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut form = Form::Text;
+        for value in values.drain(..) {
+            let is_there = match value {
+                Value::Text(value) => {
+                    form = Form::Text;
+                    let text = value.map(|text| ByteArray::from(text.into_bytes()));
+                    push(&mut texts, text)
+                }
+                Value::Whole(value) => {
+                    form = Form::Whole;
+                    push(&mut wholes, value)
+                }
+                Value::Real(value) => {
+                    form = Form::Real;
+                    push(&mut reals, value)
+                }
+                Value::Truth(value) => {
+                    form = Form::Truth;
+                    push(&mut truths, value)
+                }
+            };
+            there.push(i16::from(is_there));
+        }
+        let levels = Some(there.as_slice());
+        match form {
+            Form::Text => column
+                .typed::<ByteArrayType>()
+                .write_batch(&texts, levels, None),
+            Form::Whole => column
+                .typed::<Int64Type>()
+                .write_batch(&wholes, levels, None),
+            Form::Real => column
+                .typed::<DoubleType>()
+                .write_batch(&reals, levels, None),
+            Form::Truth => column
+                .typed::<BoolType>()
+                .write_batch(&truths, levels, None),
+        }?;
+        column.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+/// Adds a value that is there, and says whether it is.
+fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
+    let is_there = value.is_some();
+    values.extend(value);
+    is_there
+}
+
+impl Format {
+    /// The format that a file's name ends in.
+    pub fn of_file(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "jsonl" => Some(Self::Jsonl),
+            "csv" => Some(Self::Csv),
+            "parquet" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+}
+
+impl std::str::FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::of_file(&Path::new("table").with_extension(name))
+            .ok_or_else(|| format!("`{name}` is no format; the formats are jsonl, csv, parquet"))
+    }
+}

@@ -1,0 +1,255 @@
+'use strict';
+// What every page shares. Text that came from people or models is only ever put into a page as
+// text: nothing here or in the other scripts writes HTML.
+
+/**
+ * @typedef {{value: number, low: number|null, high: number|null, n: number}} Estimate
+ * @typedef {string|Node|null|undefined|false} Child
+ */
+
+const fillrate = (() => {
+  /** What scripts have handed over, by name. @type {Map<string, any>} */
+  const data = new Map();
+  /** @type {Map<string, Promise<any>>} */
+  const loading = new Map();
+  /** Which state of a run that goes on is shown. */
+  let revision = 0;
+  let live = false;
+
+  /** Called by the files in `data/`. @param {string} name @param {string} text */
+  function put(name, text) {
+    data.set(name, JSON.parse(text));
+  }
+
+  /** Brings a file of `data/`, once. @param {string} name @returns {Promise<any>} */
+  function load(name) {
+    let promise = loading.get(name);
+    if (!promise) {
+      promise = new Promise((resolve, reject) => {
+        const script = document.createElement('script');
+        script.src = `data/${name}.js` + (revision > 0 ? `?revision=${revision}` : '');
+        script.onload = () => {
+          script.remove();
+          resolve(data.get(name));
+        };
+        script.onerror = () => reject(new Error(`data/${name}.js can't be read`));
+        document.head.append(script);
+      });
+      loading.set(name, promise);
+    }
+    return promise;
+  }
+
+  /**
+   * An element. Properties are set as attributes; `on…` are listeners; strings become text.
+   * @param {string} name @param {Record<string, any>} [properties] @param {...Child} children
+   * @returns {any}
+   */
+  function el(name, properties = {}, ...children) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(properties)) {
+      if (typeof value === 'function') {
+        element.addEventListener(key.slice(2), value);
+      } else if (value === true) {
+        element.setAttribute(key, '');
+      } else if (value !== false && value !== null && value !== undefined) {
+        element.setAttribute(key, String(value));
+      }
+    }
+    for (const child of children) {
+      if (child !== null && child !== undefined && child !== false) {
+        element.append(child);
+      }
+    }
+    return element;
+  }
+
+  /** A number with so many places, and a minus sign. @param {number} value @param {number} places */
+  function number(value, places) {
+    const text = value.toFixed(places);
+    return (Number(text) === 0 ? text.replace('-', '') : text).replace('-', '−');
+  }
+
+  /** @param {number} count */
+  function count(count) {
+    return count.toLocaleString('en');
+  }
+
+  /**
+   * A figure's parts as text.
+   * @param {Estimate} estimate @param {string} unit `share`, `percent` or `ms`
+   */
+  function figure(estimate, unit) {
+    const scale = unit === 'share' ? 100 : 1;
+    const bound = (/** @type {number|null} */ value) =>
+      value === null ? '?' : number(value * scale, 1);
+    return {
+      value: number(estimate.value * scale, 1),
+      interval: `[${bound(estimate.low)}, ${bound(estimate.high)}]`,
+      n: `n ${count(estimate.n)}`,
+    };
+  }
+
+  /** A table's cell with a figure. @param {Estimate|null|undefined} estimate @param {string} unit */
+  function figureCell(estimate, unit) {
+    if (!estimate) {
+      return el('td', { class: 'figure' }, el('span', { class: 'none' }, '–'));
+    }
+    const parts = figure(estimate, unit);
+    return el(
+      'td',
+      { class: 'figure' },
+      el('b', {}, parts.value),
+      ' ',
+      el('span', { class: 'interval' }, parts.interval),
+      ' ',
+      el('span', { class: 'n' }, parts.n),
+    );
+  }
+
+  /** @param {string} unit */
+  function unitName(unit) {
+    return unit === 'ms' ? 'ms' : unit === 'percent' ? 'of 100' : '%';
+  }
+
+  /** The address of a hole's page. @param {string} id @param {Record<string, any>} [attempt] */
+  function holeAddress(id, attempt) {
+    if (!attempt) {
+      return `hole.html#${encodeURIComponent(id)}`;
+    }
+    const { run, sample, round } = attempt;
+    return `hole.html#hole=${encodeURIComponent(id)}&run=${run}&sample=${sample}&round=${round}`;
+  }
+
+  /** A hole's id without what only tells it from others at the same place. @param {string} id */
+  function shortName(id) {
+    return id.replace(/:[a-z]+:[0-9a-f]{8}$/, '');
+  }
+
+  /** A table that scrolls by itself. @param {string} caption @param {Child[]} head @param {Child[]} rows */
+  function table(caption, head, rows) {
+    return el(
+      'div',
+      { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+      el(
+        'table',
+        {},
+        el('caption', {}, caption),
+        el('thead', {}, el('tr', {}, ...head.map((cell) => typeof cell === 'string' ? el('th', { scope: 'col' }, cell) : cell))),
+        el('tbody', {}, ...rows),
+      ),
+    );
+  }
+
+  /** @param {Child} name @param {...Child} cells */
+  function row(name, ...cells) {
+    return el('tr', {}, el('th', { scope: 'row' }, name), ...cells.map((cell) =>
+      cell instanceof HTMLTableCellElement ? cell : el('td', {}, cell)));
+  }
+
+  const root = document.documentElement;
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  /** Light or dark, where somebody chose. @type {string|null} */
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem('fillrate-theme');
+  } catch {
+    // A page from the disk may have no storage.
+  }
+  const isDark = () => chosen ? chosen === 'dark' : system.matches;
+  // At once, so that nothing is ever drawn in the other colours.
+  root.dataset.theme = isDark() ? 'dark' : 'light';
+
+  /** Light or dark: as the system has it, until somebody chooses. */
+  function theme() {
+    const button = /** @type {HTMLButtonElement} */ (document.getElementById('theme'));
+    const apply = () => {
+      const dark = isDark();
+      root.dataset.theme = dark ? 'dark' : 'light';
+      button.textContent = dark ? 'Light' : 'Dark';
+      button.setAttribute('aria-label', dark ? 'Show in light colours' : 'Show in dark colours');
+    };
+    button.addEventListener('click', () => {
+      chosen = root.dataset.theme === 'dark' ? 'light' : 'dark';
+      try {
+        localStorage.setItem('fillrate-theme', chosen);
+      } catch {
+        // Then the choice holds for this page alone.
+      }
+      apply();
+    });
+    system.addEventListener('change', apply);
+    apply();
+  }
+
+  /** @param {{done: number, of: number|null, finished: boolean}} progress */
+  function tell(progress) {
+    const place = document.getElementById('progress');
+    if (!place) {
+      return;
+    }
+    const done = count(progress.done);
+    const all = progress.of === null ? '' : ` of ${count(progress.of)}`;
+    const text = progress.finished
+      ? `${done} attempts`
+      : `${done}${all} attempts${live ? ', going on' : ', not finished'}`;
+    place.replaceChildren(text);
+    if (!progress.finished && progress.of) {
+      place.append(' ', el('progress', { max: progress.of, value: progress.done, 'aria-label': 'attempts made' }));
+    }
+  }
+
+  /**
+   * Draws a page, and draws it anew when a run that goes on has got further.
+   * @param {(summary: any) => Promise<void>|void} draw
+   */
+  function page(draw) {
+    const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+    const show = async () => {
+      try {
+        const summary = await load('summary');
+        live = summary.live;
+        tell(summary.progress);
+        await draw(summary);
+        document.getElementById('waiting')?.remove();
+      } catch (error) {
+        const text = error instanceof Error ? error.message : String(error);
+        main.append(el('p', { class: 'fault', role: 'alert' }, `This page can't be shown: ${text}.`));
+      }
+      main.setAttribute('aria-busy', 'false');
+    };
+    const follow = async () => {
+      try {
+        const answer = await fetch('progress.json', { cache: 'no-store' });
+        const progress = await answer.json();
+        tell(progress);
+        const shown = data.get('summary')?.progress.revision ?? 0;
+        if (progress.revision !== shown) {
+          revision = progress.revision;
+          loading.clear();
+          await show();
+        }
+        if (progress.finished) {
+          return;
+        }
+      } catch {
+        document.getElementById('progress')?.replaceChildren('the report has been stopped');
+        return;
+      }
+      setTimeout(follow, 2000);
+    };
+    theme();
+    void show().then(() => {
+      if (live) {
+        void follow();
+      }
+    });
+  }
+
+  /** What follows `#`, by name. */
+  function state() {
+    return new URLSearchParams(location.hash.slice(1));
+  }
+
+  return { put, load, el, number, count, figure, figureCell, unitName, holeAddress, shortName, table, row, page, state };
+})();

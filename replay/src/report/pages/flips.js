@@ -1,0 +1,72 @@
+'use strict';
+(() => {
+  const { el, count, number } = fillrate;
+  /** The pair that is shown. */
+  let shown = 0;
+
+  /** @param {any} estimate @param {string} metric */
+  function difference(estimate, metric) {
+    const scale = metric.startsWith('es/') ? 1 : 100;
+    const signed = (/** @type {number|null} */ value) => value === null ? '?' : `${value * scale >= 0.05 ? '+' : ''}${number(value * scale, 1)}`;
+    return el('td', { class: 'figure' }, el('b', {}, signed(estimate.value)), ' ', el('span', { class: 'interval' }, `[${signed(estimate.low)}, ${signed(estimate.high)}]`), ' ', el('span', { class: 'n' }, `n ${count(estimate.n)}`));
+  }
+
+  /** @param {any} summary @param {any} holes @param {any} pair */
+  function show(summary, holes, pair) {
+    const [first, second] = [summary.runs[pair.first].name, summary.runs[pair.second].name];
+    const metrics = pair.against.map((/** @type {[string, any]} */ [metric, against]) => {
+      const test = against.mcnemar;
+      return fillrate.row(metric, difference(against.difference, metric),
+        el('td', { class: 'numeric' }, test ? count(test.only_first) : '–'),
+        el('td', { class: 'numeric' }, test ? count(test.only_this) : '–'),
+        el('td', { class: 'numeric' }, test ? number(test.p, 3) : '–'));
+    });
+    const parts = [
+      fillrate.table(`“${second}” minus “${first}” on the holes that both have; p is of McNemar's exact test, which needs a yes or a no at each hole`,
+        ['metric', ...['difference', `only ${first}`, `only ${second}`, 'p'].map((name) => el('th', { scope: 'col', class: 'numeric' }, name))], metrics),
+    ];
+    for (const [title, sign] of /** @type {[string, number][]} */ ([[`Passes more often with “${first}”`, -1], [`Passes more often with “${second}”`, 1]])) {
+      const items = pair.holes.map((/** @type {number} */ _, /** @type {number} */ index) => index)
+        .filter((/** @type {number} */ index) => Math.sign(pair.rates[index][1] - pair.rates[index][0]) === sign);
+      parts.push(el('h2', {}, `${title}: ${items.length === 1 ? '1 hole' : `${count(items.length)} holes`}`));
+      if (items.length === 0) {
+        continue;
+      }
+      const percent = (/** @type {number} */ index, /** @type {number} */ side) => `${number(100 * pair.rates[index][side], 0)} %`;
+      const table = new LongTable(title, [
+        { name: 'hole', width: 60, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1' }, holes.id[pair.holes[index]]), compare: (a, b) => pair.holes[a] - pair.holes[b] },
+        { name: 'language', width: 14, cell: (index) => holes.language[pair.holes[index]] },
+        { name: 'kind', width: 12, cell: (index) => holes.kind[pair.holes[index]] },
+        { name: 'first', about: first, width: 10, numeric: true, cell: (index) => percent(index, 0), compare: (a, b) => pair.rates[a][0] - pair.rates[b][0] },
+        { name: 'second', about: second, width: 10, numeric: true, cell: (index) => percent(index, 1), compare: (a, b) => pair.rates[a][1] - pair.rates[b][1] },
+      ], (index) => {
+        location.href = fillrate.holeAddress(holes.id[pair.holes[index]]);
+      });
+      table.element.classList.add(items.length > 12 ? 'half' : 'short');
+      parts.push(table.element);
+      table.show(Uint32Array.from(items));
+    }
+    document.getElementById('pair')?.replaceChildren(...parts);
+  }
+
+  fillrate.page(async (summary) => {
+    const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+    const [{ pairs }, holes] = await Promise.all([fillrate.load('flips'), fillrate.load('holes')]);
+    document.getElementById('flips')?.remove();
+    const place = main.appendChild(el('div', { id: 'flips' }));
+    if (pairs.length === 0) {
+      place.append(el('p', {}, 'Flips are between two runs, and this report is on one: name several, as in ', el('code', {}, 'fillrate report RUN RUN -o DIR'), '.'));
+      performance.mark('first-view');
+      return;
+    }
+    const choice = el('select', { id: 'pairs' }, ...pairs.map((/** @type {any} */ pair, /** @type {number} */ index) =>
+      el('option', { value: index, selected: index === shown }, `${summary.runs[pair.first].name} – ${summary.runs[pair.second].name}`)));
+    choice.addEventListener('change', () => {
+      shown = Number(choice.value);
+      show(summary, holes, pairs[shown]);
+    });
+    place.append(el('p', {}, 'Holes that one run has right and another has not.'), el('div', { class: 'controls' }, el('label', { for: 'pairs' }, 'Runs ', choice)), el('div', { id: 'pair' }));
+    show(summary, holes, pairs[shown]);
+    performance.mark('first-view');
+  });
+})();

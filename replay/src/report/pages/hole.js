@@ -1,0 +1,210 @@
+'use strict';
+(() => {
+  const { el, count, number } = fillrate;
+  /** @type {any} */
+  let holes = null;
+  /** @type {any} */
+  let summary = null;
+
+  /** Which hole, and which of its attempts, the address names. */
+  function wanted() {
+    const state = fillrate.state();
+    const id = state.get('hole') ?? decodeURIComponent(location.hash.slice(1));
+    const numbered = (/** @type {string} */ name) => state.has(name) ? Number(state.get(name)) : null;
+    return { id, run: numbered('run'), sample: numbered('sample'), round: numbered('round') ?? 0 };
+  }
+
+  /** @param {string} text @param {string} label */
+  function code(text, label) {
+    return el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': label }, text);
+  }
+
+  /** Source with its lines' numbers and the hole marked. @param {any} hole */
+  function source(hole) {
+    const text = hole.before + hole.reference + hole.after;
+    const lines = text.split('\n').length;
+    const numbers = Array.from({ length: lines }, (_, index) => hole.first_line + index).join('\n');
+    const mark = el('mark', { id: 'the-hole' }, hole.reference);
+    const box = el('div', { class: 'source', tabindex: '0', role: 'region', 'aria-label': `${hole.path} with the hole marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), el('pre', {}, hole.before, mark, hole.after));
+    requestAnimationFrame(() => {
+      box.scrollTop = Math.max(0, mark.offsetTop - box.clientHeight / 3);
+    });
+    return box;
+  }
+
+  /** What only white space would not show. @param {string} text */
+  function visible(text) {
+    return text.replaceAll('\n', '↵\n').replaceAll('\t', '→\t').replace(/ (?=$|↵)/gm, '·');
+  }
+
+  /** The reference against a completion. @param {[number, string][]} pieces */
+  function difference(pieces) {
+    const parts = pieces.map(([side, text]) => {
+      if (side === 0) {
+        return text;
+      }
+      return side < 0 ? el('del', {}, visible(text)) : el('ins', {}, visible(text));
+    });
+    return el('pre', { class: 'code diff', tabindex: '0', role: 'region', 'aria-label': 'Difference: deleted is what only the reference has, inserted what only the completion has' }, ...parts);
+  }
+
+  /** @param {string} title @param {...(string|Node|false|null)} parts */
+  function fold(title, ...parts) {
+    return el('details', {}, el('summary', {}, title), ...parts);
+  }
+
+  /** @param {any} attempt */
+  function facts(attempt) {
+    const verdict = attempt.verdict;
+    const trace = attempt.trace;
+    const ms = (/** @type {number|null|undefined} */ value) => value === null || value === undefined ? null : `${number(value, 1)} ms`;
+    /** @type {[string, string|null|undefined|false][]} */
+    const rows = [
+      ['accepted by oracle-prefix', attempt.offered.length === 0 ? 'nothing was offered' : attempt.accepted ? 'yes' : 'no'],
+      ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([name, number(value, 2)])),
+      ['DIR', attempt.invocation === null ? null : number(attempt.invocation, 2)],
+      ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],
+      ['latency', attempt.answered ? ms(attempt.latency_ms) : 'no answer in time'],
+      ['of that: waiting, context, model, clean-up', trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
+      ['first text', trace && ms(trace.first_text_ms)],
+      ['came from', trace && trace.source],
+      ['how the model is asked', trace && trace.about],
+      ['configuration', trace && trace.configuration],
+      ['tests run', `${count(verdict.executed)} in ${number(verdict.seconds, 2)} s${verdict.again ? ', some again' : ''}`],
+      ['sandbox', verdict.sandbox],
+      ['missing evidence', (verdict.missing ?? []).join(', ')],
+      ['evidence its runner can’t show', (verdict.unasked ?? []).join(', ')],
+      ['type errors it adds', verdict.types && `${verdict.types.own.count} in the file, ${verdict.types.others.count} in others`],
+      ['judged again in the slow way', attempt.audit && `${attempt.audit.again}: ${attempt.audit.reason}`],
+    ];
+    return el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))]));
+  }
+
+  /** @param {any} told @param {any} trace */
+  function context(told, trace) {
+    if (!told) {
+      return '';
+    }
+    const windows = told.windows.map((/** @type {any} */ window) => fold(`${window.path}:${window.first_line + 1}, score ${number(window.score, 3)}`, code(window.text, window.path)));
+    return [
+      windows.length > 0 && fold(`Context: ${windows.length} windows`, ...windows),
+      trace.first_round && fold('First round’s completion', code(trace.first_round, 'First round')),
+      told.prompt !== '' && fold('Prompt', code(told.prompt, 'Prompt')),
+    ];
+  }
+
+  /** @param {any} hole @param {any} attempt @param {boolean} open */
+  function show(hole, attempt, open) {
+    const verdict = attempt.verdict;
+    const run = summary.runs[attempt.run].name;
+    const title = `${run}, sample ${attempt.sample}${attempt.round ? `, round ${attempt.round}` : ''}`;
+    const told = attempt.told === null ? null : hole.prompts[attempt.told];
+    const others = attempt.offered.slice(1);
+    const traced = attempt.trace ?? {};
+    const failure = traced.fault ?? traced.nothing;
+    const decided = attempt.steps.filter((/** @type {any} */ step) => step.decisions.length > 0);
+    const details = el('details', { class: 'attempt', id: `attempt-${attempt.run}-${attempt.sample}-${attempt.round ?? 0}`, open },
+      el('summary', {}, title, ' ', el('span', { class: `outcome ${verdict.outcome}` }, verdict.outcome), ' ', el('span', { class: 'n' }, verdict.reason)));
+    /** Made when it is looked at: a hole may have many attempts. */
+    const fill = () => {
+      if (!details.open || details.children.length > 1) {
+        return;
+      }
+      details.append(
+        el('h3', {}, 'Reference against completion'),
+        attempt.offered.length > 0 ? difference(attempt.difference) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
+        ...(others.length > 0 ? [fold(`${others.length} more candidates`, ...others.map((/** @type {string} */ text) => code(text, 'Candidate')))] : []),
+        facts(attempt),
+        ...(decided.length > 0 ? [fold('Clean-up', ...decided.flatMap((/** @type {any} */ step) => [el('h4', {}, 'As the model gave it'), code(step.raw, 'As the model gave it'), ...step.decisions.flatMap((/** @type {any} */ decision) => [el('h4', {}, `${decision.rewritten ? 'Rewritten' : 'Removed'} by ${decision.rule}`), code(decision.removed, decision.rule)])]))] : []),
+        ...[context(told, traced)].flat().filter(Boolean),
+        ...(verdict.failed.length > 0 ? [fold(`Failed tests: ${verdict.failed.length}`, el('ul', {}, ...verdict.failed.map((/** @type {string} */ test) => el('li', { class: 'code' }, test))))] : []),
+        ...(verdict.types ? [fold('Type errors', code([...verdict.types.own.first, ...verdict.types.others.first].join('\n'), 'Type errors'))] : []),
+        ...(verdict.output !== '' ? [fold('Test output', code(verdict.output, 'Test output'))] : []),
+      );
+    };
+    details.addEventListener('toggle', fill);
+    fill();
+    return details;
+  }
+
+  /** @param {any} hole */
+  function about(hole) {
+    const mutation = hole.mutation;
+    /** @type {[string, string|null|undefined|false][]} */
+    const rows = [
+      ['project', hole.project],
+      ['file', hole.path],
+      ['language', hole.language],
+      ['kind', hole.kind],
+      ['category', hole.category && `${hole.category.name}: ${hole.category.reason}`],
+      ['benchmark’s task', hole.task_id],
+      ['dependencies', hole.dependencies && (hole.dependencies.length > 0 ? hole.dependencies.join(', ') : 'none')],
+      ['mutants', mutation && `${mutation.killed} killed, ${mutation.survived} survived, ${mutation.timeout} ran into a limit`],
+      ['file’s SHA-256', hole.file_sha256],
+    ];
+    const survivors = mutation?.survivors ?? [];
+    return [
+      el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))])),
+      survivors.length > 0 && fold(`Faults that no test noticed: ${survivors.length}`, ...survivors.flatMap((/** @type {any} */ one) => [el('h4', {}, one.fault), code(one.diff, one.fault)])),
+    ];
+  }
+
+  async function draw() {
+    const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+    const asked = wanted();
+    const place = holes.id.indexOf(asked.id);
+    document.getElementById('hole')?.remove();
+    const box = main.appendChild(el('div', { id: 'hole' }));
+    if (place < 0) {
+      box.append(el('p', { role: 'alert' }, asked.id === '' ? 'No hole is named. ' : `The report has no hole ${asked.id}. `, el('a', { href: 'attempts.html' }, 'All attempts')));
+      return;
+    }
+    const shard = Math.floor(place / summary.holes_in_detail);
+    const details = await fillrate.load(`hole-${shard}`);
+    const hole = details.holes[place - details.first];
+    const heading = /** @type {HTMLElement} */ (main.querySelector('h1'));
+    heading.textContent = hole.id;
+    document.title = `${hole.id} – Fillrate`;
+    const step = (/** @type {number} */ to, /** @type {string} */ text, /** @type {string} */ key) =>
+      holes.id[to] === undefined ? '' : el('a', { href: fillrate.holeAddress(holes.id[to]), 'data-key': key, title: `Key ${key}` }, text);
+    const all = hole.attempts;
+    const isAsked = (/** @type {any} */ attempt) => attempt.run === asked.run && attempt.sample === asked.sample && (attempt.round ?? 0) === asked.round;
+    const first = asked.run === null ? all[0] : all.find(isAsked);
+    const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${count(lines)} lines ${where} are left out.`);
+    box.append(
+      el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j')),
+      ...about(hole).filter(Boolean),
+      el('h2', {}, 'Source'),
+      ...[cut(hole.left_out[0], 'above'), source(hole), cut(hole.left_out[1], 'below')].filter(Boolean),
+      el('h2', {}, `Attempts: ${count(all.length)}`),
+      ...all.map((/** @type {any} */ attempt) => show(hole, attempt, attempt === first)),
+    );
+    if (asked.run !== null) {
+      document.getElementById(`attempt-${asked.run}-${asked.sample}-${asked.round}`)?.scrollIntoView();
+    }
+    performance.mark('first-view');
+  }
+
+  addEventListener('hashchange', () => {
+    if (holes && location.hash !== '#main') {
+      void draw();
+      scrollTo(0, 0);
+    }
+  });
+  addEventListener('keydown', (event) => {
+    if (!event.ctrlKey && !event.metaKey && !event.altKey && (event.key === 'j' || event.key === 'k')) {
+      /** @type {HTMLElement|null} */ (document.querySelector(`[data-key="${event.key}"]`))?.click();
+    }
+  });
+  addEventListener('beforeprint', () => {
+    for (const details of document.querySelectorAll('details.attempt[open] details')) {
+      /** @type {HTMLDetailsElement} */ (details).open = true;
+    }
+  });
+
+  fillrate.page(async (newSummary) => {
+    summary = newSummary;
+    holes = await fillrate.load('holes');
+    await draw();
+  });
+})();

@@ -1,0 +1,130 @@
+'use strict';
+(() => {
+  const { el, count, figureCell, unitName } = fillrate;
+
+  /** By what rows are split beside the run. @type {Map<string, boolean>} */
+  const split = new Map([['language', false], ['kind', false], ['project', false]]);
+  /** The column that rows are sorted by. @type {{key: string|null, descending: boolean}} */
+  const sorting = { key: null, descending: true };
+  let begun = false;
+
+  /** Whether a row is in the table as it is split now. @param {any} row */
+  function isShown(row) {
+    const by = (/** @type {string} */ name) => split.get(name) === true;
+    return (row.kind !== '*') === by('kind')
+      && (row.project !== '*') === by('project')
+      && (row.language !== '*') === (by('language') || by('project'));
+  }
+
+  /** @param {any} summary */
+  function rowsOf(summary) {
+    const rows = summary.rows.filter(isShown);
+    const { key, descending } = sorting;
+    if (key === null) {
+      return rows;
+    }
+    const value = (/** @type {any} */ row) => {
+      switch (key) {
+        case 'run': return summary.runs[row.run].name;
+        case 'project': case 'language': case 'kind': case 'holes': case 'completions': return row[key];
+        default: return Object.hasOwn(row.metrics, key) ? row.metrics[key].value : null;
+      }
+    };
+    return [...rows].sort((a, b) => {
+      const [x, y] = [value(a), value(b)];
+      // What has no value comes last, whichever way.
+      if (x === null || y === null) {
+        return Number(x === null) - Number(y === null);
+      }
+      const order = typeof x === 'string' ? x.localeCompare(y) : x - y;
+      return descending ? -order : order;
+    });
+  }
+
+  /** @param {any} summary */
+  function figures(summary) {
+    const place = /** @type {HTMLElement} */ (document.getElementById('figures'));
+    const again = () => figures(summary);
+    const head = (/** @type {string} */ key, /** @type {string} */ name, /** @type {string} */ below, /** @type {boolean} */ numeric) => {
+      const button = el('button', { type: 'button', onclick: () => {
+        sorting.descending = sorting.key === key ? !sorting.descending : numeric;
+        sorting.key = key;
+        again();
+        document.querySelector(`[data-sort="${CSS.escape(key)}"]`)?.querySelector('button')?.focus();
+      } }, ...name.split(/(?<=\/)/).flatMap((part, index) => index > 0 ? [el('wbr'), part] : [part]));
+      const direction = sorting.descending ? 'descending' : 'ascending';
+      return el('th', { scope: 'col', 'data-sort': key, class: numeric ? 'numeric' : null, 'aria-sort': sorting.key === key ? direction : null }, button, below && el('small', {}, below));
+    };
+    const names = ['project', 'language', 'kind'].filter((name) => split.get(name) || (name === 'language' && split.get('project')));
+    const heads = [
+      head('run', 'run', '', false),
+      ...names.map((name) => head(name, name, '', false)),
+      head('holes', 'holes', '', true),
+      head('completions', 'completions', '', true),
+      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, unitName(metric.unit), true)),
+    ];
+    const rows = rowsOf(summary).map((/** @type {any} */ row) => fillrate.row(
+      summary.runs[row.run].name,
+      ...names.map((name) => row[name]),
+      el('td', { class: 'numeric' }, count(row.holes)),
+      el('td', { class: 'numeric' }, count(row.completions)),
+      ...summary.metrics.map((/** @type {any} */ metric) =>
+        figureCell(Object.hasOwn(row.metrics, metric.name) ? row.metrics[metric.name] : null, metric.unit)),
+    ));
+    const percent = Math.round(100 * summary.confidence);
+    place.replaceChildren(
+      fillrate.table(`Figures, each with its ${percent} % interval (clustered by file) and its n`, heads, rows),
+    );
+  }
+
+  /** How many attempts ended how, each number a way to those attempts. @param {any} summary */
+  function outcomes(summary) {
+    const all = summary.rows.filter((/** @type {any} */ row) => row.kind === '*' && row.project === '*' && row.language === '*');
+    const seen = summary.outcomes.filter((/** @type {string} */ name) => all.some((/** @type {any} */ row) => row.outcomes[name]));
+    const rows = all.map((/** @type {any} */ row) => {
+      const total = Object.values(row.outcomes).reduce((sum, number) => sum + number, 0);
+      const cells = seen.map((/** @type {string} */ name) => {
+        const number = row.outcomes[name] ?? 0;
+        const share = total > 0 ? ` (${fillrate.number((100 * number) / total, 1)} %)` : '';
+        const link = el('a', { href: `attempts.html#run=${row.run}&outcome=${encodeURIComponent(name)}` }, count(number));
+        return el('td', { class: 'numeric' }, number > 0 ? link : '0', number > 0 && el('span', { class: 'n' }, share));
+      });
+      return fillrate.row(summary.runs[row.run].name, ...cells);
+    });
+    return fillrate.table('Outcomes of first answers', ['run', ...seen.map((/** @type {string} */ name) => el('th', { scope: 'col', class: 'numeric' }, el('span', { class: `outcome ${name}` }, name)))], rows);
+  }
+
+  fillrate.page((summary) => {
+    const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+    if (!begun) {
+      begun = true;
+      const boxes = [...split.keys()].map((name) => {
+        const box = el('input', { type: 'checkbox' });
+        box.addEventListener('change', () => {
+          split.set(name, box.checked);
+          void fillrate.load('summary').then(figures);
+        });
+        return el('label', {}, box, ` by ${name}`);
+      });
+      main.append(
+        el('div', { id: 'tasks' }),
+        el('fieldset', { class: 'controls' }, el('legend', {}, 'Split rows'), ...boxes),
+        el('div', { id: 'figures' }),
+        el('div', { id: 'notes' }),
+        el('h2', {}, 'How attempts ended'),
+        el('div', { id: 'outcomes' }),
+      );
+    }
+    const runs = summary.runs;
+    const same = runs.every((/** @type {any} */ run) => run.holes === summary.shared);
+    const others = runs.filter((/** @type {any} */ run) => run.other_files > 0);
+    document.getElementById('tasks')?.replaceChildren(
+      same ? '' : el('p', { class: 'warning', role: 'note' }, `These runs are of different tasks: they share ${count(summary.shared)} of ${count(summary.holes)} holes, so their rows below are not of the same holes. The page “Flips” compares two runs on the holes that both have.`),
+      ...others.map((/** @type {any} */ run) => el('p', { class: 'warning', role: 'note' }, `${run.name}: ${count(run.other_files)} holes are in files that differ from an earlier run's.`)),
+    );
+    figures(summary);
+    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...summary.metrics.flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.name), el('dd', {}, metric.about)]))));
+    document.getElementById('outcomes')?.replaceChildren(outcomes(summary));
+    performance.mark('first-view');
+  });
+})();

@@ -1,0 +1,154 @@
+'use strict';
+// A table of which only the rows in sight exist, so that a hundred thousand of them scroll.
+
+/**
+ * @typedef {object} Column
+ * @property {string} name Its heading.
+ * @property {string} [about] What it means.
+ * @property {number} width In characters.
+ * @property {boolean} [numeric]
+ * @property {(item: number) => (string|Node)} cell What stands in a row.
+ * @property {((a: number, b: number) => number)} [compare]
+ */
+
+class LongTable {
+  /**
+   * @param {string} caption
+   * @param {Column[]} columns
+   * @param {(item: number) => void} open Called when a row is chosen.
+   */
+  constructor(caption, columns, open) {
+    const { el } = fillrate;
+    this.columns = columns;
+    this.open = open;
+    /** The numbers of the items shown, in their order. @type {Uint32Array} */
+    this.items = new Uint32Array(0);
+    /** The row that keys act on. */
+    this.active = 0;
+    /** @type {number|null} */
+    this.sorted = null;
+    this.descending = false;
+    this.rowHeight = 28;
+    this.body = el('tbody');
+    this.heads = columns.map((column, index) => {
+      const button = el('button', { type: 'button', title: column.about ?? `Sort by ${column.name}` }, column.name);
+      button.addEventListener('click', () => this.sortBy(index));
+      return el('th', { scope: 'col', class: column.numeric ? 'numeric' : null }, column.compare ? button : column.name);
+    });
+    this.table = el(
+      'table',
+      { class: 'long', role: 'grid', 'aria-colcount': columns.length },
+      el('caption', { class: 'hidden' }, caption),
+      el('colgroup', {}, ...columns.map((column) => el('col', { class: `w${column.width}` }))),
+      el('thead', {}, el('tr', { 'aria-rowindex': 1 }, ...this.heads)),
+      this.body,
+    );
+    this.element = el('div', { class: 'long-scroll', tabindex: '0', role: 'region', 'aria-label': `${caption}; arrow keys choose a row, Enter opens it` }, this.table);
+    this.element.addEventListener('scroll', () => this.draw());
+    this.element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
+    this.resize = new ResizeObserver(() => this.draw());
+    this.resize.observe(this.element);
+    addEventListener('beforeprint', () => this.draw(1000));
+    addEventListener('afterprint', () => this.draw());
+  }
+
+  /** Shows other items. @param {Uint32Array} items */
+  show(items) {
+    this.items = items;
+    this.active = Math.min(this.active, Math.max(0, items.length - 1));
+    this.sort();
+    this.table.setAttribute('aria-rowcount', String(items.length + 1));
+    this.draw();
+  }
+
+  /** @param {number} index */
+  sortBy(index) {
+    this.descending = this.sorted === index ? !this.descending : this.columns[index].numeric === true;
+    this.sorted = index;
+    this.sort();
+    this.active = 0;
+    this.element.scrollTop = 0;
+    this.draw();
+  }
+
+  sort() {
+    this.heads.forEach((head, index) => {
+      const direction = this.descending ? 'descending' : 'ascending';
+      if (index === this.sorted) {
+        head.setAttribute('aria-sort', direction);
+      } else {
+        head.removeAttribute('aria-sort');
+      }
+    });
+    const compare = this.sorted === null ? undefined : this.columns[this.sorted].compare;
+    if (compare) {
+      const sign = this.descending ? -1 : 1;
+      this.items.sort((a, b) => sign * compare(a, b) || a - b);
+    }
+  }
+
+  /** Makes the rows in sight. @param {number} [atLeast] so many from the top, whatever is in sight */
+  draw(atLeast = 0) {
+    const { el } = fillrate;
+    const height = this.element.clientHeight || 600;
+    const spare = 10;
+    let from = Math.max(0, Math.floor(this.element.scrollTop / this.rowHeight) - spare);
+    let to = Math.min(this.items.length, from + Math.ceil(height / this.rowHeight) + 2 * spare);
+    if (atLeast > 0) {
+      from = 0;
+      to = Math.min(this.items.length, atLeast);
+    }
+    const rows = [];
+    for (let at = from; at < to; at += 1) {
+      const item = this.items[at];
+      const row = el(
+        'tr',
+        { id: `row-${at}`, 'aria-rowindex': at + 2, 'aria-selected': at === this.active ? 'true' : 'false' },
+        ...this.columns.map((column) => el('td', { class: column.numeric ? 'numeric' : null, role: 'gridcell' }, column.cell(item))),
+      );
+      row.addEventListener('click', () => {
+        this.active = at;
+        this.draw();
+      });
+      row.addEventListener('dblclick', () => this.open(item));
+      rows.push(row);
+    }
+    // Empty rows stand for those out of sight.
+    const gap = (/** @type {number} */ count) => {
+      const cell = el('td', { colspan: this.columns.length });
+      cell.style.height = `${count * this.rowHeight}px`;
+      return el('tr', { class: 'gap', 'aria-hidden': 'true' }, cell);
+    };
+    const above = from > 0 ? [gap(from)] : [];
+    const below = atLeast === 0 && to < this.items.length ? [gap(this.items.length - to)] : [];
+    this.body.replaceChildren(...above, ...rows, ...below);
+    this.element.setAttribute('aria-activedescendant', `row-${this.active}`);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) {
+      return;
+    }
+    const page = Math.max(1, Math.floor(this.element.clientHeight / this.rowHeight) - 2);
+    const last = this.items.length - 1;
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -last, End: last };
+    if (event.key === 'Enter' && last >= 0 && event.target === this.element) {
+      this.open(this.items[this.active]);
+    } else if (event.key in steps) {
+      this.active = Math.max(0, Math.min(last, this.active + steps[event.key]));
+      const top = this.active * this.rowHeight;
+      const room = this.element.clientHeight - 2 * this.rowHeight;
+      if (top < this.element.scrollTop) {
+        this.element.scrollTop = top;
+      } else if (top > this.element.scrollTop + room) {
+        this.element.scrollTop = top - room;
+      }
+      this.draw();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,732 @@
+//! The report as pages that a browser opens from the disk, with neither a server nor a network.
+//!
+//! The pages themselves are always the same and hold nothing of a run. What they show lies beside
+//! them in scripts that each hand one JSON text to `fillrate.put`, since a page from the disk may
+//! load scripts and nothing else:
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `data/summary.js` | figures, counts and the runs' manifests: all of the first page |
+//! | `data/plots.js` | the plots, as SVG, and the figures they draw |
+//! | `data/flips.js` | the holes that one run has right and another has not |
+//! | `data/holes.js` | all holes, column by column |
+//! | `data/attempts-N.js` | [`SHARD`] attempts, column by column |
+//! | `data/texts-N.js` | what they completed and why they ended so, for the search in texts |
+//! | `data/hole-N.js` | some holes with all that is known of their attempts |
+//!
+//! Everything that a person or a model wrote is hostile. It reaches a page only as a string of
+//! such a text, in which no `<` stands, and is shown only as text; and the pages allow no script
+//! but their own.
+
+mod detail;
+mod plots;
+mod summary;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Scored, context_of};
+use crate::store::{Attempt, Audit, Run, StoreError};
+use crate::task::Hole;
+
+/// How many attempts a shard holds.
+pub const SHARD: usize = 10_000;
+
+/// About how many attempts are told in detail in one file.
+const ATTEMPTS_IN_DETAIL: usize = 60;
+
+/// The names of the outcomes, in the order in which shards number them.
+const OUTCOMES: [&str; 9] = [
+    "passed",
+    "failed",
+    "syntax",
+    "timeout",
+    "memory",
+    "sandbox",
+    "infrastructure",
+    "flaky",
+    "unjudged",
+];
+
+/// A page: its file, its title, and the script that is its own.
+struct Page {
+    file: &'static str,
+    title: &'static str,
+    script: &'static str,
+}
+
+const PAGES: [Page; 6] = [
+    Page {
+        file: "index.html",
+        title: "Overview",
+        script: "overview.js",
+    },
+    Page {
+        file: "plots.html",
+        title: "Plots",
+        script: "plots.js",
+    },
+    Page {
+        file: "attempts.html",
+        title: "Attempts",
+        script: "attempts.js",
+    },
+    Page {
+        file: "flips.html",
+        title: "Flips",
+        script: "flips.js",
+    },
+    Page {
+        file: "runs.html",
+        title: "Runs",
+        script: "runs.js",
+    },
+    Page {
+        file: "hole.html",
+        title: "Hole",
+        script: "hole.js",
+    },
+];
+
+/// Scripts and the style, by file.
+const ASSETS: [(&str, &str); 9] = [
+    ("style.css", include_str!("pages/style.css")),
+    ("common.js", include_str!("pages/common.js")),
+    ("table.js", include_str!("pages/table.js")),
+    ("overview.js", include_str!("pages/overview.js")),
+    ("plots.js", include_str!("pages/plots.js")),
+    ("attempts.js", include_str!("pages/attempts.js")),
+    ("flips.js", include_str!("pages/flips.js")),
+    ("runs.js", include_str!("pages/runs.js")),
+    ("hole.js", include_str!("pages/hole.js")),
+];
+
+const TEMPLATE: &str = include_str!("pages/page.html");
+
+/// The report on some runs, as files.
+pub struct Site {
+    contenders: Vec<Contender>,
+    /// The holes of all runs, by id.
+    holes: Vec<Hole>,
+    /// Each hole's place in `holes`.
+    places: HashMap<String, usize>,
+    live: bool,
+    /// Grows whenever something has changed.
+    revision: u64,
+}
+
+/// One of the runs.
+struct Contender {
+    /// What tells it from the others.
+    name: String,
+    model: String,
+    context: String,
+    run: Run,
+    identity: Value,
+    /// The places of its holes.
+    own: Vec<usize>,
+    /// Holes whose file is another one in this run than in an earlier, by place.
+    other_files: HashMap<usize, Hole>,
+    /// What judging attempts again came to, by key.
+    audits: BTreeMap<String, Audit>,
+    /// Its attempts of all rounds, without traces and test outputs.
+    scored: Vec<Scored>,
+    /// Of each attempt, by key, its place in `scored` and its outcome.
+    known: HashMap<String, (usize, String)>,
+    /// The places in `scored` of each hole's attempts.
+    by_hole: HashMap<usize, Vec<usize>>,
+}
+
+/// A file of the report.
+#[derive(Debug)]
+pub struct File {
+    /// Its media type, as HTTP names it.
+    pub media_type: &'static str,
+    /// Its contents.
+    pub contents: Cow<'static, str>,
+}
+
+/// Why a report can't be written.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// A run can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder holds something else.
+    #[error(
+        "{0} holds files and is no report; name a folder with -o that is empty or not there yet"
+    )]
+    Occupied(PathBuf),
+    /// A file can't be written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A plot can't be drawn.
+    #[error("the plot `{plot}` can't be drawn: {reason}")]
+    Plot {
+        /// Its name.
+        plot: &'static str,
+        /// What the library said.
+        reason: String,
+    },
+}
+
+impl Site {
+    /// A report on runs that are there. Where it is `live`, its pages ask for what is new.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn of(runs: Vec<Run>, live: bool) -> Result<Self, SiteError> {
+        let mut holes = BTreeMap::new();
+        let mut contenders = Vec::new();
+        for run in runs {
+            let identity = run.identity()?;
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            let model = text(&identity["model"]).unwrap_or_else(|| "?".to_owned());
+            let context = context_of(&identity).unwrap_or("?").to_owned();
+            contenders.push(Contender {
+                name: String::new(),
+                model,
+                context,
+                run,
+                identity,
+                own: Vec::new(),
+                other_files: HashMap::new(),
+                audits: BTreeMap::new(),
+                scored: Vec::new(),
+                known: HashMap::new(),
+                by_hole: HashMap::new(),
+            });
+        }
+        name(&mut contenders);
+        for contender in &contenders {
+            for (id, hole) in contender.run.holes()? {
+                holes.entry(id).or_insert(hole);
+            }
+        }
+        let holes: Vec<Hole> = holes.into_values().collect();
+        let places = holes.iter().enumerate();
+        let places = places.map(|(place, hole)| (hole.id.clone(), place));
+        let mut site = Self {
+            places: places.collect(),
+            contenders,
+            holes,
+            live,
+            revision: 0,
+        };
+        site.refresh()?;
+        Ok(site)
+    }
+
+    /// Reads what has come to the runs since the last time, and says whether something has.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn refresh(&mut self) -> Result<bool, SiteError> {
+        let mut changed = false;
+        for contender in &mut self.contenders {
+            // A run that had no holes yet may have been given them since.
+            if contender.own.is_empty() {
+                for (id, hole) in contender.run.holes()? {
+                    let next = self.holes.len();
+                    let place = *self.places.entry(id).or_insert(next);
+                    if place == next {
+                        self.holes.push(hole);
+                    } else if self.holes[place].file_sha256 != hole.file_sha256 {
+                        contender.other_files.insert(place, hole);
+                    }
+                    contender.own.push(place);
+                    changed = true;
+                }
+            }
+            changed |= contender.refresh(&self.holes, &self.places)?;
+        }
+        if changed {
+            self.revision += 1;
+        }
+        Ok(changed)
+    }
+
+    /// Writes all files into a folder.
+    ///
+    /// # Errors
+    /// The folder holds something that is no report, or can't be written to.
+    pub fn write(&self, folder: &Path) -> Result<(), SiteError> {
+        let data = folder.join("data");
+        let fault = |path: &Path| {
+            let path = path.to_owned();
+            |source| SiteError::File { path, source }
+        };
+        let occupied = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            if !data.join("summary.js").is_file() {
+                return Err(SiteError::Occupied(folder.to_owned()));
+            }
+            std::fs::remove_dir_all(&data).map_err(fault(&data))?;
+        }
+        std::fs::create_dir_all(&data).map_err(fault(&data))?;
+        // What tells a report comes last, or a half-written one would look whole.
+        for path in self.paths().iter().rev() {
+            let Some(file) = self.file(path)? else {
+                continue;
+            };
+            let path = folder.join(path);
+            std::fs::write(&path, file.contents.as_bytes()).map_err(fault(&path))?;
+        }
+        Ok(())
+    }
+
+    /// The paths of all files, with `/`.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = vec!["data/summary.js".to_owned()];
+        paths.extend(PAGES.iter().map(|page| page.file.to_owned()));
+        paths.extend(ASSETS.iter().map(|(file, _)| (*file).to_owned()));
+        paths.extend(["plots", "flips", "holes"].map(|name| format!("data/{name}.js")));
+        for shard in 0..self.shards() {
+            paths.push(format!("data/attempts-{shard}.js"));
+            paths.push(format!("data/texts-{shard}.js"));
+        }
+        let details = self.holes.len().div_ceil(self.holes_in_detail());
+        paths.extend((0..details).map(|shard| format!("data/hole-{shard}.js")));
+        paths
+    }
+
+    /// One file; nothing where there is none at this path.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn file(&self, path: &str) -> Result<Option<File>, SiteError> {
+        if let Some(page) = PAGES.iter().find(|page| page.file == path) {
+            let contents = TEMPLATE
+                .replace("{title}", page.title)
+                .replace("{script}", page.script)
+                .replace(
+                    &format!("href=\"{path}\""),
+                    &format!("href=\"{path}\" aria-current=\"page\""),
+                );
+            return Ok(Some(File {
+                media_type: "text/html; charset=utf-8",
+                contents: contents.into(),
+            }));
+        }
+        if let Some((file, contents)) = ASSETS.iter().find(|(file, _)| *file == path) {
+            let media_type = match file.rsplit_once('.') {
+                Some((_, "css")) => "text/css; charset=utf-8",
+                _ => "text/javascript; charset=utf-8",
+            };
+            return Ok(Some(File {
+                media_type,
+                contents: (*contents).into(),
+            }));
+        }
+        let name = path
+            .strip_prefix("data/")
+            .and_then(|name| name.strip_suffix(".js"));
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        let numbered = name
+            .rsplit_once('-')
+            .and_then(|(what, number)| Some((what, number.parse::<usize>().ok()?)));
+        let text = match (name, numbered) {
+            ("summary", _) => json(&self.summary()?),
+            ("plots", _) => json(&self.plots()?),
+            ("flips", _) => json(&self.flips()),
+            ("holes", _) => json(&self.hole_columns()),
+            (_, Some(("attempts", shard))) if shard < self.shards() => {
+                json(&self.attempt_columns(shard))
+            }
+            (_, Some(("texts", shard))) if shard < self.shards() => json(&self.texts(shard)),
+            (_, Some(("hole", shard))) if shard * self.holes_in_detail() < self.holes.len() => {
+                json(&self.details(shard)?)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(File {
+            media_type: "text/javascript; charset=utf-8",
+            contents: format!("fillrate.put({}, {});\n", literal(name), literal(&text)).into(),
+        }))
+    }
+
+    /// How far the runs are.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            revision: self.revision,
+            done: self.attempts().count(),
+            of: self.expected(),
+            finished: self.contenders.iter().all(Contender::is_finished),
+        }
+    }
+
+    /// How many attempts there will be, where all runs say how many samples they ask for.
+    fn expected(&self) -> Option<usize> {
+        let of_runs = self.contenders.iter().map(Contender::expected);
+        of_runs.sum()
+    }
+
+    /// Every attempt with its run's number.
+    fn attempts(&self) -> impl Iterator<Item = (usize, &Scored)> {
+        let runs = self.contenders.iter().enumerate();
+        runs.flat_map(|(run, contender)| contender.scored.iter().map(move |one| (run, one)))
+    }
+
+    fn shard(&self, shard: usize) -> impl Iterator<Item = (usize, &Scored)> {
+        self.attempts().skip(shard * SHARD).take(SHARD)
+    }
+
+    fn shards(&self) -> usize {
+        self.attempts().count().div_ceil(SHARD)
+    }
+
+    /// How many holes a file tells of in detail: so many that files are neither many nor large.
+    fn holes_in_detail(&self) -> usize {
+        if self.live {
+            // More attempts are to come, and a hole's place must stay.
+            return 1;
+        }
+        let attempts = self.attempts().count().max(1);
+        (ATTEMPTS_IN_DETAIL * self.holes.len() / attempts).clamp(1, ATTEMPTS_IN_DETAIL)
+    }
+
+    fn attempt_columns(&self, shard: usize) -> AttemptColumns {
+        let mut columns = AttemptColumns::default();
+        for (run, one) in self.shard(shard) {
+            let attempt = &one.attempt;
+            let verdict = &attempt.verdict;
+            let outcome = OUTCOMES
+                .iter()
+                .position(|name| *name == verdict.outcome.name());
+            columns.run.push(run);
+            columns.hole.push(self.places[&attempt.hole]);
+            columns.sample.push(attempt.sample);
+            columns.round.push(attempt.round);
+            columns.outcome.push(outcome.unwrap_or_default());
+            columns
+                .latency
+                .push(attempt.answered.then(|| rounded(attempt.latency_ms, 10.0)));
+            columns.offered.push(attempt.offered.len());
+            columns.accepted.push(u8::from(one.accepted));
+            columns
+                .exact
+                .push(one.text.get("em/cceval").map(|value| *value as u8));
+            columns.similarity.push(
+                one.text
+                    .get("es/cceval-levenshtein")
+                    .map(|value| rounded(*value, 10.0)),
+            );
+            columns
+                .probability
+                .push(one.probability.map(|value| rounded(value, 1000.0)));
+            columns
+                .characters
+                .push(attempt.completion().chars().count());
+            columns.seconds.push(rounded(verdict.seconds, 100.0));
+        }
+        columns
+    }
+
+    fn texts(&self, shard: usize) -> Texts {
+        let cut = |text: &str| text.chars().take(LONGEST_TEXT).collect::<String>();
+        let attempts = self.shard(shard).map(|(_, one)| &one.attempt);
+        let (completion, reason) = attempts
+            .map(|attempt| (cut(attempt.completion()), cut(&attempt.verdict.reason)))
+            .unzip();
+        Texts { completion, reason }
+    }
+
+    fn hole_columns(&self) -> HoleColumns<'_> {
+        let scores = self.holes.iter().map(|hole| {
+            let mutation = hole.mutation.as_ref()?;
+            let score = crate::mutate::MutationScore::from(mutation).score()?;
+            Some(rounded(score, 1000.0))
+        });
+        HoleColumns {
+            id: self.holes.iter().map(|hole| hole.id.as_str()).collect(),
+            project: self.holes.iter().map(|hole| &*hole.project).collect(),
+            language: self.holes.iter().map(|hole| &*hole.language).collect(),
+            kind: self.holes.iter().map(|hole| hole.kind.name()).collect(),
+            category: self
+                .holes
+                .iter()
+                .map(|hole| hole.category.as_ref().map(|category| category.name.name()))
+                .collect(),
+            mutation: scores.collect(),
+        }
+    }
+}
+
+/// The most characters of a completion that the search in texts goes through.
+const LONGEST_TEXT: usize = 2000;
+
+impl Contender {
+    fn refresh(
+        &mut self,
+        holes: &[Hole],
+        places: &HashMap<String, usize>,
+    ) -> Result<bool, StoreError> {
+        let audits = self.run.audits()?;
+        let mut changed = audits != self.audits;
+        self.audits = audits;
+        // Holes of one file follow each other, so the last file is kept at hand.
+        let mut file: Option<(String, String)> = None;
+        for (key, outcome) in self.run.outcomes()? {
+            let known = self.known.get(&key);
+            if known.is_some_and(|(_, before)| *before == outcome) {
+                continue;
+            }
+            let attempt = self.run.attempt(&key)?;
+            // As in every other figure: what has no hole in the run takes no part.
+            let Some(at) = places.get(&attempt.hole).copied() else {
+                continue;
+            };
+            let hole = self.other_files.get(&at).unwrap_or(&holes[at]);
+            let contents = match file {
+                Some((sha256, contents)) if sha256 == hole.file_sha256 => contents,
+                _ => self.run.source(hole)?,
+            };
+            // Samples are often alike, and then their figures are.
+            let of_hole = self.by_hole.get(&at).into_iter().flatten();
+            let alike = of_hole
+                .map(|place| &self.scored[*place])
+                .find(|one| one.is_alike(&attempt));
+            let scored = match alike {
+                Some(one) => one.of_alike(attempt),
+                None => Scored::of(hole, &contents, attempt),
+            };
+            let scored = slim(scored);
+            file = Some((hole.file_sha256.clone(), contents));
+            let place = known.map_or(self.scored.len(), |(place, _)| *place);
+            match self.scored.get_mut(place) {
+                Some(before) => *before = scored,
+                None => {
+                    self.scored.push(scored);
+                    self.by_hole.entry(at).or_default().push(place);
+                }
+            }
+            self.known.insert(key, (place, outcome));
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    /// First answers: those that all figures but those by round are of.
+    fn first_answers(&self) -> Vec<&Scored> {
+        let first = self.scored.iter().filter(|one| one.attempt.round == 0);
+        first.collect()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.run.is_finished().unwrap_or(false)
+    }
+
+    fn expected(&self) -> Option<usize> {
+        let samples = self.identity["samples"].as_u64()?;
+        let rounds = self.identity["debug_rounds"].as_u64().unwrap_or(0);
+        let samples = usize::try_from(samples).ok()?;
+        (rounds == 0).then_some(self.own.len() * samples)
+    }
+}
+
+/// Names each run by its model, its context where models are the same, and its folder where both
+/// are.
+fn name(contenders: &mut [Contender]) {
+    let alike = |of: &dyn Fn(&Contender) -> String| {
+        let names: Vec<String> = contenders.iter().map(of).collect();
+        let counts = names
+            .iter()
+            .map(|name| names.iter().filter(|n| *n == name).count());
+        (counts.max() <= Some(1)).then_some(names)
+    };
+    let folder = |contender: &Contender| {
+        let folder = contender.run.folder();
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    };
+    let model = |one: &Contender| one.model.clone();
+    let context = |one: &Contender| format!("{} · {}", one.model, one.context);
+    let place = |one: &Contender| format!("{} · {} · {}", one.model, one.context, folder(one));
+    let names = alike(&model)
+        .or_else(|| alike(&context))
+        .or_else(|| alike(&place))
+        .unwrap_or_else(|| {
+            let numbered = contenders.iter().enumerate();
+            numbered
+                .map(|(index, one)| format!("{} · {}", place(one), index + 1))
+                .collect()
+        });
+    for (contender, name) in contenders.iter_mut().zip(names) {
+        contender.name = name;
+    }
+}
+
+/// An attempt without what only its own page shows, which is most of it.
+fn slim(scored: Scored) -> Scored {
+    let Attempt {
+        trace: _, verdict, ..
+    } = &scored.attempt;
+    let verdict = crate::verdict::Verdict {
+        output: String::new(),
+        ..verdict.clone()
+    };
+    Scored {
+        attempt: Attempt {
+            trace: None,
+            verdict,
+            ..scored.attempt
+        },
+        ..scored
+    }
+}
+
+/// How far runs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// Grows whenever something has changed.
+    pub revision: u64,
+    /// Attempts that were made.
+    pub done: usize,
+    /// Attempts that there will be, where that is known.
+    pub of: Option<usize>,
+    /// Whether all runs have come to their end.
+    pub finished: bool,
+}
+
+/// Attempts, column by column. What is absent is `null`.
+#[derive(Default, Serialize)]
+struct AttemptColumns {
+    /// The run's number.
+    run: Vec<usize>,
+    /// The hole's number.
+    hole: Vec<usize>,
+    sample: Vec<u32>,
+    round: Vec<u32>,
+    /// Its number in [`OUTCOMES`].
+    outcome: Vec<usize>,
+    /// Milliseconds; nothing where no answer came.
+    latency: Vec<Option<f64>>,
+    /// How many candidates.
+    offered: Vec<usize>,
+    accepted: Vec<u8>,
+    /// `em/cceval`.
+    exact: Vec<Option<u8>>,
+    /// `es/cceval-levenshtein`.
+    similarity: Vec<Option<f64>>,
+    probability: Vec<Option<f64>>,
+    /// Of the completion.
+    characters: Vec<usize>,
+    /// That the verdict took.
+    seconds: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Texts {
+    completion: Vec<String>,
+    reason: Vec<String>,
+}
+
+/// Holes, column by column.
+#[derive(Serialize)]
+struct HoleColumns<'a> {
+    id: Vec<&'a str>,
+    project: Vec<&'a str>,
+    language: Vec<&'a str>,
+    kind: Vec<&'static str>,
+    category: Vec<Option<&'static str>>,
+    mutation: Vec<Option<f64>>,
+}
+
+/// A number with as many steps between whole numbers as `steps` says, so that it is short.
+fn rounded(value: f64, steps: f64) -> f64 {
+    (value * steps).round() / steps
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// A text as a string of JavaScript that no HTML parser and no old JavaScript can misread: neither
+/// `<`, `>` nor `&` stands in it, and no line break of Unicode.
+fn literal(text: &str) -> String {
+    let quoted = Value::String(text.to_owned()).to_string();
+    let mut literal = String::with_capacity(quoted.len() + quoted.len() / 8);
+    for character in quoted.chars() {
+        match character {
+            '<' => literal.push_str("\\u003c"),
+            '>' => literal.push_str("\\u003e"),
+            '&' => literal.push_str("\\u0026"),
+            '\u{2028}' => literal.push_str("\\u2028"),
+            '\u{2029}' => literal.push_str("\\u2029"),
+            other => literal.push(other),
+        }
+    }
+    literal
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::verdict::Outcome;
+
+    #[test]
+    fn every_outcome_has_a_number() {
+        for outcome in [
+            Outcome::Passed,
+            Outcome::Failed,
+            Outcome::Syntax,
+            Outcome::Timeout,
+            Outcome::Memory,
+            Outcome::Sandbox,
+            Outcome::Infrastructure,
+            Outcome::Flaky,
+            Outcome::Unjudged,
+        ] {
+            assert!(OUTCOMES.contains(&outcome.name()), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_literal_ends_no_script() {
+        let text = "</script><script>alert(1)</script><!-- & \u{2028}\u{2029}\"\\";
+        let literal = literal(text);
+        insta::assert_snapshot!(literal, @r#""\u003c/script\u003e\u003cscript\u003ealert(1)\u003c/script\u003e\u003c!-- \u0026 \u2028\u2029\"\\""#);
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_is_read_as_what_it_was(text: String) {
+            let literal = literal(&text);
+            prop_assert!(!literal.contains(['<', '>', '&', '\n', '\u{2028}']));
+            prop_assert_eq!(serde_json::from_str::<String>(&literal).ok(), Some(text));
+        }
+    }
+
+    #[test]
+    fn every_page_names_only_files_that_are_there() {
+        let known: Vec<&str> = ASSETS.iter().map(|(file, _)| *file).collect();
+        let known: Vec<&str> = known
+            .into_iter()
+            .chain(PAGES.iter().map(|page| page.file))
+            .collect();
+        for page in &PAGES {
+            assert!(known.contains(&page.script), "{}", page.script);
+        }
+        for part in TEMPLATE.split(['"']).filter(|part| {
+            !part.contains('{')
+                && (part.ends_with(".js") || part.ends_with(".css") || part.ends_with(".html"))
+        }) {
+            assert!(known.contains(&part), "{part}");
+        }
+    }
+}

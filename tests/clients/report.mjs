@@ -1,0 +1,240 @@
+// Looks at a report in a real browser, and prints what it saw as one JSON object.
+// Arguments: the browser, the folder with playwright-core, what to do, the report's address (with
+// a slash at its end), and a folder for pictures.
+
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const [browserPath, packages, task, address, pictures] = process.argv.slice(2);
+const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
+
+const browser = await chromium.launch({
+  executablePath: browserPath,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+});
+
+/** Everything that went wrong or was asked of the network, on any page. */
+const seen = { complaints: [], dialogs: 0, foreign: [] };
+
+async function open(scheme = 'light') {
+  const context = await browser.newContext({
+    colorScheme: scheme,
+    viewport: { width: 1400, height: 900 },
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) {
+      seen.complaints.push(`${page.url()}: ${message.text()}`);
+    }
+  });
+  page.on('pageerror', (error) => seen.complaints.push(`${page.url()}: ${error}`));
+  page.on('dialog', (dialog) => {
+    seen.dialogs += 1;
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(address) && !request.url().startsWith('data:')) {
+      seen.foreign.push(request.url());
+    }
+  });
+  return page;
+}
+
+/** Opens a page and waits until it shows something. Gives the milliseconds until it did. */
+async function visit(page, path) {
+  await page.goto('about:blank');
+  await page.goto(address + path);
+  const shown = () => performance.getEntriesByName('first-view')[0]?.startTime;
+  await page.waitForFunction(shown);
+  return page.evaluate(shown);
+}
+
+/** What everybody needs who can't see the page as it is drawn. */
+function accessible() {
+  const name = (element) => element.getAttribute('aria-label') || element.textContent.trim();
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  return {
+    language: document.documentElement.lang,
+    heading: document.querySelector('h1')?.textContent,
+    tables: all('table').length,
+    tablesWithoutCaption: all('table').filter((table) => !table.caption?.textContent).length,
+    headsWithoutScope: all('th:not([scope])').length,
+    namelessControls: all('button, a, [role=region], [role=img]').filter((element) => !name(element)).length,
+    inputsWithoutLabel: all('input, select').filter((input) => input.labels.length === 0).length,
+    scrollsWithoutFocus: all('.scroll, .long-scroll, .source, pre.code').filter((box) => box.tabIndex !== 0).length,
+    busy: document.querySelector('main').getAttribute('aria-busy'),
+  };
+}
+
+/** Opens every page in both colours. */
+async function pages() {
+  const found = {};
+  const page = await open();
+  await visit(page, 'attempts.html');
+  const hole = await page.locator('table.long tbody a').first().getAttribute('href');
+  await page.context().close();
+  for (const scheme of ['light', 'dark']) {
+    const page = await open(scheme);
+    for (const path of ['index.html', 'plots.html', 'attempts.html', 'flips.html', 'runs.html', hole]) {
+      await visit(page, path);
+      const name = path.replace(/\.html.*/, '');
+      await page.screenshot({ path: join(pictures, `${name}-${scheme}.png`), fullPage: name !== 'attempts' });
+      found[`${name} ${scheme}`] = {
+        ...(await page.evaluate(accessible)),
+        ground: await page.evaluate(() => getComputedStyle(document.body).backgroundColor),
+        text: await page.locator('main').innerText(),
+      };
+    }
+    await page.context().close();
+  }
+  return { pages: found, hole };
+}
+
+/** Uses the first page as a person would. */
+async function overview() {
+  const page = await open();
+  await visit(page, 'index.html');
+  const rows = () => page.locator('#figures tbody tr').count();
+  const together = await rows();
+  await page.getByLabel('by kind').check();
+  const byKind = await rows();
+  const head = page.locator('th[data-sort="pass@1"]');
+  const values = async () => page.evaluate(() => {
+    const column = [...document.querySelectorAll('#figures thead th')].findIndex((th) => th.dataset.sort === 'pass@1');
+    return [...document.querySelectorAll('#figures tbody tr')].map((row) => row.children[column].querySelector('b')?.textContent ?? null).filter((text) => text !== null).map(Number);
+  });
+  await head.locator('button').click();
+  const descending = { values: await values(), sort: await head.getAttribute('aria-sort') };
+  await head.locator('button').press('Enter');
+  const ascending = { values: await values(), sort: await head.getAttribute('aria-sort') };
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await page.locator('#theme').click();
+  const dark = await ground();
+  await visit(page, 'plots.html');
+  const kept = await ground();
+  await page.reload();
+  await page.keyboard.press('Tab');
+  const firstStop = await page.evaluate(() => document.activeElement.textContent);
+  await page.emulateMedia({ media: 'print' });
+  const printed = { ground: await ground(), header: await page.locator('header').isVisible() };
+  return { together, byKind, descending, ascending, light, dark, kept, firstStop, printed };
+}
+
+/** Uses the table of attempts as a person would. */
+async function attempts() {
+  const page = await open();
+  const start = Date.now();
+  const firstView = await visit(page, 'attempts.html');
+  const untilSeen = Date.now() - start;
+  const rowsAtFirst = await page.locator('table.long tbody tr[id]').count();
+  await page.waitForFunction(() => performance.getEntriesByName('all-read').length > 0);
+  const allRead = await page.evaluate(() => performance.getEntriesByName('all-read')[0].startTime);
+  const found = () => page.locator('#found').innerText();
+  const everything = await found();
+  const rowCount = await page.locator('table.long').getAttribute('aria-rowcount');
+  const inPage = () => page.locator('table.long tbody tr[id]').count();
+  const firstHole = await page.locator('table.long tbody a').first().innerText();
+
+  await page.locator('#filter-outcome').selectOption('passed');
+  const passed = await found();
+  const outcomes = await page.evaluate(() => [...new Set([...document.querySelectorAll('table.long tbody .outcome')].map((one) => one.textContent))]);
+  await page.locator('#search').fill(firstHole.split(':')[0]);
+  await page.waitForFunction((before) => document.getElementById('found').textContent !== before, passed);
+  const searched = await found();
+  const bookmark = await page.evaluate(() => location.hash);
+  await page.getByRole('button', { name: 'Clear' }).click();
+  const cleared = await found();
+
+  await page.locator('#in-texts').check();
+  await page.locator('#search').fill('needle');
+  await page.waitForFunction(() => /^\d/.test(document.getElementById('found').textContent) && !document.getElementById('found').textContent.includes('being read') && !document.getElementById('found').textContent.startsWith('0 of'));
+  const needle = await found();
+  await page.getByRole('button', { name: 'Clear' }).click();
+
+  const before = Date.now();
+  await page.getByRole('button', { name: 'ms', exact: true }).click();
+  const sorting = Date.now() - before;
+  const sorted = await page.evaluate(() => [...document.querySelectorAll('table.long tbody tr[id]')].map((row) => Number(row.children[8].textContent)));
+  const scroll = page.locator('.long-scroll');
+  await scroll.focus();
+  await page.keyboard.press('End');
+  const last = await page.locator('tr[aria-selected=true]').getAttribute('aria-rowindex');
+  const atEnd = await inPage();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowDown');
+  const second = await page.locator('tr[aria-selected=true]').getAttribute('aria-rowindex');
+  await page.screenshot({ path: join(pictures, 'attempts-many.png') });
+  const address = await page.locator('tr[aria-selected=true] a').getAttribute('href');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => location.pathname.endsWith('hole.html') && performance.getEntriesByName('first-view').length > 0);
+  const opened = await page.locator('h1').innerText();
+  const openAttempts = await page.locator('details.attempt[open]').count();
+  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
+}
+
+/** Opens each page of a report in which everything that may be hostile is. */
+async function hostile() {
+  const page = await open();
+  const texts = {};
+  for (const path of ['index.html', 'plots.html', 'attempts.html', 'flips.html', 'runs.html']) {
+    await visit(page, path);
+    texts[path] = await page.locator('main').innerText();
+  }
+  await visit(page, 'attempts.html');
+  const hole = await page.locator('table.long tbody a').first().getAttribute('href');
+  await visit(page, hole);
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll('details')) {
+      details.open = true;
+    }
+  });
+  await page.waitForTimeout(200);
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll('details')) {
+      details.open = true;
+    }
+  });
+  texts.hole = await page.locator('main').innerText();
+  const heading = await page.locator('h1').innerText();
+  const scripts = await page.evaluate(() => [...document.scripts].map((script) => script.getAttribute('src')));
+  const images = await page.locator('main img, main iframe, main script').count();
+  // What a page may run is held by its policy, too: a script in it does not.
+  const complaints = seen.complaints.length;
+  const ran = await page.evaluate(() => {
+    const script = document.createElement('script');
+    script.textContent = 'globalThis.ran = true';
+    document.body.append(script);
+    return globalThis.ran === true;
+  });
+  const refused = seen.complaints.splice(complaints).length;
+  return { texts, heading, scripts, images, ran, refused };
+}
+
+/** Follows a run that goes on. Standard input says when there is more to see. */
+async function live() {
+  const page = await open();
+  await visit(page, 'index.html');
+  const before = (await page.locator('#progress').innerText()).trim();
+  const rows = await page.locator('#figures').innerText();
+  process.stderr.write('seen\n');
+  await page.waitForFunction(() => document.getElementById('progress').textContent.startsWith('6 of'));
+  await page.waitForFunction((text) => document.getElementById('figures').innerText !== text, rows);
+  const after = (await page.locator('#progress').innerText()).trim();
+  for (const path of ['plots.html', 'attempts.html', 'flips.html', 'runs.html']) {
+    await visit(page, path);
+  }
+  await visit(page, 'attempts.html');
+  const hole = await page.locator('table.long tbody a').first().getAttribute('href');
+  await visit(page, hole);
+  return { before, after, hole: await page.locator('h1').innerText() };
+}
+
+const tasks = { pages, overview, attempts, hostile, live };
+try {
+  const found = await tasks[task]();
+  process.stdout.write(JSON.stringify({ ...found, ...seen }));
+} finally {
+  await browser.close();
+}
