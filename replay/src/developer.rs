@@ -4,6 +4,7 @@
 //! It starts the language server as an editor does, as a child over standard input and output,
 //! and knows nothing of it but the protocol.
 
+pub mod fit;
 pub mod policy;
 pub mod typing;
 pub mod typist;

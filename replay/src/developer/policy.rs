@@ -44,7 +44,7 @@ pub struct View<'a> {
     pub remaining: &'a str,
     /// What the server offered, best first; the first is on display.
     pub candidates: &'a [String],
-    /// From the key to the answer, in milliseconds.
+    /// From the request to the answer, in milliseconds.
     pub latency_ms: f64,
     /// Where the cursor is.
     pub place: Place,
@@ -154,7 +154,7 @@ pub enum Feature {
     LogCharacters,
     /// The natural logarithm of its lines.
     LogLines,
-    /// The natural logarithm of 1 + the milliseconds from the key to the answer.
+    /// The natural logarithm of 1 + the milliseconds from the request to the answer.
     LogLatency,
     /// 1 where the cursor is at the end of a line that is not blank.
     AtLineEnd,
