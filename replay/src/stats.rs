@@ -8,8 +8,8 @@ mod bradley_terry;
 mod clustered;
 mod correlation;
 mod latent;
-mod multiple;
 mod logistic;
+mod multiple;
 mod order;
 mod proportion;
 
@@ -24,8 +24,8 @@ pub use correlation::{
     correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
 };
 pub use latent::{bootstrap_coverage, latent_correlation, pearson_interval};
-pub use multiple::holm;
 pub use logistic::{Logistic, LogisticFault, LogisticSample};
+pub use multiple::holm;
 pub use order::{median, quantile};
 pub use proportion::{mcnemar_exact, wilson};
 

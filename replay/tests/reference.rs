@@ -1,9 +1,15 @@
 //! Holds the tables of the reference page against the code.
 
+use fillrate::developer::policy::{Feature, Policy};
+use fillrate::developer::typist::Typist;
 use fillrate::import::FORMATS;
 use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
 use fillrate::mutate::Operator;
+<<<<<<< HEAD
 use fillrate::report::export::{COLUMNS, SCHEMA};
+=======
+use fillrate::report::policies::{POLICY_METRICS, READ_MS};
+>>>>>>> 76d4afb (Write the reference of typing, policies and acceptance)
 use fillrate::score::{METRICS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
@@ -135,4 +141,43 @@ fn every_context_of_a_paper_has_its_row() {
     };
     tokens(Paper::MrgInFile, FILE_TOKENS);
     tokens(Paper::MrgFolder, FOLDER_TOKENS);
+}
+
+/// The rows of a section's tables but for a name, which a table's header may be.
+fn names(heading: &str) -> Vec<String> {
+    let rows = rows(heading).into_iter().filter(|cells| cells[0] != "---");
+    rows.map(|cells| cells[0].trim_matches('`').replace('\\', ""))
+        .collect()
+}
+
+#[test]
+fn every_policy_and_feature_has_its_row() {
+    let mut expected: Vec<&str> = Policy::NAMES.to_vec();
+    expected.push("probabilistic=FILE");
+    expected.push("feature");
+    expected.extend(Feature::ALL.map(Feature::name));
+    assert_eq!(names("Policies"), expected);
+}
+
+#[test]
+fn every_metric_of_a_policy_has_its_row() {
+    assert_eq!(names("Acceptance"), POLICY_METRICS);
+    assert!(PAGE.contains(&format!("on display for {READ_MS} ms or longer")));
+}
+
+#[test]
+fn the_pauses_of_the_typist_are_told() {
+    let typist = Typist::default();
+    let rows = rows("Typing");
+    let pauses = [
+        ("key", typist.key),
+        ("word", typist.word),
+        ("line", typist.line),
+    ];
+    assert_eq!(rows.len(), pauses.len());
+    for (cells, (name, pause)) in rows.iter().zip(pauses) {
+        assert_eq!(cells[0].trim_matches('`'), name);
+        let numbers = format!("{} ms, {}:", pause.mean_ms, pause.sigma);
+        assert!(cells[2].starts_with(&numbers), "{numbers}");
+    }
 }

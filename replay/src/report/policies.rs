@@ -161,7 +161,11 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
             .iter()
             .map(|one| (one.cluster, one.characters as f64, keystrokes_saved(one)))
             .collect();
-        put(KEYSTROKES_SAVED, weighted_mean(&saved));
+        let saved = weighted_mean(&saved);
+        put(
+            KEYSTROKES_SAVED,
+            saved.map(|it| it.within(f64::NEG_INFINITY..=1.0)),
+        );
         let seen: Vec<(&str, Seen)> = on_display()
             .map(|(cluster, one)| {
                 let seen = Seen {

@@ -172,6 +172,9 @@ impl Editor for Keyboard<'_> {
         if let Some(fault) = offer.trace.as_ref().and_then(|trace| trace.fault.clone()) {
             return Err(Broken::Fault(fault));
         }
+        if let Some(trace) = &offer.trace {
+            self.configuration.clone_from(&trace.configuration);
+        }
         let asked_model = offer.trace.filter(|trace| trace.source == Source::Model);
         Ok(Answer {
             candidates: offer.candidates,
