@@ -16,8 +16,6 @@
 mod peers;
 #[path = "../../tests/support/play.rs"]
 mod play;
-#[path = "../../tests/support/programs.rs"]
-mod programs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,8 +26,8 @@ use std::time::Instant;
 use comfy_table::Table;
 use nix::sys::resource::{UsageWho, getrusage};
 use peers::{Module, cosmic_ray};
+use play::programs::bring;
 use play::{Place, text};
-use programs::bring;
 use serde_json::Value;
 
 /// What a program made of a file's mutants.

@@ -5,11 +5,8 @@ use fillrate::developer::typist::Typist;
 use fillrate::import::FORMATS;
 use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
 use fillrate::mutate::Operator;
-<<<<<<< HEAD
 use fillrate::report::export::{COLUMNS, SCHEMA};
-=======
 use fillrate::report::policies::{POLICY_METRICS, READ_MS};
->>>>>>> 76d4afb (Write the reference of typing, policies and acceptance)
 use fillrate::score::{METRICS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};

@@ -758,7 +758,7 @@ mod tests {
             let offers = |before: &str| -> Vec<String> {
                 let one = &offered[before.len() % offered.len()];
                 let right = reference[before.len() - 2..].to_owned();
-                let all = if before.len() % 3 == 0 { vec![right] } else { vec![one.clone()] };
+                let all = if before.len().is_multiple_of(3) { vec![right] } else { vec![one.clone()] };
                 all.into_iter().filter(|text| !text.is_empty()).collect()
             };
             let (session, text) = typed(&reference, &name, scripted, offers);
