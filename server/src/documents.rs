@@ -51,6 +51,40 @@ pub struct Edit {
     pub text: String,
 }
 
+/// What one edit did to a text: some of it gave way to something else. Of an edit that replaces
+/// more than differs, only what differs counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where it begins.
+    pub start: ByteOffset,
+    /// What stood there before.
+    pub removed: String,
+    /// What stands there after.
+    pub inserted: String,
+}
+
+impl Change {
+    /// What replacing one text by another at a place comes to.
+    pub fn between(start: ByteOffset, before: &str, after: &str) -> Self {
+        let alike = before
+            .chars()
+            .zip(after.chars())
+            .take_while(|(old, new)| old == new);
+        let head: usize = alike.map(|(same, _)| same.len_utf8()).sum();
+        let (before, after) = (&before[head..], &after[head..]);
+        let alike = before.chars().rev().zip(after.chars().rev());
+        let tail: usize = alike
+            .take_while(|(old, new)| old == new)
+            .map(|(same, _)| same.len_utf8())
+            .sum();
+        Self {
+            start: ByteOffset(start.0 + head),
+            removed: before[..before.len() - tail].to_owned(),
+            inserted: after[..after.len() - tail].to_owned(),
+        }
+    }
+}
+
 impl Snapshot {
     /// A document with these contents.
     pub fn new(uri: &str, language_id: &str, version: i32, contents: &str) -> Self {
@@ -84,18 +118,20 @@ impl Snapshot {
         parsed.as_ref()
     }
 
-    fn apply(&mut self, edit: &Edit, encoding: Encoding) {
+    fn apply(&mut self, edit: &Edit, encoding: Encoding) -> Change {
         let older = self.syntax.now.take().flatten();
         let older = older.or_else(|| self.syntax.before.take());
         let Some(range) = &edit.range else {
+            let before = self.text.to_string();
             self.text = Text::new(&edit.text);
-            return;
+            return Change::between(ByteOffset(0), &before, &edit.text);
         };
         let (a, b) = (
             self.text.offset(range.start, encoding),
             self.text.offset(range.end, encoding),
         );
         let (start, end) = (a.min(b), a.max(b));
+        let removed = self.text.slice(start..end);
         let point = |text: &Text, offset: ByteOffset| {
             let position = text.position(offset, Encoding::Utf8);
             Point::new(position.line as usize, position.character as usize)
@@ -114,6 +150,7 @@ impl Snapshot {
             });
             tree
         });
+        Change::between(start, &removed, &edit.text)
     }
 }
 
@@ -124,18 +161,21 @@ impl Documents {
         self.open.insert(uri.to_owned(), Arc::new(snapshot));
     }
 
-    /// Applies edits in order. False where no such document is open.
-    pub fn change(&mut self, uri: &str, version: i32, edits: &[Edit], encoding: Encoding) -> bool {
-        let Some(document) = self.open.get_mut(uri) else {
-            return false;
-        };
+    /// Applies edits in order, and gives what each did to the text as the one before left it.
+    /// Nothing where no such document is open.
+    pub fn change(
+        &mut self,
+        uri: &str,
+        version: i32,
+        edits: &[Edit],
+        encoding: Encoding,
+    ) -> Option<Vec<Change>> {
+        let document = self.open.get_mut(uri)?;
         // A snapshot taken earlier keeps its own copy: the rope shares what did not change.
         let document = Arc::make_mut(document);
         document.version = version;
-        for edit in edits {
-            document.apply(edit, encoding);
-        }
-        true
+        let changes = edits.iter().map(|edit| document.apply(edit, encoding));
+        Some(changes.collect())
     }
 
     /// Forgets a document.
@@ -188,7 +228,13 @@ mod tests {
             ),
             text: "22".into(),
         };
-        assert!(documents.change("file:///a/b.py", 2, &[edit], Encoding::Utf16));
+        let changes = documents.change("file:///a/b.py", 2, &[edit], Encoding::Utf16);
+        let expected = Change {
+            start: ByteOffset(4),
+            removed: "1".into(),
+            inserted: "22".into(),
+        };
+        assert_eq!(changes, Some(vec![expected]));
         let after = documents
             .snapshot("file:///a/b.py")
             .expect("it is still open");
@@ -200,7 +246,24 @@ mod tests {
         assert_eq!(after.language.map(|language| language.id), Some("python"));
         documents.close("file:///a/b.py");
         assert!(documents.snapshot("file:///a/b.py").is_none());
-        assert!(!documents.change("file:///a/b.py", 3, &[], Encoding::Utf16));
+        let changes = documents.change("file:///a/b.py", 3, &[], Encoding::Utf16);
+        assert!(changes.is_none());
+    }
+
+    #[test]
+    fn only_what_differs_counts_as_changed() {
+        let change = |before, after| {
+            let change = Change::between(ByteOffset(10), before, after);
+            (change.start.0, change.removed, change.inserted)
+        };
+        let expected =
+            |start, removed: &str, inserted: &str| (start, removed.to_owned(), inserted.to_owned());
+        assert_eq!(change("aéc", "aéXc"), expected(13, "", "X"));
+        assert_eq!(change("abc", "abc"), expected(13, "", ""));
+        assert_eq!(change("", "ab"), expected(10, "", "ab"));
+        // The same letters are not taken twice.
+        assert_eq!(change("aa", "aaa"), expected(12, "", "a"));
+        assert_eq!(change("a1b", "a2b"), expected(11, "1", "2"));
     }
 
     #[test]

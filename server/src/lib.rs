@@ -3,7 +3,7 @@
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
 //! [`text`] → [`syntax`] → [`documents`] → [`workspace`] → [`context`] → [`prompt`] →
-//! [`model`] → [`cleanup`] → [`configuration`] → [`completion`] → [`lsp`].
+//! [`model`] → [`cleanup`] → [`configuration`] → [`completion`] → [`telemetry`] → [`lsp`].
 //!
 //! Architecture invariants: only [`lsp`] knows tower-lsp and JSON-RPC; offsets are converted
 //! only in [`text`]; this crate never depends on the evaluator that plays it.
@@ -17,5 +17,6 @@ pub mod lsp;
 pub mod model;
 pub mod prompt;
 pub mod syntax;
+pub mod telemetry;
 pub mod text;
 pub mod workspace;

@@ -2,6 +2,7 @@
 
 mod commands;
 mod completion;
+mod events;
 mod inline_completion;
 mod input;
 mod ordered;
@@ -12,11 +13,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DidChangeConfigurationParams,
     DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
@@ -33,9 +34,11 @@ use crate::completion::{Completion, EngineError, Engines, Indexed, Retrieved, Tr
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
 use crate::context::Given;
 use crate::documents::{Documents, Edit, Snapshot, file_path};
+use crate::telemetry::{self, Form, Recorder};
 use crate::text::{ByteOffset, Encoding, Position};
 
 pub use commands::{ACCEPT, AcceptArguments};
+pub use events::{EVENT, EventName, EventParams, PURGE, PurgeParams, Purged, Unit};
 pub use inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
     METHOD as INLINE_COMPLETION, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
@@ -54,12 +57,19 @@ pub use requests::{
 pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationError> {
     // Faults in what was given on the command line are told before a client waits for an answer.
     options.configuration(&[], &[])?;
-    let (service, socket) = LspService::build(|client| Edge(Server::new(client, options)))
-        .custom_method(inline_completion::METHOD, Edge::inline_completion)
-        .custom_method(requests::EXPLAIN, Edge::explain)
-        .custom_method(requests::RETRIEVE, Edge::retrieve)
-        .custom_method(requests::MODELS, Edge::models)
-        .finish();
+    let mut shared = None;
+    let (service, socket) = LspService::build(|client| {
+        let server = Server::new(client, options);
+        shared = Some(Arc::clone(&server));
+        Edge(server)
+    })
+    .custom_method(inline_completion::METHOD, Edge::inline_completion)
+    .custom_method(requests::EXPLAIN, Edge::explain)
+    .custom_method(requests::RETRIEVE, Edge::retrieve)
+    .custom_method(requests::MODELS, Edge::models)
+    .custom_method(events::EVENT, Edge::event)
+    .custom_method(events::PURGE, Edge::purge)
+    .finish();
     let exit = Arc::new(Notify::new());
     let ended = Arc::new(Notify::new());
     let input = input::Input::new(tokio::io::stdin(), Arc::clone(&ended));
@@ -76,8 +86,15 @@ pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationErr
         () = exit.notified() => {}
         () = gone => {}
     }
+    // A client that goes without `shutdown` has been at work, too.
+    if let Some(recorder) = shared.as_ref().and_then(|server| server.recorder.get()) {
+        let _ = tokio::time::timeout(LAST_WRITES, recorder.end()).await;
+    }
     Ok(())
 }
+
+/// How long what is noted may take to get into the store when the client is gone.
+const LAST_WRITES: Duration = Duration::from_secs(1);
 
 /// How long answers under way may still take when the client has closed its end: enough for those
 /// that are ready, and no wait for a model.
@@ -154,6 +171,10 @@ struct Server {
     settings: Mutex<Value>,
     /// Files that changed on disk while an index is being built that may have read them before.
     meanwhile: Mutex<Option<Vec<PathBuf>>>,
+    /// What becomes of completions; there from `initialize` on.
+    recorder: OnceLock<Arc<Recorder>>,
+    /// What keeps the recorder from writing.
+    complaints: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
 }
 
 /// What `initialize` settles for the whole session.
@@ -209,6 +230,8 @@ impl Server {
             status: Mutex::default(),
             settings: Mutex::default(),
             meanwhile: Mutex::default(),
+            recorder: OnceLock::new(),
+            complaints: Mutex::default(),
         })
     }
 
@@ -260,7 +283,9 @@ impl Server {
         given: Given,
     ) -> Option<Answer> {
         // Everything up to the first await runs in the order of arrival.
+        let started = Instant::now();
         let document = self.snapshot(uri)?;
+        let overtaken = Overtaken::unless_answered(self, uri);
         let (newer, replaced) = oneshot::channel();
         // Dropping the older sender tells the older request that it is replaced.
         lock(&self.running).insert((uri.to_owned(), kind), newer);
@@ -268,7 +293,7 @@ impl Server {
         let cursor = document.text.offset(position, self.encoding());
         let _busy = Busy::begin(self);
         let task = {
-            let document = Arc::clone(&document);
+            let (engine, document) = (Arc::clone(&engine), Arc::clone(&document));
             // A task of its own: the embedded model and the clean-up compute, and must not hold
             // up the other handlers, which share one task.
             AbortOnDrop(tokio::spawn(async move {
@@ -289,9 +314,19 @@ impl Server {
         } else {
             None
         };
+        let request = telemetry::Request {
+            form: kind.form(),
+            trigger,
+            document: &document,
+            cursor,
+            latency: started.elapsed(),
+            configuration: engine.configuration(),
+            trial: None,
+        };
+        let id = overtaken.answered(request, &completion);
         self.tell_of(Some(uri), State::Ready, why).await;
         Some(Answer {
-            id: uuid::Uuid::new_v4().to_string(),
+            id,
             completion,
             document,
             cursor,
@@ -319,6 +354,7 @@ impl Server {
             let before = before.and_then(|status| status.model.clone());
             let status = Status {
                 message,
+                content: self.keeps_content(),
                 model: answering.or(before),
                 trial,
                 ..Status::of(state, files)
@@ -329,6 +365,38 @@ impl Server {
             last.insert(status).clone()
         };
         progress::tell(&self.client, status).await;
+    }
+}
+
+/// A request that counts as overtaken unless it comes to be answered.
+struct Overtaken<'a> {
+    recorder: Option<&'a Arc<Recorder>>,
+    uri: &'a str,
+}
+
+impl<'a> Overtaken<'a> {
+    fn unless_answered(server: &'a Server, uri: &'a str) -> Self {
+        Self {
+            recorder: server.recorder.get(),
+            uri,
+        }
+    }
+
+    /// Notes the answer, and gives the completion's id.
+    fn answered(mut self, request: telemetry::Request<'_>, completion: &Completion) -> String {
+        match self.recorder.take() {
+            Some(recorder) => recorder.answered(request, completion),
+            // No request comes before `initialize`; an id costs nothing.
+            None => uuid::Uuid::new_v4().to_string(),
+        }
+    }
+}
+
+impl Drop for Overtaken<'_> {
+    fn drop(&mut self) {
+        if let Some(recorder) = self.recorder {
+            recorder.overtaken(self.uri);
+        }
     }
 }
 
@@ -437,6 +505,40 @@ impl Edge {
             .complete_at(Kind::Inline, uri, position, trigger, given)
             .await;
         Ok(answer.map(|answer| InlineCompletionList::at(&answer, position)))
+    }
+
+    async fn event(&self, params: EventParams) {
+        if let Some(recorder) = self.recorder.get() {
+            let shown = params.shown();
+            recorder.told(&params.completion, params.candidate, shown, params.told());
+        }
+    }
+
+    async fn purge(&self, _: PurgeParams) -> Result<Purged> {
+        let refused = |reason: String| Error {
+            code: ErrorCode::ServerError(1),
+            message: reason.into(),
+            data: None,
+        };
+        let configuration = self
+            .configuration()
+            .map_err(|error| refused(error.to_string()))?;
+        let Some(recorder) = self.recorder.get() else {
+            return Ok(Purged::default());
+        };
+        match recorder.purge(&configuration.telemetry).await {
+            Ok(removed) => Ok(Purged { removed }),
+            Err(error) => Err(refused(format!("the store can't be emptied: {error}"))),
+        }
+    }
+}
+
+impl Kind {
+    fn form(self) -> Form {
+        match self {
+            Self::Inline => Form::Inline,
+            Self::List => Form::List,
+        }
     }
 }
 
@@ -568,6 +670,17 @@ impl LanguageServer for Edge {
             .map_err(|error| Error::invalid_params(error.to_string()))?;
         // The models' settings are checked here, where the client still hears the answer.
         Engines::check(&configuration).map_err(|error| Error::invalid_params(error.to_string()))?;
+        let recorder = {
+            let (complaints, said) = mpsc::unbounded_channel();
+            *lock(&self.complaints) = Some(said);
+            let (name, version) = match params.client_info {
+                Some(client) => (Some(client.name), client.version),
+                None => (None, None),
+            };
+            Arc::new(Recorder::new(name, version, complaints))
+        };
+        recorder.configure(&configuration.telemetry);
+        let _ = self.recorder.set(recorder);
         let _ = self.work.send(Work::Configure(Box::new(configuration)));
         Ok(InitializeResult {
             server_info: Some(ServerInfo {
@@ -619,6 +732,14 @@ impl LanguageServer for Edge {
                 }
             });
         }
+        if let Some(mut complaints) = lock(&self.complaints).take() {
+            let client = self.client.clone();
+            tokio::spawn(async move {
+                while let Some(complaint) = complaints.recv().await {
+                    client.show_message(MessageType::WARNING, complaint).await;
+                }
+            });
+        }
         let server = Arc::clone(&self.0);
         tokio::spawn(async move {
             server.tell(State::Starting, None).await;
@@ -633,6 +754,9 @@ impl LanguageServer for Edge {
     }
 
     async fn shutdown(&self) -> Result<()> {
+        if let Some(recorder) = self.recorder.get() {
+            recorder.end().await;
+        }
         Ok(())
     }
 
@@ -647,9 +771,13 @@ impl LanguageServer for Edge {
                 document.version,
                 &document.text,
             );
-        if let (Some(engine), Some(document)) =
-            (self.engine(), self.snapshot(document.uri.as_str()))
-        {
+        let Some(document) = self.snapshot(document.uri.as_str()) else {
+            return;
+        };
+        if let Some(recorder) = self.recorder.get() {
+            recorder.opened(&document);
+        }
+        if let Some(engine) = self.engine() {
             engine.document_opened(&document);
         }
     }
@@ -667,7 +795,8 @@ impl LanguageServer for Edge {
             })
             .collect();
         let before = self.snapshot(uri);
-        self.documents
+        let changes = self
+            .documents
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .change(uri, params.text_document.version, &edits, self.encoding());
@@ -675,6 +804,9 @@ impl LanguageServer for Edge {
             tracing::warn!(uri, "an edit of a document that is not open was dropped");
             return;
         };
+        if let (Some(recorder), Some(changes)) = (self.recorder.get(), changes) {
+            recorder.edited(&after, &changes);
+        }
         // What was asked of the text before can't be shown any more.
         lock(&self.running).retain(|(document, _), _| document != uri);
         if let Some(engine) = self.engine() {
@@ -690,6 +822,9 @@ impl LanguageServer for Edge {
             .close(uri);
         lock(&self.running).retain(|(document, _), _| document != uri);
         lock(&self.completions).remove(uri);
+        if let Some(recorder) = self.recorder.get() {
+            recorder.closed(uri);
+        }
         if let Some(engine) = self.engine() {
             engine.document_closed(uri);
         }
@@ -736,7 +871,13 @@ impl LanguageServer for Edge {
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         *lock(&self.settings) = unwrapped(params.settings);
         match self.configuration() {
-            Ok(configuration) => self.0.reconfigure(&configuration),
+            Ok(configuration) => {
+                if let Some(recorder) = self.recorder.get() {
+                    recorder.configure(&configuration.telemetry);
+                }
+                self.0.reconfigure(&configuration);
+                self.tell_what_is_kept().await;
+            }
             Err(error) => self.complain(error),
         }
     }
@@ -762,9 +903,15 @@ impl LanguageServer for Edge {
             let unknown = format!("there is no command `{}`", params.command);
             return Err(Error::invalid_params(unknown));
         }
-        match commands::read(&params.arguments) {
-            Some(accepted) => tracing::debug!(completion = accepted.completion, "accepted"),
-            None => tracing::warn!("a command that accepts names no completion"),
+        let Some(accepted) = commands::read(&params.arguments) else {
+            tracing::warn!("a command that accepts names no completion");
+            return Ok(None);
+        };
+        if let Some(recorder) = self.recorder.get() {
+            let shown = events::shown(accepted.certainty, accepted.shown_ms);
+            recorder
+                .accepted(&accepted.completion, accepted.candidate, shown)
+                .await;
         }
         Ok(None)
     }
@@ -807,6 +954,28 @@ impl Server {
             Ok(Err(error)) => progress::complain(&self.client, error).await,
             Err(error) => progress::complain(&self.client, error).await,
         }
+    }
+
+    /// Whether the texts of completions are kept.
+    fn keeps_content(&self) -> bool {
+        self.recorder
+            .get()
+            .is_some_and(|recorder| recorder.keeps_content())
+    }
+
+    /// Tells the client whether the texts of completions are kept, where it was told otherwise.
+    async fn tell_what_is_kept(&self) {
+        let status = {
+            let mut last = lock(&self.status);
+            let Some(status) = &mut *last else { return };
+            let content = self.keeps_content();
+            if status.content == content {
+                return;
+            }
+            status.content = content;
+            status.clone()
+        };
+        progress::tell(&self.client, status).await;
     }
 
     /// Puts engines in force. What was opened or typed while they were made counts as well.
@@ -879,6 +1048,7 @@ impl Server {
         }
         self.client.log_message(MessageType::INFO, said).await;
         let status = Status {
+            content: self.keeps_content(),
             model: engine.answering(None),
             trial: engine.configuration().trial().is_some(),
             ..Status::of(State::Ready, Some(indexed.files))

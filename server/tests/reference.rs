@@ -5,6 +5,9 @@ use fillrate_server::configuration::{Configuration, Profile};
 use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
+use fillrate_server::telemetry::{
+    Accepted, Answered, Certainty, Entered, Left, Line, Partly, Recorded, Shown,
+};
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../README.md");
@@ -128,4 +131,59 @@ fn every_setting_has_its_row() {
         .map(|cells| (cells[0].to_owned(), cells[1].to_owned()))
         .collect();
     assert_eq!(rows, expected);
+}
+
+/// The names of a JSON object's members, those of objects in it after a dot.
+fn members(path: &str, value: &Value, names: &mut Vec<String>) {
+    let Value::Object(object) = value else { return };
+    for (key, value) in object {
+        let name = format!("{path}{key}");
+        // What is in the table by horizons stands below it for one of them.
+        if key == "retention" || !value.is_object() {
+            names.push(format!("`{name}`"));
+        }
+        members(&format!("{name}."), value, names);
+    }
+}
+
+#[test]
+fn every_member_of_an_export_has_its_row() {
+    let text = || Some(String::new());
+    let left = Left {
+        distance: 0.0,
+        removed: false,
+        word_distance: 0.0,
+    };
+    let recorded = Recorded {
+        answered: Answered {
+            texts: Some(Vec::new()),
+            ..Answered::default()
+        },
+        shown: Some(Shown {
+            certainty: Certainty::Confirmed,
+            ms: None,
+        }),
+        accepted: Some(Accepted {
+            at_ms: 0,
+            candidate: 0,
+            characters: 0,
+            text: text(),
+        }),
+        partly: Some(Partly::default()),
+        retention: [(30, Some(left))].into(),
+        ..Recorded::default()
+    };
+    let lines = [
+        Line::Completion(Box::new(recorded)),
+        Line::Entered(Entered::default()),
+    ];
+    let mut expected = Vec::new();
+    for line in lines {
+        members("", &line.written(), &mut expected);
+    }
+    let rows = rows("What is noted of completions");
+    // The header and rule of the second table stand between the two.
+    let named = rows.iter().map(|cells| cells[0].to_owned());
+    let named: Vec<String> = named.filter(|name| name.starts_with('`')).collect();
+    assert_eq!(named, expected);
 }

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::Command;
 
+use crate::telemetry::Certainty;
+
 /// The command of every item: its text was accepted. A client that knows nothing of Fillrate runs
 /// it after the text is inserted, as the protocol asks.
 pub const ACCEPT: &str = "fillrate.accept";
@@ -17,6 +19,12 @@ pub struct AcceptArguments {
     /// Which of its candidates, from 0.
     #[serde(default)]
     pub candidate: usize,
+    /// How surely the client knows that it displayed the completion, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
+    /// How long it was displayed, in milliseconds, if the client says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_ms: Option<f64>,
 }
 
 /// The command of one candidate.

@@ -30,6 +30,9 @@ pub struct Status {
     /// Whether several models are on trial.
     #[serde(default)]
     pub trial: bool,
+    /// Whether the texts of completions are kept in the local store.
+    #[serde(default)]
+    pub content: bool,
 }
 
 impl Status {
@@ -44,6 +47,7 @@ impl Status {
             message: None,
             model: None,
             trial: false,
+            content: false,
         }
     }
 }

@@ -1,0 +1,246 @@
+//! What is left of an accepted text: pure functions on texts.
+
+use serde::{Deserialize, Serialize};
+
+/// What was left of a text some time after it was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Left {
+    /// `retained@t`: the edit distance between the accepted text and what stands in its place, by
+    /// the length of the longer: 0 where nothing changed, 1 where nothing is left. Ziegler et al.
+    /// 2022, <https://doi.org/10.1145/3520312.3534864>, and Cody's.
+    pub distance: f64,
+    /// Whether nothing stands in its place.
+    pub removed: bool,
+    /// `still-in-code@t`: the edit distance in words between the accepted text and what is most
+    /// like it near its place, by the number of its words.
+    pub word_distance: f64,
+}
+
+/// The greatest [`Left::distance`] of a text that counts as retained.
+pub const RETAINED: f64 = 0.33;
+
+/// The greatest [`Left::word_distance`] of a text that counts as still in the code, as GitHub
+/// Copilot's client has it: <https://github.com/microsoft/vscode-copilot-chat>.
+pub const STILL_IN_CODE: f64 = 0.5;
+
+/// How many characters before and after its place are searched for a text, as in the same client.
+pub const NEAR: usize = 50;
+
+impl Left {
+    /// What is left of an accepted text. `place` is what stands where it was followed to, `before`
+    /// and `after` what stands around that, of which [`NEAR`] characters count.
+    pub fn of(accepted: &str, before: &str, place: &str, after: &str) -> Self {
+        let before: Vec<char> = before.chars().rev().take(NEAR).collect();
+        // The search goes as far as the accepted text would go from there.
+        let rest = accepted
+            .chars()
+            .count()
+            .saturating_sub(place.chars().count())
+            + NEAR;
+        let near: String = before
+            .into_iter()
+            .rev()
+            .chain(place.chars())
+            .chain(after.chars().take(rest))
+            .collect();
+        Self {
+            distance: distance(accepted, place),
+            removed: place.trim().is_empty(),
+            word_distance: word_distance(&near, accepted),
+        }
+    }
+
+    /// Whether it counts as retained.
+    pub fn is_retained(&self) -> bool {
+        !self.removed && self.distance <= RETAINED
+    }
+
+    /// Whether it counts as still in the code.
+    pub fn is_still_in_code(&self) -> bool {
+        self.word_distance <= STILL_IN_CODE
+    }
+}
+
+/// Levenshtein's distance in characters by the length of the longer text; 0 for two empty ones.
+fn distance(one: &str, other: &str) -> f64 {
+    let one: Vec<char> = one.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    let longest = one.len().max(other.len());
+    if longest == 0 {
+        return 0.0;
+    }
+    // An insertion before the text is no match for free.
+    let edits = *last_row(&one, &other, false).last().unwrap_or(&0);
+    edits as f64 / longest as f64
+}
+
+/// The fewest edits of words that make some part of `near` the accepted text, by the number of its
+/// words; 0 where it has none.
+fn word_distance(near: &str, accepted: &str) -> f64 {
+    let near = words(near);
+    let accepted = words(accepted);
+    if accepted.is_empty() {
+        return 0.0;
+    }
+    let edits = last_row(&accepted, &near, true).into_iter().min();
+    edits.unwrap_or(accepted.len()) as f64 / accepted.len() as f64
+}
+
+/// The last row of Levenshtein's table: the edits that lead from `needle` to each beginning of
+/// `hay`, or, with `anywhere`, to some part of it that ends there.
+fn last_row<T: PartialEq>(needle: &[T], hay: &[T], anywhere: bool) -> Vec<usize> {
+    let mut row: Vec<usize> = (0..=hay.len())
+        .map(|index| if anywhere { 0 } else { index })
+        .collect();
+    for (above, item) in needle.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = above + 1;
+        for (index, other) in hay.iter().enumerate() {
+            let substituted = diagonal + usize::from(item != other);
+            diagonal = row[index + 1];
+            row[index + 1] = substituted.min(diagonal + 1).min(row[index] + 1);
+        }
+    }
+    row
+}
+
+/// A text's words: runs of letters, digits and `_`, runs of blanks, and everything else character
+/// by character. A single blank does not count.
+fn words(text: &str) -> Vec<&str> {
+    #[derive(PartialEq)]
+    enum Class {
+        Word,
+        Blank,
+        Other,
+    }
+    let class = |character: char| match character {
+        ' ' => Class::Blank,
+        '_' => Class::Word,
+        one if one.is_alphabetic() || one.is_numeric() => Class::Word,
+        _ => Class::Other,
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut before = None;
+    for (index, character) in text.char_indices() {
+        let now = class(character);
+        if before.is_some_and(|before| before != now || now == Class::Other) {
+            words.push(&text[start..index]);
+            start = index;
+        }
+        before = Some(now);
+    }
+    if start < text.len() {
+        words.push(&text[start..]);
+    }
+    words.retain(|word| *word != " ");
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn left(accepted: &str, document: &str) -> Left {
+        let start = document.find('[').expect("it is marked");
+        let end = document.find(']').expect("it is marked");
+        Left::of(
+            accepted,
+            &document[..start],
+            &document[start + 1..end],
+            &document[end + 1..],
+        )
+    }
+
+    #[test]
+    fn what_is_unchanged_is_all_there() {
+        let left = left("return a + b", "def f(a, b):\n    [return a + b]\n");
+        assert_eq!((left.distance, left.word_distance), (0.0, 0.0));
+        assert!(left.is_retained() && left.is_still_in_code());
+    }
+
+    #[test]
+    fn a_third_may_change() {
+        // 3 of 9 characters, and 3 of 9.1.
+        let kept = left("abcdefghi", "[abcdefXYZ]");
+        assert!((kept.distance - 1.0 / 3.0).abs() < 1e-12);
+        assert!(!kept.is_retained());
+        let kept = left("abcdefghij", "[abcdefgXYZ]");
+        assert!((kept.distance - 0.3).abs() < 1e-12);
+        assert!(kept.is_retained());
+        // By the longer of the two.
+        assert!((left("ab", "[abcd]").distance - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_empty_is_removed_however_little_it_was() {
+        let gone = left("x", "a []\n");
+        assert!(gone.removed && !gone.is_retained());
+        assert_eq!(gone.distance, 1.0);
+        assert!(left("x", "a [ ]\n").removed);
+    }
+
+    #[test]
+    fn what_moved_nearby_is_still_in_the_code() {
+        let moved = left("total = price * rate", "[]\n    total = price * rate\n");
+        assert!(moved.removed && moved.is_still_in_code());
+        assert_eq!(moved.word_distance, 0.0);
+        let far = ["[]", &"\n".repeat(60), "total = price * rate\n"].concat();
+        let far = left("total = price * rate", &far);
+        // From 50 characters after its place on nothing is searched, but the text may begin there.
+        assert!(!far.is_still_in_code(), "{far:?}");
+    }
+
+    #[test]
+    fn half_of_the_words_may_change() {
+        // `a`, `=`, `b`, `+`: two of four.
+        assert_eq!(
+            left("a = b + c + d", "[a = x * c - d]").word_distance,
+            3.0 / 7.0
+        );
+        assert!(left("a = b + c + d", "[a = x * c - d]").is_still_in_code());
+        assert!(!left("a = b", "[x * b]").is_still_in_code());
+    }
+
+    #[test]
+    fn words_are_split_as_the_definition_says() {
+        assert_eq!(
+            words("as22_b  = größe(\t-1)\n"),
+            ["as22_b", "  ", "=", "größe", "(", "\t", "-", "1", ")", "\n"]
+        );
+    }
+
+    fn naive(one: &[char], other: &[char]) -> usize {
+        match (one, other) {
+            ([], rest) | (rest, []) => rest.len(),
+            ([a, one_rest @ ..], [b, other_rest @ ..]) => (naive(one_rest, other_rest)
+                + usize::from(a != b))
+            .min(naive(one, other_rest) + 1)
+            .min(naive(one_rest, other) + 1),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_distance_is_levenshteins(one in "[ab]{0,6}", other in "[ab]{0,6}") {
+            let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+            let longest = a.len().max(b.len()).max(1);
+            prop_assert_eq!(distance(&one, &other), naive(&a, &b) as f64 / longest as f64);
+        }
+
+        #[test]
+        fn the_nearest_part_is_found(near in "[ab ]{0,7}", text in "[ab ]{1,5}") {
+            let (hay, needle) = (words(&near), words(&text));
+            let parts = (0..=hay.len()).flat_map(|start| (start..=hay.len()).map(move |end| start..end));
+            let best = parts.map(|part| {
+                let row = last_row(&needle, &hay[part], false);
+                row[row.len() - 1]
+            }).min().expect("there is the empty part");
+            let expected = if needle.is_empty() { 0.0 } else { best as f64 / needle.len() as f64 };
+            prop_assert_eq!(word_distance(&near, &text), expected);
+        }
+    }
+}
