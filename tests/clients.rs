@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use editor::Oracle;
+use fillrate_server::telemetry::{self, Form, Recorded};
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -25,6 +26,12 @@ fn workspace() -> (tempfile::TempDir, PathBuf) {
     let settings = folder.path().join("settings.toml");
     std::fs::write(&settings, oracle.settings()).unwrap();
     (folder, settings)
+}
+
+/// What the store that these clients' servers write to has.
+fn noted(folder: &tempfile::TempDir) -> Vec<Recorded> {
+    let store = folder.path().join("data/fillrate/telemetry.db");
+    telemetry::read(&store).unwrap().completions
 }
 
 #[test]
@@ -42,6 +49,7 @@ fn neovim_shows_and_takes_a_completion() {
         .args([env!("CARGO_BIN_EXE_fillrate"), "serve", "--config"])
         .arg(&settings)
         .env("XDG_STATE_HOME", folder.path().join("state"))
+        .env("XDG_DATA_HOME", folder.path().join("data"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -51,6 +59,14 @@ fn neovim_shows_and_takes_a_completion() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert_eq!(said, "def f(a):\n    b = a + 1\n");
+    let accepted: Vec<Recorded> = noted(&folder)
+        .into_iter()
+        .filter(|one| one.accepted.is_some())
+        .collect();
+    // Nothing in this Neovim knows Fillrate: it ran the item's command.
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(accepted[0].answered.client.as_deref(), Some("Neovim"));
+    assert_eq!(accepted[0].accepted.as_ref().unwrap().characters, 8);
 }
 
 #[test]
@@ -67,6 +83,7 @@ fn pytest_lsp_gets_both_kinds_of_completion() {
         .env("FILLRATE_TEST_SETTINGS", &settings)
         .env("FILLRATE_TEST_WORKSPACE", folder.path())
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("XDG_DATA_HOME", folder.path().join("data"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -75,4 +92,11 @@ fn pytest_lsp_gets_both_kinds_of_completion() {
         "{said}{}",
         String::from_utf8_lossy(&output.stderr)
     );
+    let noted = noted(&folder);
+    let told: Vec<_> = noted
+        .iter()
+        .filter(|one| one.is_offered())
+        .map(|one| (one.answered.form, one.accepted.is_some()))
+        .collect();
+    assert_eq!(told, [(Form::Inline, true), (Form::List, true)]);
 }

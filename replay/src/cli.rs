@@ -33,6 +33,7 @@ mod score;
 mod serve;
 mod show;
 mod stats;
+mod telemetry;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::Telemetry(arguments) => telemetry::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match outcome {
@@ -128,6 +130,8 @@ enum Command {
     Stats(stats::Arguments),
     /// Make holes of a public benchmark's records
     Import(import::Arguments),
+    /// Export or purge what was noted of completions on this machine
+    Telemetry(telemetry::Arguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::Arguments),
 }
@@ -249,6 +253,9 @@ enum CliError {
     /// The model's settings.
     #[error(transparent)]
     Model(#[from] fillrate_server::model::ModelError),
+    /// What was noted of completions.
+    #[error(transparent)]
+    Telemetry(#[from] fillrate_server::telemetry::TelemetryError),
     /// A benchmark's records.
     #[error(transparent)]
     Import(#[from] ImportError),

@@ -21,12 +21,13 @@ use fillrate_server::lsp::{
     EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
     InlineCompletionParams, RETRIEVE, RetrieveParams, Status, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
+use fillrate_server::telemetry::SIMULATION;
 use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
-use lsp_types::{TextDocumentIdentifier, Url};
+use lsp_types::{Command, TextDocumentIdentifier, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use wire::Wire;
 
@@ -46,6 +47,8 @@ pub struct Server {
     pub arguments: Vec<String>,
     /// How long it may take until it is ready.
     pub patience: Duration,
+    /// The store that notes what becomes of its completions; nothing notes nothing.
+    pub telemetry: Option<PathBuf>,
 }
 
 /// What a person got at a cursor.
@@ -59,6 +62,8 @@ pub struct Offer {
     pub answered: bool,
     /// How it came about, as the server tells it.
     pub trace: Option<Trace>,
+    /// What an editor runs when the first candidate is accepted.
+    pub command: Option<Command>,
 }
 
 /// Why the conversation with the server failed.
@@ -100,7 +105,7 @@ impl Developer {
     /// # Errors
     /// The server can't be started, refuses its settings, or does not get ready.
     pub async fn start(server: &Server, workspace: &Path) -> Result<Self, DeveloperError> {
-        let mut child = Command::new(&server.program)
+        let mut child = tokio::process::Command::new(&server.program)
             .args(&server.arguments)
             .current_dir(workspace)
             .stdin(Stdio::piped())
@@ -118,21 +123,32 @@ impl Developer {
             wire,
             encoding: Encoding::default(),
         };
-        let ready = tokio::time::timeout(server.patience, developer.initialize(workspace)).await;
+        let ready =
+            tokio::time::timeout(server.patience, developer.initialize(server, workspace)).await;
         match ready {
             Ok(done) => done.map(|()| developer),
             Err(_) => Err(DeveloperError::NotReady(server.patience)),
         }
     }
 
-    async fn initialize(&mut self, workspace: &Path) -> Result<(), DeveloperError> {
+    async fn initialize(
+        &mut self,
+        server: &Server,
+        workspace: &Path,
+    ) -> Result<(), DeveloperError> {
         let uri = uri(workspace)?;
+        // A played developer is none of those whose work a person's own store holds.
+        let mut telemetry = json!({"enabled": server.telemetry.is_some()});
+        if let Some(path) = &server.telemetry {
+            telemetry["path"] = json!(path);
+        }
         let answer: Value = self
             .request(
                 "initialize",
                 json!({
                     "processId": std::process::id(),
-                    "clientInfo": {"name": "fillrate-replay", "version": env!("CARGO_PKG_VERSION")},
+                    "clientInfo": {"name": SIMULATION, "version": env!("CARGO_PKG_VERSION")},
+                    "initializationOptions": {"telemetry": telemetry},
                     "rootUri": uri,
                     "workspaceFolders": [{"uri": uri, "name": "workspace"}],
                     "capabilities": {
@@ -266,6 +282,7 @@ impl Developer {
             }
         };
         let latency = started.elapsed();
+        let command = list.items.first().and_then(|item| item.command.clone());
         let explanation: Option<Explanation> = self
             .request(EXPLAIN, json!({"textDocument": {"uri": buffer.uri}}))
             .await?;
@@ -278,6 +295,7 @@ impl Developer {
             latency,
             answered,
             trace: explanation.map(|explanation| explanation.trace),
+            command,
         })
     }
 
@@ -339,6 +357,20 @@ impl Developer {
             }),
         )
         .await
+    }
+
+    /// Runs an item's command, as an editor does once its text is inserted.
+    ///
+    /// # Errors
+    /// The server went away or refused it.
+    pub async fn run(&mut self, command: &Command) -> Result<(), DeveloperError> {
+        let _: Value = self
+            .request(
+                "workspace/executeCommand",
+                json!({"command": command.command, "arguments": command.arguments}),
+            )
+            .await?;
+        Ok(())
     }
 
     /// Closes the file.

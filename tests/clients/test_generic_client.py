@@ -55,7 +55,16 @@ async def test_both_kinds_of_completion(client: LanguageClient):
         if inline is not None:
             break
     assert [item.insert_text for item in inline.items] == [" = a + 1"]
+    await accept(client, inline.items[0].command)
     items = await client.text_document_completion_async(
         types.CompletionParams(document, position)
     )
     assert [item.text_edit.new_text for item in items.items] == ["b = a + 1"]
+    await accept(client, items.items[0].command)
+
+
+async def accept(client: LanguageClient, command: types.Command):
+    """Does what a client does with an item's command once its text is inserted."""
+    await client.workspace_execute_command_async(
+        types.ExecuteCommandParams(command.command, command.arguments)
+    )

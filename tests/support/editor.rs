@@ -62,9 +62,23 @@ impl Editor {
         capabilities: &Value,
         options: &Value,
     ) -> (Self, Value) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
+        // A person's own store must not hold what tests do.
+        command.env("XDG_DATA_HOME", workspace.join(".data"));
+        Self::start_by(command, workspace, settings, capabilities, options)
+    }
+
+    /// As [`Editor::start_as`], by a command of the program, whose environment may be another.
+    pub(crate) fn start_by(
+        mut command: Command,
+        workspace: &Path,
+        settings: &str,
+        capabilities: &Value,
+        options: &Value,
+    ) -> (Self, Value) {
         let path = workspace.join(".settings.toml");
         std::fs::write(&path, settings).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fillrate"))
+        let mut child = command
             .args(["serve", "--config"])
             .arg(&path)
             .stdin(Stdio::piped())
@@ -106,6 +120,7 @@ impl Editor {
             "initialize",
             json!({
                 "processId": null, "rootUri": uri,
+                "clientInfo": {"name": "test-editor", "version": "7"},
                 "workspaceFolders": [{"uri": uri, "name": "w"}],
                 "capabilities": capabilities,
                 "initializationOptions": options,

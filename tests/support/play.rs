@@ -91,6 +91,7 @@ impl Place {
             .env("TMPDIR", self.path("tmp"))
             // A person's own settings must not decide a test.
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_DATA_HOME", self.path("data"))
             .stdin(Stdio::null());
         command
     }

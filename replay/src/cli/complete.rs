@@ -75,6 +75,7 @@ async fn ask(
         program: PathBuf::from("/proc/self/exe"),
         arguments: [vec!["serve".to_owned()], arguments.server.again()?].concat(),
         patience,
+        telemetry: None,
     };
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);

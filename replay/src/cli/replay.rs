@@ -82,6 +82,11 @@ pub(super) struct Arguments {
     /// the errors that the completion adds; its outcome stays that of the tests.
     #[arg(long)]
     type_check: bool,
+    /// A store of telemetry to note completions in, marked as simulated [default: nothing is noted]
+    ///
+    /// It changes nothing of the run. Statistics leave what is simulated out.
+    #[arg(long, value_name = "FILE")]
+    telemetry: Option<PathBuf>,
     /// The run's folder [default: one in `runs/`, named after what is run]; with several contexts
     /// the folder of a folder for each
     #[arg(long, value_name = "RUN")]
@@ -215,6 +220,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     tell_on_interrupt(runs.iter().map(|run| run.folder().to_owned()).collect());
 
     let patience = Duration::from_secs(arguments.patience);
+    let telemetry = match &arguments.telemetry {
+        // Servers run elsewhere.
+        Some(path) => Some(std::path::absolute(path).map_err(CliError::file(path))?),
+        None => None,
+    };
     let mut played = Vec::new();
     for ((contestant, answers), run) in contestants.iter().zip(answers).zip(runs) {
         let replay = Replay::new(
@@ -226,7 +236,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             &ready,
             run,
         )
-        .typing(typed);
+        .typing(typed)
+        .noting(telemetry.clone());
         let run = replay.play(&holes, jobs)?;
         let typings = typed.map_or(0, |typed| typed.policies.len()) * holes.len();
         if !spoiled(&run, typings)? {

@@ -70,6 +70,7 @@ async fn ask(
         program: PathBuf::from("/proc/self/exe"),
         arguments: [vec!["serve".to_owned()], arguments.server.again()?].concat(),
         patience: Duration::from_secs(arguments.patience),
+        telemetry: None,
     };
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);

@@ -194,8 +194,6 @@ impl Contestant {
     /// Writes the server's settings into a run's folder, and what it answers where that is known.
     pub(super) fn write(&self, folder: &Path, records: Option<&[Record]>) -> Result<(), CliError> {
         let mut configuration = self.configuration.clone();
-        // A played developer is none of those whose work a person's store holds.
-        configuration.telemetry.enabled = false;
         if let Some(records) = records {
             let path = folder.join(RECORDING);
             let lines: Vec<String> = records

@@ -39,6 +39,8 @@ pub(super) struct Replay<'a> {
     typed: Option<&'a Behaviour>,
     ready: BTreeMap<&'a str, &'a Playable>,
     run: Mutex<Run>,
+    /// The store that notes what becomes of completions; nothing notes nothing.
+    telemetry: Option<PathBuf>,
     /// Attempts in a row that found no model.
     faults: AtomicUsize,
     /// What ends the run before its time.
@@ -94,6 +96,7 @@ impl<'a> Replay<'a> {
                 .map(|ready| (ready.prepared.project.name.as_str(), ready))
                 .collect(),
             run: Mutex::new(run),
+            telemetry: None,
             faults: AtomicUsize::new(0),
             stop: Mutex::new(None),
         }
@@ -102,6 +105,11 @@ impl<'a> Replay<'a> {
     /// The same with a developer who also types what stood in the holes.
     pub(super) fn typing(self, typed: Option<&'a Behaviour>) -> Self {
         Self { typed, ..self }
+    }
+
+    /// The same replay with what becomes of completions noted in a store.
+    pub(super) fn noting(self, telemetry: Option<PathBuf>) -> Self {
+        Self { telemetry, ..self }
     }
 
     /// Makes the attempts that are missing, and gives the run back.
@@ -361,6 +369,7 @@ impl<'a> Replay<'a> {
                 settings.display().to_string(),
             ],
             patience: Duration::from_secs(120),
+            telemetry: self.telemetry.clone(),
         })
     }
 
@@ -522,6 +531,9 @@ impl<'a> Replay<'a> {
         let offer = developer.ask(&buffer, cursor, self.patience, given).await?;
         if let Some(text) = offer.candidates.first() {
             developer.accept(&mut buffer, cursor, text).await?;
+            if let Some(command) = offer.command.as_ref().filter(|_| self.telemetry.is_some()) {
+                developer.run(command).await?;
+            }
             // What the editor shows is what the tests are given.
             if buffer.contents() != [prefix.as_str(), text, suffix].concat() {
                 return Err(DeveloperError::Garbled(format!(
@@ -601,6 +613,7 @@ fn verbatim(text: &str) -> Offer {
         latency: Duration::ZERO,
         answered: false,
         trace: None,
+        command: None,
     }
 }
 

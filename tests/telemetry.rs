@@ -1,0 +1,737 @@
+//! What becomes of completions is noted: by the real program, told by clients, followed through
+//! edits, and lost by none.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/editor.rs"]
+mod editor;
+#[path = "support/play.rs"]
+mod play;
+#[path = "support/programs.rs"]
+mod programs;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fillrate_server::telemetry::{self, Certainty, Form, PlaceKind, Recorded, Shown};
+use serde_json::{Value, json};
+
+use editor::{Editor, Oracle, PATIENCE, text as text_of, uri};
+use play::{Place, attempts, has, kitchen, text};
+
+/// What stands in every text of these tests, and may stand in no store.
+const CANARY: &str = "canary";
+
+/// A server under an editor, with a store of its own.
+struct Desk {
+    folder: tempfile::TempDir,
+    editor: Editor,
+    versions: BTreeMap<String, i32>,
+}
+
+/// A completion as the client has it.
+struct Offered {
+    id: String,
+    text: String,
+    command: Value,
+}
+
+impl Desk {
+    /// A desk whose model always says something else, with more settings of telemetry.
+    fn new(telemetry: &str) -> Self {
+        let oracle = Oracle::new(Duration::ZERO, |prompt| {
+            format!("{CANARY}_{}(beta, gamma)", prompt.len())
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store.db");
+        let settings = format!(
+            "{}[typing]\nwait_ms = 0\nahead = false\n[telemetry]\npath = {store:?}\n{telemetry}",
+            oracle.settings()
+        );
+        Self {
+            editor: Editor::ready(folder.path(), &settings),
+            folder,
+            versions: BTreeMap::new(),
+        }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store.db")
+    }
+
+    fn uri(&self, file: &str) -> String {
+        uri(self.folder.path(), file)
+    }
+
+    fn open(&mut self, file: &str, contents: &str) {
+        let uri = self.uri(file);
+        self.editor.open(&uri, "python", contents);
+        self.versions.insert(file.to_owned(), 1);
+    }
+
+    /// Asks for a completion, which must come.
+    fn ask(&mut self, file: &str, line: u32, character: u32) -> Offered {
+        let id = self.editor.ask(&self.uri(file), line, character);
+        let answer = self.editor.answer(id);
+        let item = &answer["result"]["items"][0];
+        let command = item["command"].clone();
+        assert_eq!(command["command"], "fillrate.accept", "{answer}");
+        Offered {
+            id: command["arguments"][0]["completion"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+            text: text_of(&answer).unwrap(),
+            command,
+        }
+    }
+
+    /// Replaces characters of a line.
+    fn edit(&mut self, file: &str, line: u32, from: u32, to: u32, new: &str) {
+        let version = self.versions.get_mut(file).unwrap();
+        *version += 1;
+        let version = *version;
+        let range = json!({
+            "start": {"line": line, "character": from}, "end": {"line": line, "character": to},
+        });
+        self.editor.notify(
+            "textDocument/didChange",
+            json!({
+                "textDocument": {"uri": self.uri(file), "version": version},
+                "contentChanges": [{"range": range, "text": new}],
+            }),
+        );
+    }
+
+    /// Runs an item's command, with more in its argument.
+    fn run(&mut self, offered: &Offered, more: Value) {
+        let mut argument = offered.command["arguments"][0].clone();
+        for (name, value) in more.as_object().into_iter().flatten() {
+            argument[name] = value.clone();
+        }
+        let answer = self.editor.request(
+            "workspace/executeCommand",
+            json!({"command": offered.command["command"], "arguments": [argument]}),
+        );
+        assert!(answer.get("error").is_none(), "{answer}");
+    }
+
+    /// Takes a completion as an editor does.
+    fn accept(&mut self, file: &str, line: u32, character: u32) -> Offered {
+        let offered = self.ask(file, line, character);
+        let taken = offered.text.clone();
+        self.edit(file, line, character, character, &taken);
+        self.run(&offered, Value::Null);
+        offered
+    }
+
+    fn tell(&mut self, offered: &Offered, event: Value) {
+        let mut params = json!({"completion": offered.id, "candidate": 0});
+        for (name, value) in event.as_object().unwrap() {
+            params[name] = value.clone();
+        }
+        self.editor.notify("fillrate/event", params);
+    }
+
+    /// What the store has once the server has ended in order.
+    fn leave(&mut self) -> Vec<Recorded> {
+        self.editor.request("shutdown", Value::Null);
+        self.completions()
+    }
+
+    fn completions(&self) -> Vec<Recorded> {
+        telemetry::read(&self.store()).unwrap().completions
+    }
+
+    fn export(&self) -> String {
+        let store = text(&self.store());
+        let said = Place::new().fillrate(&["telemetry", "export", "--store", &store]);
+        said.ended(0).out
+    }
+}
+
+fn of<'a>(completions: &'a [Recorded], offered: &Offered) -> &'a Recorded {
+    let mut with_id = completions
+        .iter()
+        .filter(|one| one.answered.completion == offered.id);
+    let one = with_id.next().expect("it was noted");
+    assert!(with_id.next().is_none(), "{} is there twice", offered.id);
+    one
+}
+
+#[test]
+fn what_becomes_of_completions_is_noted() {
+    let mut desk = Desk::new("");
+    let lines = "x = \n".repeat(8);
+    desk.open("a.py", &lines);
+
+    // The same text at the same place twice in a row is one completion.
+    let accepted = desk.ask("a.py", 0, 4);
+    assert_eq!(desk.ask("a.py", 0, 4).id, accepted.id);
+    desk.tell(
+        &accepted,
+        json!({"event": "shown", "certainty": "confirmed"}),
+    );
+    desk.edit("a.py", 0, 4, 4, &accepted.text);
+    desk.run(&accepted, json!({"certainty": "confirmed", "shownMs": 900}));
+    // A client that says it twice means it once.
+    desk.run(&accepted, Value::Null);
+
+    let dismissed = desk.ask("a.py", 1, 4);
+    desk.tell(
+        &dismissed,
+        json!({"event": "dismissed", "certainty": "estimated", "shownMs": 300.5}),
+    );
+    let superseded = desk.ask("a.py", 2, 4);
+    let partly = desk.ask("a.py", 3, 4);
+    for part in ["cana", "ry_"] {
+        let from = if part == "cana" { 4 } else { 8 };
+        desk.edit("a.py", 3, from, from, part);
+        let step = json!({
+            "event": "partlyAccepted", "certainty": "confirmed",
+            "characters": part.len(), "unit": "word",
+        });
+        desk.tell(&partly, step);
+    }
+    // Nobody was offered these.
+    let nobody = Offered {
+        id: "no-such-id".to_owned(),
+        text: String::new(),
+        command: accepted.command.clone(),
+    };
+    desk.tell(&nobody, json!({"event": "dismissed"}));
+    let listed = desk.editor.request(
+        "textDocument/completion",
+        json!({
+            "textDocument": {"uri": desk.uri("a.py")},
+            "position": {"line": 4, "character": 4},
+        }),
+    );
+    let command = &listed["result"]["items"][0]["command"];
+    let refused = desk.editor.request(
+        "workspace/executeCommand",
+        json!({"command": "fillrate.nothing", "arguments": []}),
+    );
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("fillrate.nothing")
+    );
+
+    let completions = desk.leave();
+    assert_eq!(completions.len(), 5);
+    let one = of(&completions, &accepted);
+    assert_eq!(
+        one.shown,
+        Some(Shown {
+            certainty: Certainty::Confirmed,
+            ms: Some(900.0),
+        })
+    );
+    let characters = accepted.text.chars().count();
+    assert_eq!(one.accepted.as_ref().unwrap().characters, characters);
+    assert!(!one.dismissed && !one.superseded && one.partly.is_none());
+    // The session ended before its horizons: that is not known, rather than gone.
+    let unobserved: Vec<_> = one
+        .retention
+        .iter()
+        .map(|(at, left)| (*at, *left))
+        .collect();
+    assert_eq!(unobserved, [30, 120, 300, 600].map(|at| (at, None)));
+    let answered = &one.answered;
+    assert_eq!(answered.client.as_deref(), Some("test-editor"));
+    assert_eq!(answered.client_version.as_deref(), Some("7"));
+    assert_eq!(answered.model, "qwen2.5-coder");
+    assert_eq!(answered.configuration.len(), 16);
+    assert_eq!(answered.language.as_deref(), Some("python"));
+    assert_eq!(
+        (answered.form, answered.place),
+        (Form::Inline, PlaceKind::LineEnd)
+    );
+    assert_eq!(answered.candidates[0].characters, characters);
+    assert_eq!(
+        (answered.prefix_characters, answered.suffix_characters),
+        (4, lines.len() - 4)
+    );
+    assert!(answered.timings.latency_ms > 0.0);
+    assert!(!answered.simulated && answered.trial.is_none() && answered.texts.is_none());
+
+    let one = of(&completions, &dismissed);
+    assert!(one.dismissed && !one.superseded && one.accepted.is_none());
+    assert_eq!(one.shown.unwrap().certainty, Certainty::Estimated);
+    assert_eq!(one.shown.unwrap().ms, Some(300.5));
+    let one = of(&completions, &superseded);
+    assert!(one.superseded && !one.dismissed && one.shown.is_none());
+    let one = of(&completions, &partly);
+    let parts = one.partly.as_ref().unwrap();
+    assert_eq!((parts.steps, parts.characters), (2, 7));
+    assert!(one.accepted.is_none() && one.retention.len() == 4);
+    let one = completions
+        .iter()
+        .find(|one| command["arguments"][0]["completion"] == one.answered.completion.as_str());
+    assert_eq!(one.unwrap().answered.form, Form::List);
+
+    // Characters by accepts and by keys, in one file.
+    let entered = telemetry::read(&desk.store()).unwrap().entered;
+    let all: usize = entered.iter().map(|one| one.characters).sum();
+    assert_eq!(all, characters + 7);
+    assert!(entered.iter().all(|one| one.file == answered.file));
+}
+
+#[test]
+fn what_is_left_of_an_accepted_text_is_looked_at_later() {
+    // Long enough for the edits that come right after each accept, on a busy machine too.
+    let mut desk = Desk::new("retention_s = [6, 7]\n");
+    let started = Instant::now();
+    let files = [
+        "kept.py",
+        "changed.py",
+        "removed.py",
+        "undone.py",
+        "moved.py",
+        "closed.py",
+        "parts.py",
+    ];
+    for file in files {
+        desk.open(file, "a = 1\nx = \n");
+    }
+    let mut taken = BTreeMap::new();
+    for file in &files[..6] {
+        taken.insert(*file, desk.accept(file, 1, 4));
+    }
+    let end = |text: &str| 4 + u32::try_from(text.len()).unwrap();
+    // `canary_123(beta, gamma)`: another name, and the same arguments.
+    let changed = taken["changed.py"].text.clone();
+    desk.edit("changed.py", 1, 4, 4 + 6, "x");
+    assert!(changed.starts_with(CANARY));
+    for file in ["removed.py", "undone.py"] {
+        let text = taken[file].text.clone();
+        desk.edit(file, 1, 0, end(&text), "");
+    }
+    let undone = format!("x = {}", taken["undone.py"].text);
+    desk.edit("undone.py", 1, 0, 0, &undone);
+    desk.edit("moved.py", 0, 0, 0, "import os\n\n\n");
+    desk.edit("kept.py", 1, 0, 1, "other");
+    let closed = desk.uri("closed.py");
+    desk.editor.notify(
+        "textDocument/didClose",
+        json!({"textDocument": {"uri": closed}}),
+    );
+    let parts = desk.ask("parts.py", 1, 4);
+    desk.edit("parts.py", 1, 4, 4, CANARY);
+    desk.tell(
+        &parts,
+        json!({"event": "partlyAccepted", "characters": CANARY.len(), "unit": "word"}),
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(6),
+        "this machine is too slow for this test"
+    );
+
+    let until = Instant::now() + PATIENCE;
+    let all_seen = |completions: &[Recorded]| {
+        let seen = completions.iter().filter(|one| one.retention.len() == 2);
+        seen.count() == files.len()
+    };
+    while !all_seen(&desk.completions()) {
+        assert!(Instant::now() < until, "{:#?}", desk.completions());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let completions = desk.completions();
+    let left = |file: &str| {
+        let one = of(&completions, &taken[file]);
+        assert_eq!(one.retention.keys().copied().collect::<Vec<_>>(), [6, 7]);
+        one.retention[&6]
+    };
+    for file in ["kept.py", "undone.py", "moved.py"] {
+        let left = left(file).unwrap();
+        assert_eq!(
+            (left.distance, left.word_distance, left.removed),
+            (0.0, 0.0, false),
+            "{file}"
+        );
+    }
+    let characters = changed.chars().count() as f64;
+    let of_changed = left("changed.py").unwrap();
+    // Six letters gave way to one, which is none of them.
+    assert!(
+        (of_changed.distance - 6.0 / characters).abs() < 1e-9,
+        "{of_changed:?}"
+    );
+    assert!(of_changed.is_still_in_code() && !of_changed.removed);
+    let gone = left("removed.py").unwrap();
+    assert!(gone.removed && !gone.is_retained() && !gone.is_still_in_code());
+    assert_eq!(left("closed.py"), None);
+    let part = of(&completions, &parts).retention[&6].unwrap();
+    assert_eq!((part.distance, part.removed), (0.0, false));
+}
+
+/// Everything a store's files hold.
+fn bytes(store: &Path) -> Vec<u8> {
+    ["", "-wal", "-shm"]
+        .into_iter()
+        .filter_map(|end| std::fs::read(format!("{}{end}", store.display())).ok())
+        .flatten()
+        .collect()
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn a_store_holds_no_code_unless_its_owner_says_so() {
+    for content in [false, true] {
+        let mut desk = Desk::new(&format!("content = {content}\nretention_s = [1]\n"));
+        desk.open("hidden_name.py", &format!("{CANARY}_before = \n"));
+        let offered = desk.accept("hidden_name.py", 0, 16);
+        let until = Instant::now() + PATIENCE;
+        while of(&desk.completions(), &offered).retention.is_empty() {
+            assert!(Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let said = desk.editor.notifications.iter();
+        let mut states = said.filter(|message| message["method"] == "fillrate/status");
+        let ready = states.find(|message| message["params"]["state"] == "ready");
+        assert_eq!(ready.unwrap()["params"]["content"], content);
+        let completions = desk.leave();
+        let export = desk.export();
+        let stored = bytes(&desk.store());
+        assert_eq!(holds(export.as_bytes(), CANARY), content);
+        assert_eq!(holds(&stored, CANARY), content);
+        // Whose code it is, and where, is in neither.
+        let folder = text(desk.folder.path());
+        for name in ["hidden_name", "_before", folder.as_str()] {
+            assert!(
+                !holds(export.as_bytes(), name) && !holds(&stored, name),
+                "{name}"
+            );
+        }
+        if content {
+            let one = of(&completions, &offered);
+            assert_eq!(one.answered.texts, Some(vec![offered.text.clone()]));
+            let accepted = one.accepted.as_ref().unwrap();
+            assert_eq!(accepted.text.as_ref(), Some(&offered.text));
+        }
+        let lines: Vec<Value> = export
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().all(|line| line["schema"] == 1));
+        assert_eq!(
+            (&lines[0]["record"], &lines[1]["record"]),
+            (&json!("completion"), &json!("entered"))
+        );
+        let exported = desk.folder.path().join("export.jsonl");
+        std::fs::write(&exported, &export).unwrap();
+        assert_eq!(telemetry::read(&exported).unwrap().completions, completions);
+    }
+}
+
+#[test]
+fn what_is_kept_can_change_while_the_server_runs() {
+    let mut desk = Desk::new("");
+    desk.open("a.py", "x = \ny = \nz = \n");
+    desk.ask("a.py", 0, 4);
+    let settings = |telemetry: Value| json!({"settings": {"fillrate": {"telemetry": telemetry}}});
+    desk.editor.notifications.clear();
+    desk.editor.notify(
+        "workspace/didChangeConfiguration",
+        settings(json!({"content": true})),
+    );
+    let kept = desk.ask("a.py", 1, 4);
+    let told = desk.editor.notifications.iter();
+    let mut told = told.filter(|message| message["method"] == "fillrate/status");
+    assert!(told.any(|message| message["params"]["content"] == true));
+    desk.editor.notify(
+        "workspace/didChangeConfiguration",
+        settings(json!({"enabled": false})),
+    );
+    let unnoted = desk.ask("a.py", 2, 4);
+    let completions = desk.leave();
+    assert_eq!(completions.len(), 2);
+    assert!(of(&completions, &kept).answered.texts.is_some());
+    assert!(
+        completions
+            .iter()
+            .all(|one| one.answered.completion != unnoted.id)
+    );
+}
+
+#[test]
+fn a_purge_removes_everything() {
+    let mut desk = Desk::new("");
+    desk.open("a.py", "x = \ny = \n");
+    let before = desk.accept("a.py", 0, 4);
+    let answer = desk.editor.request("fillrate/purge", json!({}));
+    assert_eq!(answer["result"], json!({"removed": 1}));
+    // What is told of it later is of nothing.
+    desk.tell(&before, json!({"event": "dismissed"}));
+    assert_eq!(desk.export(), "");
+    desk.accept("a.py", 1, 4);
+    assert_eq!(desk.completions().len(), 1);
+    let store = text(&desk.store());
+    let place = Place::new();
+    let said = place
+        .fillrate(&["telemetry", "purge", "--store", &store])
+        .ended(0);
+    assert_eq!(said.out, format!("removed 1 completion from {store}\n"));
+    assert_eq!(desk.export(), "");
+    let none = place.fillrate(&["telemetry", "export"]).ended(1);
+    assert!(
+        none.complaint().contains("there is no telemetry here"),
+        "{none:?}"
+    );
+}
+
+/// What the client is shown as a message.
+fn messages(editor: &Editor) -> Vec<String> {
+    let said = editor.notifications.iter();
+    said.filter(|message| message["method"] == "window/showMessage")
+        .map(|message| message["params"]["message"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn completions_go_on_where_nothing_can_be_noted() {
+    let oracle = Oracle::new(Duration::ZERO, |_| "beta".to_owned());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let below_a_file = folder.path().join("file/telemetry.db");
+    let cases = [
+        (
+            format!("[telemetry]\npath = {below_a_file:?}\n"),
+            "file/telemetry.db: not a directory",
+        ),
+        (String::new(), "neither XDG_DATA_HOME nor HOME is set"),
+    ];
+    for (settings, why) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
+        command.env_remove("HOME").env_remove("XDG_DATA_HOME");
+        let settings = oracle.settings() + &settings;
+        let options = Value::Null;
+        let (mut editor, _) =
+            Editor::start_by(command, folder.path(), &settings, &json!({}), &options);
+        editor.notify("initialized", json!({}));
+        editor.await_status("ready");
+        let uri = uri(folder.path(), "a.py");
+        editor.open(&uri, "python", "x = \ny = \n");
+        for line in [0, 1] {
+            let id = editor.ask(&uri, line, 4);
+            let answer = editor.answer(id);
+            assert_eq!(text_of(&answer).as_deref(), Some("beta"));
+            let command = &answer["result"]["items"][0]["command"];
+            let arguments = &command["arguments"];
+            let done = editor.request(
+                "workspace/executeCommand",
+                json!({"command": command["command"], "arguments": arguments}),
+            );
+            assert!(done.get("error").is_none(), "{done}");
+        }
+        let until = Instant::now() + PATIENCE;
+        while messages(&editor).is_empty() {
+            assert!(Instant::now() < until, "nobody was told");
+            editor.pump(Duration::from_millis(50));
+        }
+        editor.request("shutdown", Value::Null);
+        let told = messages(&editor);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].contains(why) && told[0].starts_with("Completions work"),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn with_home_the_store_is_in_its_folder_of_data() {
+    let oracle = Oracle::new(Duration::ZERO, |_| "beta".to_owned());
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
+    command
+        .env_remove("XDG_DATA_HOME")
+        .env("HOME", folder.path().join("home"));
+    let (mut editor, _) = Editor::start_by(
+        command,
+        folder.path(),
+        &oracle.settings(),
+        &json!({}),
+        &Value::Null,
+    );
+    editor.notify("initialized", json!({}));
+    editor.await_status("ready");
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = \n");
+    let id = editor.ask(&uri, 0, 4);
+    editor.answer(id);
+    // Without `shutdown`: a client that just goes has been at work, too.
+    assert!(editor.hang_up().success());
+    let store = folder
+        .path()
+        .join("home/.local/share/fillrate/telemetry.db");
+    assert_eq!(telemetry::read(&store).unwrap().completions.len(), 1);
+}
+
+/// How long several programs write into one store, in seconds: the minute is asked for by
+/// `FILLRATE_TELEMETRY_SECONDS=60`.
+fn seconds() -> u64 {
+    let asked = std::env::var("FILLRATE_TELEMETRY_SECONDS");
+    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+}
+
+/// A real Neovim that accepts one completion after the other.
+struct Writing {
+    process: Child,
+    notes: PathBuf,
+}
+
+impl Writing {
+    fn start(neovim: &Path, folder: &Path, name: &str, settings: &Path) -> Self {
+        let workspace = folder.join(name);
+        std::fs::create_dir(&workspace).unwrap();
+        let file = workspace.join("open.py");
+        // Enough for the embedded model to have something to say.
+        std::fs::write(&file, "value = compute(alpha, beta)\n".repeat(6)).unwrap();
+        let notes = folder.join(format!("{name}.notes"));
+        let script = play::repository("tests/clients/writing.lua");
+        let process = Command::new(neovim)
+            .args(["--headless", "--clean", "-l"])
+            .arg(script)
+            .args([&file, &notes])
+            .args([env!("CARGO_BIN_EXE_fillrate"), "serve", "--config"])
+            .arg(settings)
+            .env("XDG_STATE_HOME", workspace.join("state"))
+            .env("XDG_DATA_HOME", workspace.join("data"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { process, notes }
+    }
+
+    /// The completions whose accepts the server has acknowledged.
+    fn acknowledged(&self) -> Vec<String> {
+        let notes = std::fs::read_to_string(&self.notes).unwrap_or_default();
+        // Whoever is killed may leave half a line.
+        let whole = notes.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(str::to_owned).collect()
+    }
+
+    /// Kills it and the server below it, at once and without a word.
+    fn kill(&mut self) {
+        let id = self.process.id();
+        let children = format!("/proc/{id}/task/{id}/children");
+        let children = std::fs::read_to_string(children).unwrap();
+        let server = children.split_whitespace().next().expect("it has a server");
+        let kill = |id: &str| Command::new("kill").args(["-9", id]).status().unwrap();
+        assert!(kill(server).success());
+        assert!(kill(&id.to_string()).success());
+        self.process.wait().unwrap();
+    }
+
+    fn stop(&mut self) {
+        let stop = format!("{}.stop", self.notes.display());
+        std::fs::write(stop, "").unwrap();
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn several_editors_and_a_replay_write_at_once_and_one_is_killed() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let Some(neovim) = programs::bring("neovim") else {
+        return;
+    };
+    let place = Place::new();
+    let store = place.path("shared.db");
+    let settings = place.write(
+        "settings.toml",
+        &format!("[model]\nprotocol = \"embedded\"\n[telemetry]\npath = {store:?}\n"),
+    );
+    let folder = place.path("");
+    let until = Instant::now() + Duration::from_secs(seconds());
+    let mut stays = Writing::start(&neovim, &folder, "stays", &settings);
+    let mut killed = Writing::start(&neovim, &folder, "killed", &settings);
+    let half = Instant::now() + Duration::from_secs(seconds()) / 2;
+    let replayed = std::thread::scope(|scope| {
+        let replaying = scope.spawn(|| {
+            let mut runs = Vec::new();
+            while runs.is_empty() || Instant::now() < until {
+                let run = format!("run-{}", runs.len());
+                let arguments = ["replay", &kitchen(), "--holes", "4", "--out", &run];
+                let noting = ["--telemetry", "shared.db", "--json"];
+                place.fillrate(&[&arguments[..], &noting].concat()).ended(0);
+                runs.push(place.path(&run));
+            }
+            runs
+        });
+        while Instant::now() < half || killed.acknowledged().is_empty() {
+            assert!(
+                Instant::now() < until + PATIENCE,
+                "no editor accepts anything"
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        killed.kill();
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+        replaying.join().unwrap()
+    });
+    stays.stop();
+
+    let completions = telemetry::read(&store).unwrap().completions;
+    let accepted: HashSet<&str> = completions
+        .iter()
+        .filter(|one| one.accepted.is_some())
+        .map(|one| one.answered.completion.as_str())
+        .collect();
+    for writing in [&stays, &killed] {
+        let acknowledged = writing.acknowledged();
+        let lost = acknowledged
+            .iter()
+            .filter(|id| !accepted.contains(id.as_str()));
+        assert_eq!(lost.count(), 0, "of {}", acknowledged.len());
+    }
+    // Of the one that stays each was acknowledged, and of the other all but the last.
+    let simulated = |one: &&Recorded| one.answered.simulated;
+    let by_hand = completions
+        .iter()
+        .filter(|one| !simulated(one) && one.accepted.is_some())
+        .count();
+    let acknowledged = stays.acknowledged().len() + killed.acknowledged().len();
+    assert!(
+        (acknowledged..=acknowledged + 1).contains(&by_hand),
+        "{by_hand} of {acknowledged}"
+    );
+    let offered = replayed.iter().flat_map(|run| attempts(run).into_values());
+    let offered = offered.filter(|attempt| !attempt["offered"].as_array().unwrap().is_empty());
+    let by_replay = completions.iter().filter(simulated);
+    let by_replay = by_replay.filter(|one| one.accepted.is_some()).count();
+    assert_eq!(by_replay, offered.count());
+    assert!(by_replay > 0);
+    // None is there twice, neither a completion nor an acceptance.
+    let ids: HashSet<&str> = completions
+        .iter()
+        .map(|one| one.answered.completion.as_str())
+        .collect();
+    assert_eq!(ids.len(), completions.len());
+    let database = rusqlite::Connection::open(&store).unwrap();
+    let accepts: i64 = database
+        .query_row(
+            "SELECT count(*) FROM events WHERE json_extract(record, '$.event') = 'accepted'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(usize::try_from(accepts), Ok(by_hand + by_replay));
+    println!(
+        "{} s: {by_hand} accepts in editors, {by_replay} of replays, {} completions",
+        seconds(),
+        completions.len()
+    );
+}
