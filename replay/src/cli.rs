@@ -24,6 +24,7 @@ mod import;
 mod mine;
 mod mutate;
 mod place;
+mod plan;
 mod progress;
 mod projects;
 mod replay;
@@ -34,6 +35,7 @@ mod serve;
 mod show;
 mod stats;
 mod telemetry;
+mod study;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -68,6 +70,8 @@ pub fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
+        Command::Study(arguments) => study::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Telemetry(arguments) => telemetry::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
@@ -128,6 +132,10 @@ enum Command {
     Score(score::Arguments),
     /// Show what holes a tasks file has: how many, of what, and how large
     Stats(stats::Arguments),
+    /// Say whether an offline score predicts what people accept, over model versions
+    Study(study::Arguments),
+    /// Say how many versions, holes and completions shown a study needs
+    Plan(plan::Arguments),
     /// Make holes of a public benchmark's records
     Import(import::Arguments),
     /// Export or purge what was noted of completions on this machine
@@ -270,6 +278,12 @@ enum CliError {
     /// Examples and predictions.
     #[error(transparent)]
     Input(#[from] score::InputError),
+    /// A table of figures.
+    #[error(transparent)]
+    Table(#[from] crate::study::aggregate::TableError),
+    /// A study.
+    #[error(transparent)]
+    Study(#[from] crate::study::StudyError),
     /// What was asked can't be done.
     #[error("{0}")]
     Refused(String),

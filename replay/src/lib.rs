@@ -3,7 +3,7 @@
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
 //! `score`, `stats`, `mutate` → `task` → `sandbox` → `corpus` → `import` → `verdict` → `mine` →
-//! `developer` → `store` → `report` → `cli`.
+//! `developer` → `store` → `report` → `study` → `cli`.
 //!
 //! Architecture invariants: `score`, `stats` and `mutate` are pure and know nothing of the rest;
 //! model keys never reach a test process; code written by a model runs only in `sandbox`.
@@ -19,5 +19,6 @@ pub mod sandbox;
 pub mod score;
 pub mod stats;
 pub mod store;
+pub mod study;
 pub mod task;
 pub mod verdict;

@@ -86,9 +86,10 @@ pub struct Bootstrap {
 /// one, its offline clusters and its online clusters (Davison and Hinkley 1997, §3.8).
 ///
 /// Clusters are drawn for each version by itself. Where all versions had the same holes, that
-/// makes the interval rather too wide. With few versions it is too narrow all the same: four give
-/// only 35 sets. [`bootstrap_coverage`](super::bootstrap_coverage) says how often it holds the
-/// truth. Equal seeds give equal values.
+/// makes the interval rather too wide. With few versions that are measured well it is too narrow:
+/// four give only 35 sets. Where the error of measuring is as large as the differences it is too
+/// wide, as it draws that error a second time. [`bootstrap_coverage`](super::bootstrap_coverage)
+/// says how often it holds the truth. Equal seeds give equal values.
 ///
 /// `None` if the coefficient is not defined for the versions as they are, or in no draw.
 pub fn two_level_bootstrap(

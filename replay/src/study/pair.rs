@@ -1,0 +1,510 @@
+//! One offline metric against one of the second side.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::figure::{self, Entry, Figure};
+use super::{Design, Measured, Options, Second, Unit};
+use crate::stats::{self, Coefficient, Estimate, Sampled, SignAgreement, Version};
+
+/// Two metrics over the versions that have both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// The language; `None` for all together.
+    pub language: Option<String>,
+    /// The offline metric.
+    pub offline: String,
+    /// What it is counted in.
+    pub offline_unit: Unit,
+    /// The second side's metric.
+    pub second: String,
+    /// What that is counted in.
+    pub second_unit: Unit,
+    /// The answer in a word.
+    pub answer: Answer,
+    /// The answer in sentences.
+    pub sentences: Vec<String>,
+    /// Each version's figures.
+    pub points: Vec<Point>,
+    /// Whether a better offline figure goes with a better one on the second side.
+    pub signs: Signs,
+    /// Pearson, Spearman, Kendall, where they are defined.
+    pub coefficients: Vec<CoefficientFigure>,
+    /// Pearson's r with an interval that is exact where both sides are normally distributed.
+    pub pearson: Option<Estimate>,
+    /// Pearson's exact p, corrected for all pairs of the study by Holm's method.
+    pub p_holm: Option<f64>,
+    /// What r would be without the error of measuring, where that can be told.
+    pub attenuation: Option<Attenuation>,
+    /// Why it can't, where it can't.
+    pub no_attenuation: Option<String>,
+    /// What so many versions can show; `None` below three.
+    pub design: Option<Design>,
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// A better offline figure goes with a better one on the second side.
+    Together,
+    /// A better offline figure goes with a worse one.
+    Opposed,
+    /// These figures can't tell.
+    CantTell,
+}
+
+/// One version's place in the scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Which of the study's versions.
+    pub version: usize,
+    /// Its offline figure.
+    pub offline: Measured,
+    /// Its figure on the second side.
+    pub second: Measured,
+}
+
+/// Over all pairs of versions, whether the two figures' differences have the same sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Signs {
+    /// Pairs of versions whose two differences have the same sign.
+    pub agreeing: usize,
+    /// Opposite signs.
+    pub disagreeing: usize,
+    /// No difference on a side.
+    pub tied: usize,
+    /// Of the agreeing ones, those whose differences are more than chance on both sides; `None`
+    /// where errors are not known.
+    pub agreeing_beyond_chance: Option<usize>,
+    /// Of the disagreeing ones, likewise.
+    pub disagreeing_beyond_chance: Option<usize>,
+}
+
+/// A coefficient with its p and its bootstrap.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CoefficientFigure {
+    /// `pearson`, `spearman` or `kendall`.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The two-sided permutation p.
+    pub p: f64,
+    /// From how many random permutations it is estimated; `None` if all were looked at.
+    pub p_draws: Option<u32>,
+    /// The interval of the two-level bootstrap.
+    pub bootstrap: Option<Estimate>,
+    /// Draws of the bootstrap in which the coefficient was not defined.
+    pub undefined: u32,
+    /// How often such a bootstrap's interval holds the truth, in simulated studies like this one.
+    pub coverage: Option<Estimate>,
+}
+
+/// What the error of measuring hides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Attenuation {
+    /// The share of the variance between versions that is not error, offline.
+    pub offline_reliability: f64,
+    /// On the second side.
+    pub second_reliability: f64,
+    /// r / √(the one × the other); may lie beyond ±1 by chance.
+    pub corrected: f64,
+    /// The lower end of its interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+/// What attenuation's correction assumes, for reports.
+pub(super) const ASSUMPTIONS: &str = "Assumptions of the correction: the versions are drawn at \
+    random from versions like them, with both figures normally distributed; the errors of the two \
+    sides are independent of each other and of the true figures; and their size is known, from \
+    clusters that are themselves independent. None of this can be checked with so few versions.";
+
+/// What the level of a finding is.
+const LEVEL: f64 = 0.05;
+
+/// Permutations that are drawn where there are too many to look at all.
+const PERMUTATIONS: u32 = 99_999;
+
+/// The draws of each bootstrap whose coverage is measured, in a tenth of the simulated studies.
+const COVERAGE_DRAWS: u32 = 200;
+
+/// The versions' figures, offline and on the second side, each with its unit.
+type BothSides<'a> = (Vec<(&'a Figure, Unit)>, Vec<(&'a Figure, Unit)>);
+
+impl Pair {
+    pub(super) fn of(
+        language: Option<String>,
+        (offline, second): (&str, &str),
+        entries: &[(usize, &Entry, &Entry)],
+        side: Second,
+        options: &Options,
+    ) -> Self {
+        let whole: Vec<(Point, &Entry, &Entry)> = entries
+            .iter()
+            .filter_map(|(version, one, other)| {
+                let point = Point {
+                    version: *version,
+                    offline: one.figure.measured(one.unit)?,
+                    second: other.figure.measured(other.unit)?,
+                };
+                Some((point, *one, *other))
+            })
+            .collect();
+        let points: Vec<Point> = whole.iter().map(|(point, _, _)| *point).collect();
+        let values: Vec<(f64, f64)> = points
+            .iter()
+            .map(|point| (point.offline.value, point.second.value))
+            .collect();
+        let unit = |of: fn(&(Point, &Entry, &Entry)) -> Unit| whole.first().map_or(Unit::Plain, of);
+        let offline_unit = unit(|it| it.1.unit);
+        let second_unit = unit(|it| it.2.unit);
+        let figures: BothSides<'_> = whole
+            .iter()
+            .map(|(_, one, other)| ((&one.figure, one.unit), (&other.figure, other.unit)))
+            .unzip();
+        let pearson = stats::pearson_interval(&values, options.draws, options.seed);
+        let noise = (figure::noise(&figures.0), figure::noise(&figures.1));
+        let (attenuation, no_attenuation) = match attenuation(&values, noise, side, options) {
+            Ok(attenuation) => (Some(attenuation), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let seen_of_one =
+            attenuation.map(|it| (it.offline_reliability * it.second_reliability).sqrt());
+        let coefficients = coefficients(&values, &figures, attenuation, options);
+        let design = Design::of(points.len(), seen_of_one, options);
+        let mut pair = Self {
+            language,
+            offline: offline.to_owned(),
+            offline_unit,
+            second: second.to_owned(),
+            second_unit,
+            answer: Answer::CantTell,
+            sentences: Vec::new(),
+            signs: signs(&values, &figures),
+            points,
+            coefficients,
+            pearson,
+            p_holm: None,
+            attenuation,
+            no_attenuation,
+            design,
+        };
+        (pair.answer, pair.sentences) = pair.judged(side);
+        pair
+    }
+
+    /// The figures of a coefficient, where it is defined.
+    pub fn coefficient(&self, coefficient: Coefficient) -> Option<&CoefficientFigure> {
+        self.coefficients
+            .iter()
+            .find(|figure| figure.name == coefficient.name())
+    }
+
+    /// Pearson's two-sided permutation p.
+    pub fn pearson_p(&self) -> Option<f64> {
+        self.coefficient(Coefficient::Pearson)
+            .map(|figure| figure.p)
+    }
+
+    /// The two metrics, for headings.
+    pub fn title(&self) -> String {
+        let language = self
+            .language
+            .as_ref()
+            .map_or_else(String::new, |language| format!("{language}: "));
+        format!("{language}{} against {}", self.offline, self.second)
+    }
+
+    fn judged(&self, side: Second) -> (Answer, Vec<String>) {
+        let n = self.points.len();
+        let mut sentences = Vec::new();
+        let Some((pearson, design)) = self.pearson.zip(self.design.as_ref()) else {
+            let reason = match n {
+                0..=2 => format!(
+                    "{n} version{} with both figures: three are the least for a correlation, and \
+                     four the least for one that could be told from chance",
+                    if n == 1 { "" } else { "s" }
+                ),
+                _ => format!(
+                    "all {n} versions have the same figure on one side, so there is nothing to \
+                     go together"
+                ),
+            };
+            return (Answer::CantTell, vec![format!("Can't tell: {reason}.")]);
+        };
+        let p = self.pearson_p().unwrap_or(1.0);
+        let outside =
+            pearson.low.is_some_and(|low| low > 0.0) || pearson.high.is_some_and(|high| high < 0.0);
+        let found = p <= LEVEL && outside;
+        let p_text = self
+            .coefficients
+            .first()
+            .map_or_else(String::new, |figure| match figure.p_draws {
+                None => format!("exact permutation p = {}", decimals(figure.p, 3)),
+                Some(draws) => format!(
+                    "permutation p = {}, estimated from {draws} draws",
+                    decimals(figure.p, 4)
+                ),
+            });
+        let interval = format!(
+            "r = {}, 95 % interval {} to {}, {p_text}, n = {n} versions",
+            decimals(pearson.value, 3),
+            bound(pearson.low),
+            bound(pearson.high)
+        );
+        let answer = match (found, pearson.value > 0.0) {
+            (false, _) => Answer::CantTell,
+            (true, true) => Answer::Together,
+            (true, false) => Answer::Opposed,
+        };
+        sentences.push(match answer {
+            Answer::Together => format!(
+                "{} and {} {} go together over these versions: {interval}.",
+                self.offline,
+                side.name(),
+                self.second
+            ),
+            Answer::Opposed => format!(
+                "{} and {} {} go against each other over these versions: {interval}.",
+                self.offline,
+                side.name(),
+                self.second
+            ),
+            Answer::CantTell if design.least_p > LEVEL => format!(
+                "Can't tell: with {n} versions no result can be told from chance at the 5 % \
+                 level, since the least p there is is {}; {interval}.",
+                decimals(design.least_p, 3)
+            ),
+            Answer::CantTell => format!("Can't tell: {interval}."),
+        });
+        sentences.extend(weakness(n, design, found));
+        (answer, sentences)
+    }
+}
+
+/// What so few versions are worth, in sentences.
+fn weakness(n: usize, design: &Design, found: bool) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let Some(at) = design.power.iter().find(|power| power.true_r == 0.8) else {
+        return sentences;
+    };
+    let power = at.permutation.unwrap_or(at.student).value;
+    if power < super::design::ENOUGH {
+        let known = match design.seen_of_one {
+            Some(_) => "measured as well as these",
+            None => "even measured without any error",
+        };
+        sentences.push(format!(
+            "{n} versions are {}: {known}, a true r of .8 is found in {} of 100 such studies by the \
+             permutation test{} ({} by Student's t), and the least p they can give is {}.",
+            if power < 0.5 { "weak" } else { "few" },
+            (power * 100.0).round(),
+            match at.permutation {
+                Some(_) => "",
+                None => " or its like",
+            },
+            (at.student.value * 100.0).round(),
+            decimals(design.least_p, 3)
+        ));
+        let needed = design.needed.iter().find(|needed| needed.true_r == 0.8);
+        match needed.and_then(|needed| needed.versions) {
+            Some(versions) => sentences.push(format!(
+                "It would take {versions} such versions to find a true r of .8 in 80 of 100 \
+                 studies."
+            )),
+            None => sentences.push(
+                "More versions would not do: the figures must be measured better, with more holes \
+                 or more completions shown."
+                    .to_owned(),
+            ),
+        }
+        if found {
+            sentences.push(
+                "A finding of so weak a design is more often luck, and its r more often too large, \
+                 than p suggests: take it as a reason to measure more versions."
+                    .to_owned(),
+            );
+        }
+    }
+    sentences
+}
+
+fn attenuation(
+    values: &[(f64, f64)],
+    noise: (Option<f64>, Option<f64>),
+    side: Second,
+    options: &Options,
+) -> Result<Attenuation, String> {
+    let (Some(offline), Some(second)) = noise else {
+        let which = match noise {
+            (None, None) => "either side".to_owned(),
+            (None, _) => "the offline side".to_owned(),
+            _ => format!("the {} side", side.name()),
+        };
+        return Err(format!(
+            "can't tell what the error of measuring hides: the errors of {which} are not known \
+             (a table needs n or error, rows need two clusters)"
+        ));
+    };
+    let Some(latent) =
+        stats::latent_correlation(values, (offline, second), options.draws, options.seed)
+    else {
+        return Err("can't tell: r is not defined".to_owned());
+    };
+    // Of equal errors the mean of the squares is the square.
+    let reliability = |values: Vec<f64>, noise: f64| {
+        let figures: Vec<(f64, f64)> = values.into_iter().map(|it| (it, noise.sqrt())).collect();
+        stats::reliability(&figures)
+    };
+    let (one, other): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
+    let reliabilities = (reliability(one, offline), reliability(other, second));
+    let r = Coefficient::Pearson.of(values).unwrap_or_default();
+    match reliabilities {
+        (Some(one), Some(other)) => stats::attenuation_corrected(r, one, other)
+            .map(|corrected| Attenuation {
+                offline_reliability: one,
+                second_reliability: other,
+                corrected,
+                low: latent.low,
+                high: latent.high,
+            })
+            .ok_or_else(|| "can't tell: a reliability is out of range".to_owned()),
+        (one, _) => Err(format!(
+            "can't tell what r would be without the error of measuring: the {} figures differ no \
+             more between versions than their own error explains, so the versions can't be told \
+             apart there at all",
+            if one.is_none() {
+                "offline"
+            } else {
+                side.name()
+            }
+        )),
+    }
+}
+
+fn coefficients(
+    values: &[(f64, f64)],
+    figures: &BothSides<'_>,
+    attenuation: Option<Attenuation>,
+    options: &Options,
+) -> Vec<CoefficientFigure> {
+    let drawable = |(figure, unit): &(&Figure, Unit)| -> Sampled { figure.drawable(*unit) };
+    let versions: Vec<Version> = figures
+        .0
+        .iter()
+        .zip(&figures.1)
+        .map(|(one, other)| Version {
+            offline: drawable(one),
+            online: drawable(other),
+        })
+        .collect();
+    let draws = options.bootstrap_draws;
+    let r = Coefficient::Pearson.of(values).unwrap_or_default();
+    let noise = attenuation.map_or((0.0, 0.0), |it| {
+        (1.0 - it.offline_reliability, 1.0 - it.second_reliability)
+    });
+    let of = |coefficient: Coefficient| {
+        let value = coefficient.of(values)?;
+        let exact = stats::exact_permutation_p(coefficient, values);
+        let p_draws = exact.is_none().then_some(PERMUTATIONS);
+        let p = exact.or_else(|| {
+            stats::permutation_p_by_draws(coefficient, values, PERMUTATIONS, options.seed)
+        })?;
+        let bootstrap = stats::two_level_bootstrap(&versions, coefficient, draws, options.seed);
+        let coverage = stats::bootstrap_coverage(
+            coefficient,
+            r.clamp(-0.99, 0.99),
+            values.len(),
+            noise,
+            options.simulations / 10,
+            COVERAGE_DRAWS,
+            options.seed,
+        );
+        Some(CoefficientFigure {
+            name: coefficient.name(),
+            value,
+            p,
+            p_draws,
+            bootstrap: bootstrap.map(|bootstrap| bootstrap.estimate),
+            undefined: bootstrap.map_or(0, |bootstrap| bootstrap.undefined),
+            coverage,
+        })
+    };
+    Coefficient::ALL.into_iter().filter_map(of).collect()
+}
+
+fn signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> Signs {
+    let SignAgreement {
+        agreeing,
+        disagreeing,
+        tied,
+    } = stats::sign_agreement(values);
+    let mut beyond = Some((0, 0));
+    for (at, one) in values.iter().enumerate() {
+        for (earlier, other) in values[..at].iter().enumerate() {
+            let told = |side: &[(&Figure, Unit)]| figure::differ(side[at], side[earlier]);
+            beyond = beyond.and_then(|(agreeing, disagreeing)| {
+                let both = told(&figures.0)? && told(&figures.1)?;
+                let same = (one.0 - other.0) * (one.1 - other.1);
+                Some((
+                    agreeing + usize::from(both && same > 0.0),
+                    disagreeing + usize::from(both && same < 0.0),
+                ))
+            });
+        }
+    }
+    Signs {
+        agreeing,
+        disagreeing,
+        tied,
+        agreeing_beyond_chance: beyond.map(|beyond| beyond.0),
+        disagreeing_beyond_chance: beyond.map(|beyond| beyond.1),
+    }
+}
+
+/// What is to be said of the pairs together.
+pub(super) fn warnings(pairs: &[Pair]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let tested = pairs.iter().filter(|pair| pair.pearson_p().is_some());
+    let tested = tested.count();
+    if tested > 1 {
+        warnings.push(format!(
+            "{tested} pairs of metrics are looked at, so the smallest p is small by chance alone: \
+             choose one pair before looking, or take p corrected by Holm's method"
+        ));
+    }
+    let missing: BTreeSet<&str> = pairs
+        .iter()
+        .filter(|pair| {
+            let most = pairs.iter().map(|pair| pair.points.len()).max();
+            Some(pair.points.len()) < most
+        })
+        .map(|pair| pair.offline.as_str())
+        .collect();
+    if !missing.is_empty() {
+        let missing: Vec<&str> = missing.into_iter().collect();
+        warnings.push(format!(
+            "not every version has every figure: pairs with {} rest on fewer versions",
+            missing.join(", ")
+        ));
+    }
+    warnings
+}
+
+/// A number with so many digits after the point, without a 0 before it.
+pub(super) fn decimals(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let text = text
+        .strip_prefix("0.")
+        .map(|rest| format!(".{rest}"))
+        .or_else(|| text.strip_prefix("-0.").map(|rest| format!("−.{rest}")))
+        .unwrap_or(text);
+    text.replace('-', "−")
+}
+
+pub(super) fn bound(bound: Option<f64>) -> String {
+    bound.map_or_else(|| "?".to_owned(), |bound| decimals(bound, 3))
+}

@@ -1,0 +1,518 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::stats::Coefficient;
+
+/// A study with a known truth: versions whose pass and acceptance rates are drawn with a
+/// correlation, each seen through holes in files and completions shown to people in files.
+struct World {
+    true_r: f64,
+    versions: usize,
+    /// Whether all versions have the same holes, whose difficulty they share.
+    same_holes: bool,
+}
+
+/// What the worlds below have in common.
+const PASSING: (f64, f64) = (0.4, 0.08);
+const ACCEPTING: (f64, f64) = (0.3, 0.05);
+/// How far clusters are apart.
+const CLUSTER: f64 = 0.1;
+const FILES: (usize, usize) = (40, 6);
+const PEOPLE: (usize, usize) = (40, 15);
+
+impl World {
+    fn normal(random: &mut ChaCha8Rng) -> f64 {
+        let radius = 1.0 - random.random::<f64>();
+        let angle = std::f64::consts::TAU * random.random::<f64>();
+        (-2.0 * radius.ln()).sqrt() * angle.cos()
+    }
+
+    /// The correlation of figures as they are measured: the error of a mean of clusters takes its
+    /// part of the variance.
+    fn seen_r(&self) -> f64 {
+        let (offline, online) = self.kept();
+        self.true_r * (offline * online).sqrt()
+    }
+
+    /// The share of each side's variance that is not error.
+    fn kept(&self) -> (f64, f64) {
+        let kept = |(mean, spread): (f64, f64), (clusters, size): (usize, usize)| {
+            let (clusters, size) = (clusters as f64, size as f64);
+            let within = mean * (1.0 - mean) - CLUSTER * CLUSTER;
+            let noise = CLUSTER * CLUSTER / clusters + within / (clusters * size);
+            spread * spread / (spread * spread + noise)
+        };
+        (kept(PASSING, FILES), kept(ACCEPTING, PEOPLE))
+    }
+
+    fn side(
+        metric: &str,
+        rates: &[f64],
+        (clusters, size): (usize, usize),
+        shared: Option<&[f64]>,
+        random: &mut ChaCha8Rng,
+    ) -> Side {
+        let mut side = Side::default();
+        for (version, rate) in rates.iter().enumerate() {
+            let mut rows = Vec::new();
+            for cluster in 0..clusters {
+                let apart = match shared {
+                    Some(shared) => shared[cluster],
+                    None => CLUSTER * Self::normal(random),
+                };
+                for _ in 0..size {
+                    let yes = random.random::<f64>() < rate + apart;
+                    let name = match shared {
+                        Some(_) => format!("{cluster}"),
+                        None => format!("{version}/{cluster}"),
+                    };
+                    rows.push((name, 1.0, f64::from(u8::from(yes))));
+                }
+            }
+            side.observations.push(Observation {
+                version: format!("v{version}"),
+                configuration: None,
+                label: None,
+                language: None,
+                metric: metric.to_owned(),
+                unit: Unit::Share,
+                figure: Figure::of(rows),
+                source: "a simulation".to_owned(),
+            });
+        }
+        side
+    }
+
+    /// A study in this world.
+    fn study(&self, seed: u64) -> Study {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (passing, accepting): (Vec<f64>, Vec<f64>) = (0..self.versions)
+            .map(|_| {
+                let first = Self::normal(&mut random);
+                let other = Self::normal(&mut random);
+                let second = self.true_r * first + (1.0 - self.true_r.powi(2)).sqrt() * other;
+                (
+                    PASSING.0 + PASSING.1 * first,
+                    ACCEPTING.0 + ACCEPTING.1 * second,
+                )
+            })
+            .unzip();
+        let shared: Vec<f64> = (0..FILES.0)
+            .map(|_| CLUSTER * Self::normal(&mut random))
+            .collect();
+        let shared = self.same_holes.then_some(shared.as_slice());
+        let offline = Self::side("pass@1", &passing, FILES, shared, &mut random);
+        let online = Self::side("acceptance/shown", &accepting, PEOPLE, None, &mut random);
+        let options = Options {
+            draws: 1_000,
+            bootstrap_draws: 200,
+            // Powers are not looked at here.
+            simulations: 0,
+            seed,
+            ..Options::default()
+        };
+        Study::of(&offline, &online, Second::Online, &options).unwrap()
+    }
+}
+
+const REPETITIONS: usize = 200;
+
+/// How many of the repetitions satisfy a condition.
+fn count(world: &World, mut holds: impl FnMut(&Pair) -> bool) -> usize {
+    (0..REPETITIONS)
+        .filter(|repetition| holds(&world.study(1_000 + *repetition as u64).pairs[0]))
+        .count()
+}
+
+fn within(low: Option<f64>, high: Option<f64>, truth: f64) -> bool {
+    low.unwrap() <= truth && truth <= high.unwrap()
+}
+
+/// Of 200 intervals at 95 %, 190 are expected to hold the truth, and between 181 and 198 do in
+/// 995 of 1,000 such tests.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    for versions in [4, 5, 7] {
+        let world = World {
+            true_r: 0.8,
+            versions,
+            same_holes: false,
+        };
+        let seen_r = world.seen_r();
+        assert!(seen_r < 0.75, "the error of measuring matters: {seen_r}");
+        let (mut latent, mut bootstrap, mut told) = (0, 0, 0);
+        let measured = count(&world, |pair| {
+            let hidden = pair.attenuation;
+            // Where the reliability can't be told there is no interval, and that is told.
+            let hides = hidden.is_none_or(|it| within(it.low, it.high, world.true_r));
+            latent += usize::from(hides);
+            told += usize::from(hidden.is_some());
+            let drawn = pair.coefficient(Coefficient::Pearson).unwrap().bootstrap;
+            let drawn = drawn.unwrap();
+            bootstrap += usize::from(within(drawn.low, drawn.high, seen_r));
+            let interval = pair.pearson.unwrap();
+            within(interval.low, interval.high, seen_r)
+        });
+        println!(
+            "{versions} versions: of r as measured {measured}, without the error {latent} (told in {told}), \
+             bootstrap {bootstrap}, of {REPETITIONS}"
+        );
+        assert!((181..=198).contains(&measured), "{versions}: {measured}");
+        assert!(latent >= 181, "{versions}: {latent}");
+        assert!(told >= 150, "{versions}: {told}");
+        // The bootstrap draws the error of measuring a second time: how often it holds the truth
+        // is what a report says of it, within the error of counting.
+        let expected = stats::bootstrap_coverage(
+            Coefficient::Pearson,
+            seen_r,
+            versions,
+            (1.0 - world.kept().0, 1.0 - world.kept().1),
+            400,
+            200,
+            1,
+        );
+        let expected = expected.unwrap().value;
+        let found = bootstrap as f64 / REPETITIONS as f64;
+        println!("bootstrap: {found} of studies, {expected} as it is said");
+        assert!((found - expected).abs() < 0.06, "{found}, {expected}");
+    }
+}
+
+/// What moves all versions alike is no error between them, and must not be corrected for.
+#[test]
+fn versions_on_the_same_holes_are_compared_hole_by_hole() {
+    let world = |same_holes| World {
+        true_r: 0.8,
+        versions: 7,
+        same_holes,
+    };
+    let holding = count(&world(true), |pair| {
+        pair.attenuation
+            .is_none_or(|it| within(it.low, it.high, 0.8))
+    });
+    println!("on the same holes {holding} of {REPETITIONS}");
+    assert!(holding >= 181, "{holding}");
+    let reliability = |same_holes: bool| {
+        let studies = (0..40).map(|seed| world(same_holes).study(seed));
+        let all: Vec<f64> = studies
+            .filter_map(|study| Some(study.pairs[0].attenuation?.offline_reliability))
+            .collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let (shared, own) = (reliability(true), reliability(false));
+    assert!(shared > own + 0.02, "{shared}, {own}");
+}
+
+/// Without a correlation, p is at most .05 in at most 5 of 100 studies: of 200, at most 17 in 98
+/// of 100 such tests. Four versions can come to it in 1 of 24 orders, six in 36 of 720.
+#[test]
+fn the_permutation_test_rejects_a_true_zero_at_its_level() {
+    for versions in [4, 6] {
+        let world = World {
+            true_r: 0.0,
+            versions,
+            same_holes: false,
+        };
+        let rejected = count(&world, |pair| pair.pearson_p().unwrap() <= 0.05);
+        println!("{versions} versions: a true zero is rejected {rejected} times of {REPETITIONS}");
+        assert!((2..=17).contains(&rejected), "{versions}: {rejected}");
+    }
+}
+
+fn table(text: &str) -> Side {
+    Side {
+        observations: aggregate::read(text, "t.csv").unwrap(),
+        mixes: Vec::new(),
+    }
+}
+
+fn quick() -> Options {
+    Options {
+        draws: 500,
+        bootstrap_draws: 100,
+        simulations: 50,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn versions_are_joined_by_name_and_configuration() {
+    let row = |version: &str, configuration: &str, value: f64| {
+        format!("{version},python,pass@1,{value},100,,{configuration}\n")
+    };
+    let header = "version,language,metric,value,n,error,configuration\n";
+    let side = |rows: &[(&str, &str, f64)]| {
+        let rows: String = rows.iter().map(|(v, c, x)| row(v, c, *x)).collect();
+        table(&format!("{header}{rows}"))
+    };
+    // Two configurations of one model, a model whose settings changed, one that a side does not
+    // tell the settings of, and one that is alone.
+    let offline = side(&[
+        ("m", "aaaaaaaaaaaaaaaa", 0.1),
+        ("m", "bbbbbbbbbbbbbbbb", 0.2),
+        ("changed", "cccccccccccccccc", 0.3),
+        ("untold", "", 0.4),
+        ("alone", "dddddddddddddddd", 0.5),
+    ]);
+    let online = side(&[
+        ("untold", "ffffffffffffffff", 0.4),
+        ("m", "bbbbbbbbbbbbbbbb", 0.2),
+        ("m", "aaaaaaaaaaaaaaaa", 0.1),
+        ("changed", "eeeeeeeeeeeeeeee", 0.3),
+        ("other", "dddddddddddddddd", 0.5),
+    ]);
+    let study = Study::of(&offline, &online, Second::Online, &quick()).unwrap();
+    let labels: Vec<&str> = study.versions.iter().map(|it| it.label.as_str()).collect();
+    assert_eq!(labels, ["m@aaaaaaaa", "m@bbbbbbbb", "changed", "untold"]);
+    let points: Vec<(f64, f64)> = study.pairs[0]
+        .points
+        .iter()
+        .map(|point| (point.offline.value, point.second.value))
+        .collect();
+    assert_eq!(points, [(0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.4, 0.4)]);
+    insta::assert_snapshot!(study.warnings.join("\n"), @"
+    changed: the configurations differ (offline cccccccccccccccc, online eeeeeeeeeeeeeeee): context, clean-up or sampling were not the same, so a difference between the sides may come from that
+    untold: joined by its name alone, since only one side tells its configuration
+    ");
+    insta::assert_snapshot!(study.left_out.join("\n"), @"
+    alone (dddddddd) has offline figures only
+    other (dddddddd) has online figures only
+    ");
+
+    let error = Study::of(
+        &side(&[("a", "", 0.1)]),
+        &side(&[("b", "", 0.1)]),
+        Second::Online,
+        &quick(),
+    );
+    insta::assert_snapshot!(error.unwrap_err(), @"no version is on both sides: offline there is a, online there is b; versions are joined by the model's name and its configuration");
+}
+
+#[test]
+fn languages_are_kept_apart_or_put_together() {
+    let offline = table(
+        "version,language,metric,value,n\n\
+         a,Python,pass@1,0.5,100\na,typescript,pass@1,0.1,300\n\
+         b,Python,pass@1,0.7,100\nb,typescript,pass@1,0.3,300\n",
+    );
+    let online = table(
+        "metric,version,language,n,value\n\
+         acceptance/shown,a,python,10,0.2\nacceptance/shown,a,typescript,30,0.4\n\
+         acceptance/shown,b,python,10,0.3\nacceptance/shown,b,typescript,30,0.5\n",
+    );
+    let of = |by| {
+        Study::of(
+            &offline,
+            &online,
+            Second::Online,
+            &Options { by, ..quick() },
+        )
+    };
+    let together = of(By::Version).unwrap();
+    assert_eq!(together.pairs.len(), 1);
+    let point = together.pairs[0].points[0];
+    assert!((point.offline.value - 0.2).abs() < 1e-12);
+    assert_eq!(point.offline.n, Some(400));
+    assert!((point.second.value - 0.35).abs() < 1e-12);
+    let apart = of(By::VersionAndLanguage).unwrap();
+    let languages: Vec<_> = apart.pairs.iter().map(|it| it.language.clone()).collect();
+    assert_eq!(
+        languages,
+        [Some("python".to_owned()), Some("typescript".to_owned())]
+    );
+    assert_eq!(apart.pairs[0].points[0].offline.value, 0.5);
+
+    let bare = table("version,language,metric,value,n\na,x,m,1,\na,y,m,2,\n");
+    let error = Study::of(&bare, &bare, Second::Online, &quick()).unwrap_err();
+    insta::assert_snapshot!(error, @"t.csv: `m` of a is given for several languages without the n of each, so they can't be put together; compare within languages with --by version,language");
+    let twice = table("version,language,metric,value,n\na,x,m,1,\na,x,m,2,\n");
+    let error = Study::of(&twice, &twice, Second::Online, &quick()).unwrap_err();
+    insta::assert_snapshot!(error, @"t.csv: `m` of a is given twice, and values without their rows can't be put together; leave one out");
+}
+
+#[test]
+fn what_cannot_be_told_is_said() {
+    let study = |rows: &[(f64, f64)]| {
+        let side = |at: fn(&(f64, f64)) -> f64| {
+            let rows: String = rows
+                .iter()
+                .enumerate()
+                .map(|(version, row)| format!("v{version},,m,{},\n", at(row)))
+                .collect();
+            table(&format!("version,language,metric,value,n\n{rows}"))
+        };
+        Study::of(&side(|it| it.0), &side(|it| it.1), Second::Online, &quick()).unwrap()
+    };
+    let two = study(&[(1.0, 2.0), (2.0, 3.0)]);
+    assert_eq!(two.pairs[0].answer, Answer::CantTell);
+    insta::assert_snapshot!(two.pairs[0].sentences.join(" "), @"Can't tell: 2 versions with both figures: three are the least for a correlation, and four the least for one that could be told from chance.");
+    let flat = study(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0), (1.0, 1.0)]);
+    insta::assert_snapshot!(flat.pairs[0].sentences.join(" "), @"Can't tell: all 4 versions have the same figure on one side, so there is nothing to go together.");
+    let three = study(&[(1.0, 2.0), (2.0, 3.0), (3.0, 4.5)]);
+    assert_eq!(three.pairs[0].answer, Answer::CantTell);
+    let said = &three.pairs[0].sentences[0];
+    assert!(
+        said.starts_with(
+            "Can't tell: with 3 versions no result can be told from chance at the 5 % level, \
+             since the least p there is is .167; r = .993"
+        ),
+        "{said}"
+    );
+    assert_eq!(three.pairs[0].attenuation, None);
+    let why = three.pairs[0].no_attenuation.as_ref().unwrap();
+    assert!(
+        why.contains("the errors of either side are not known"),
+        "{why}"
+    );
+    // Eight versions in order are enough.
+    let eight: Vec<(f64, f64)> = (0..8).map(|i| (f64::from(i), f64::from(i * i))).collect();
+    assert_eq!(study(&eight).pairs[0].answer, Answer::Together);
+    let against: Vec<(f64, f64)> = eight.iter().map(|(a, b)| (*a, -b)).collect();
+    assert_eq!(study(&against).pairs[0].answer, Answer::Opposed);
+}
+
+/// More than nine versions: not all orders, and that is told.
+#[test]
+fn p_of_many_versions_is_named_as_drawn() {
+    let rows: String = (0..12).map(|i| format!("v{i},,m,{i},\n")).collect();
+    let side = table(&format!("version,language,metric,value,n\n{rows}"));
+    let study = Study::of(&side, &side, Second::Online, &quick()).unwrap();
+    let pearson = study.pairs[0].coefficient(Coefficient::Pearson).unwrap();
+    assert_eq!((pearson.p_draws, pearson.p), (Some(99_999), 1e-5));
+    assert!(
+        study.text().contains("permutation p by 99999 draws"),
+        "{}",
+        study.text()
+    );
+}
+
+#[test]
+fn a_mix_that_differs_is_told() {
+    let rows = "version,language,metric,value,n\na,,m,1,\nb,,m,2,\n";
+    let side = |python: usize, of_b: usize| Side {
+        mixes: [("a", 50), ("b", of_b)]
+            .map(|(version, python_share)| Mix {
+                what: "language",
+                version: version.to_owned(),
+                counts: [
+                    ("python".to_owned(), python * python_share / 50),
+                    ("typescript".to_owned(), 100 - python),
+                ]
+                .into(),
+            })
+            .to_vec(),
+        ..table(rows)
+    };
+    let warnings = |offline: &Side, online: &Side| {
+        let study = Study::of(offline, online, Second::Online, &quick()).unwrap();
+        study.warnings.join("\n")
+    };
+    assert_eq!(warnings(&side(50, 50), &side(55, 50)), "");
+    insta::assert_snapshot!(warnings(&side(50, 50), &side(80, 50)), @"the mix of language differs between the sides by 30 %: offline python 50 %, typescript 50 %; online python 80 %, typescript 20 %");
+    let apart = warnings(&side(50, 50), &side(50, 200));
+    assert!(
+        apart.contains("online, the mix of language differs between versions: a has"),
+        "{apart}"
+    );
+}
+
+#[test]
+fn a_table_that_cannot_be_read_is_told_with_its_line() {
+    let error = |text: &str| aggregate::read(text, "t.csv").unwrap_err().to_string();
+    let errors = [
+        error("version,language,metric,value\na,,m,1\n"),
+        error("version,language,metric,value,n,valeu\na,,m,1,2,3\n"),
+        error("version,language,metric,value,n\na,,m,x,\n"),
+        error("version,language,metric,value,n\na,,m,1,0\n"),
+        error("version,language,metric,value,n\na,,,1,5\n"),
+        error("version,language,metric,value,n\na,,m,1\n"),
+        error("version,language,metric,value,n,error\na,,m,1,5,-1\n"),
+        error("version,language,metric,value,n\n"),
+    ];
+    insta::assert_snapshot!(errors.join("\n"), @"
+    t.csv: the column `n` is missing; the columns are version, language, metric, value, n, and if wanted error and configuration
+    t.csv: there is no column `valeu`; the columns are version, language, metric, value, n, and if wanted error and configuration
+    t.csv, line 2: `value` is no number it can be: `x`
+    t.csv, line 2: `n` must be a whole number above 0, not `0`
+    t.csv, line 2: `metric` is empty
+    t.csv: CSV error: record 1 (line: 2, byte: 32): found record with 4 fields, but the previous record has 5 fields
+    t.csv, line 2: `error` is no number it can be: `-1`
+    t.csv has no rows
+    ");
+}
+
+/// Names come from settings and tables of others: on the page they are text.
+#[test]
+fn a_page_shows_names_as_they_are() {
+    let name = "<script>alert('x')</script>&\"";
+    let rows: String = (0..4)
+        .map(|i| format!("\"{}{i}\",,\"m<b>\",{i},\n", name.replace('"', "\"\"")))
+        .collect();
+    let side = table(&format!("version,language,metric,value,n\n{rows}"));
+    let study = Study::of(&side, &side, Second::Online, &quick()).unwrap();
+    let page = study.page();
+    assert!(!page.contains("<script"), "{page}");
+    assert!(!page.contains("m<b>"), "{page}");
+    assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;0"));
+    assert!(page.contains("<svg"), "the scatter is drawn");
+    assert!(!page.contains("http-equiv=\"refresh\"") && !page.contains("src="));
+    assert_eq!(page, study.page());
+}
+
+#[test]
+fn what_is_simulated_is_never_called_online() {
+    let rows: String = (0..5)
+        .map(|i| format!("v{i},,pass@1,0.{i},100\n"))
+        .collect();
+    let side = table(&format!("version,language,metric,value,n\n{rows}"));
+    let study = Study::of(&side, &side, Second::Simulated, &quick()).unwrap();
+    let json = serde_json::to_string(&study).unwrap();
+    for text in [study.text(), study.page(), json] {
+        assert!(!text.to_lowercase().contains("online"), "{text}");
+        assert!(text.to_lowercase().contains("simulated"), "{text}");
+    }
+}
+
+// Four versions of three clusters, by statsmodels' OLS(x, 1) with
+// cov_type="cluster" for the errors.
+#[test]
+fn errors_are_those_of_statsmodels() {
+    let figures: Vec<Figure> = VERSIONS
+        .iter()
+        .enumerate()
+        .map(|(version, clusters)| {
+            let rows = clusters.iter().enumerate().flat_map(|(cluster, values)| {
+                values
+                    .iter()
+                    .map(move |value| (format!("{version}/{cluster}"), 1.0, *value))
+            });
+            Figure::of(rows)
+        })
+        .collect();
+    for (figure, (value, error)) in figures.iter().zip(STATSMODELS) {
+        assert!((figure.value().unwrap() - value).abs() < 1e-12);
+        assert!((figure.error(Unit::Share).unwrap() - error).abs() < 1e-12);
+    }
+    // Nothing is shared, so that the error between versions is the mean of the squared errors.
+    let units: Vec<(&Figure, Unit)> = figures.iter().map(|it| (it, Unit::Share)).collect();
+    let squares: f64 = STATSMODELS.iter().map(|it| it.1 * it.1).sum();
+    let noise = figure::noise(&units).unwrap();
+    assert!((noise - squares / 4.0).abs() < 1e-12, "{noise}");
+}
+
+const VERSIONS: [[&[f64]; 3]; 4] = [
+    [&[0., 1.], &[1., 1.], &[0., 0., 1.]],
+    [&[1., 1.], &[0., 1.], &[1., 0., 1.]],
+    [&[1., 1.], &[1., 1.], &[0., 1., 1.]],
+    [&[0., 0.], &[1., 0.], &[0., 0., 1.]],
+];
+
+const STATSMODELS: [(f64, f64); 4] = [
+    (0.5714285714285714, 0.19680919920393786),
+    (0.7142857142857142, 0.12744893874282445),
+    (0.857142857142857, 0.1224489795918367),
+    (0.2857142857142857, 0.12744893874282445),
+];

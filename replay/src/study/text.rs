@@ -1,0 +1,392 @@
+//! A study as text.
+
+use std::collections::BTreeSet;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use super::pair::{ASSUMPTIONS, bound, decimals};
+use super::{Answer, Column, Design, Pair, Second, Study, shown};
+use crate::stats::Coefficient;
+
+/// The most pairs that are shown whole; the others have a row in the table of pairs.
+const WHOLE: usize = 3;
+
+impl Study {
+    /// What people read on a terminal.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |words: &str| {
+            text.push_str(words);
+            text.push('\n');
+        };
+        if self.second == Second::Simulated {
+            line("SIMULATED ACCEPTANCE: by a simulated developer, not by people.\n");
+        }
+        line(&self.headline());
+        if !self.warnings.is_empty() {
+            line("\nWarnings:");
+            for warning in &self.warnings {
+                line(&format!("  - {warning}"));
+            }
+        }
+        if !self.left_out.is_empty() {
+            line("\nLeft out:");
+            for left_out in &self.left_out {
+                line(&format!("  - {left_out}"));
+            }
+        }
+        line(&format!(
+            "\nDifferences from {}, the baseline:\n{}",
+            self.versions.first().map_or("", |it| &it.label),
+            self.trend_table()
+        ));
+        line(&self.pairs_table());
+        line(&format!(
+            "Each row: sign agreement over pairs of versions; Pearson's r with an interval that \
+             is exact for\nnormal figures, and its permutation p over all orders of {} versions \
+             or fewer; p by Holm for all\nrows; Spearman's and Kendall's coefficient with p; r \
+             without the error of measuring.",
+            crate::stats::MOST_EXACT
+        ));
+        // What holds of several pairs is said once.
+        let mut said = BTreeSet::new();
+        for pair in self.pairs.iter().take(WHOLE) {
+            line(&format!("\n{}", self.pair_text(pair, &mut said)));
+        }
+        if self.pairs.len() > WHOLE {
+            line(&format!(
+                "\nThe other {} pairs stand as fully in study.json and on the page.",
+                self.pairs.len() - WHOLE
+            ));
+        }
+        text
+    }
+
+    /// The main pair's answer.
+    pub(super) fn headline(&self) -> String {
+        self.pairs.first().map_or_else(
+            || "Can't tell: no offline metric meets one of the other side.".to_owned(),
+            |pair| format!("{}: {}", pair.title(), pair.sentences.join(" ")),
+        )
+    }
+
+    /// The columns of the pairs that are shown whole; the page has all.
+    fn trend_table(&self) -> String {
+        let shown_whole = |column: &Column| {
+            self.pairs.iter().take(WHOLE).any(|pair| {
+                let metric = if column.second {
+                    &pair.second
+                } else {
+                    &pair.offline
+                };
+                pair.language == column.language && *metric == column.metric
+            })
+        };
+        let columns: Vec<(usize, &Column)> = self
+            .trend
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| shown_whole(column))
+            .collect();
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        let header = columns.iter().map(|(_, column)| {
+            let side = if column.second {
+                self.second.name()
+            } else {
+                "offline"
+            };
+            format!(
+                "{}{}\n{side}, {}",
+                column
+                    .language
+                    .as_ref()
+                    .map_or_else(String::new, |language| format!("{language}\n")),
+                column.metric,
+                shown::difference_unit(column.unit)
+            )
+        });
+        table.set_header(std::iter::once("version".to_owned()).chain(header));
+        for (at, row) in self.trend.rows.iter().enumerate() {
+            let cells = columns.iter().map(|(column_at, column)| {
+                match (at, row.differences[*column_at]) {
+                    (0, Some(_)) => "baseline".to_owned(),
+                    (_, difference) => shown::difference(column.unit, difference),
+                }
+            });
+            let mut row_cells = vec![Cell::new(&self.versions[row.version].label)];
+            row_cells.extend(cells.map(right));
+            table.add_row(row_cells);
+        }
+        table.to_string()
+    }
+
+    fn pairs_table(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header(vec![
+            "offline",
+            self.second.name(),
+            "n",
+            "signs",
+            "Pearson r\n[95 %]",
+            "p\np Holm",
+            "Spearman\np",
+            "Kendall\np",
+            "corrected r\n[95 %]",
+            "answer",
+        ]);
+        for pair in &self.pairs {
+            let language = pair
+                .language
+                .as_ref()
+                .map_or_else(String::new, |language| format!("{language}\n"));
+            let pearson = pair.pearson.map_or_else(
+                || "–".to_owned(),
+                |it| {
+                    format!(
+                        "{}\n[{}, {}]",
+                        decimals(it.value, 3),
+                        bound(it.low),
+                        bound(it.high)
+                    )
+                },
+            );
+            let p = pair.pearson_p().map_or_else(
+                || "–".to_owned(),
+                |p| {
+                    let holm = pair.p_holm.map_or_else(String::new, |p| decimals(p, 3));
+                    format!("{}\n{holm}", decimals(p, 3))
+                },
+            );
+            let of = |coefficient| {
+                pair.coefficient(coefficient).map_or_else(
+                    || "–".to_owned(),
+                    |it| format!("{}\n{}", decimals(it.value, 3), decimals(it.p, 3)),
+                )
+            };
+            let corrected = pair.attenuation.map_or_else(
+                || "can't tell".to_owned(),
+                |it| {
+                    format!(
+                        "{}\n[{}, {}]",
+                        decimals(it.corrected, 3),
+                        bound(it.low),
+                        bound(it.high)
+                    )
+                },
+            );
+            table.add_row(vec![
+                Cell::new(format!("{language}{}", pair.offline)),
+                Cell::new(&pair.second),
+                right(pair.points.len().to_string()),
+                right(pair.signs.short()),
+                right(pearson),
+                right(p),
+                right(of(Coefficient::Spearman)),
+                right(of(Coefficient::Kendall)),
+                right(corrected),
+                Cell::new(pair.answer.in_words()),
+            ]);
+        }
+        table.to_string()
+    }
+
+    fn pair_text(&self, pair: &Pair, said: &mut BTreeSet<String>) -> String {
+        let mut lines = vec![pair.title()];
+        lines.extend(pair.sentences.iter().map(|it| format!("  {it}")));
+        for point in &pair.points {
+            lines.push(format!(
+                "  {}: {} {}; {} {} {}",
+                self.versions[point.version].label,
+                pair.offline,
+                shown::measured(pair.offline_unit, &point.offline),
+                self.second.name(),
+                pair.second,
+                shown::measured(pair.second_unit, &point.second)
+            ));
+        }
+        lines.extend(
+            pair.details(self.second)
+                .into_iter()
+                .filter(|it| said.insert(it.clone()))
+                .map(|it| format!("  {it}")),
+        );
+        lines.join("\n")
+    }
+}
+
+impl super::Signs {
+    /// Agreeing pairs of all that are not tied.
+    pub(super) fn short(&self) -> String {
+        format!("{}/{}", self.agreeing, self.agreeing + self.disagreeing)
+    }
+
+    /// In a sentence.
+    pub(super) fn sentence(&self) -> String {
+        let telling = self.agreeing + self.disagreeing;
+        let mut sentence = format!(
+            "Sign agreement: of {telling} pairs of versions that differ on both sides, {} have \
+             both differences the same way{}",
+            self.agreeing,
+            match self.tied {
+                0 => String::new(),
+                tied => format!(" ({tied} more are tied)"),
+            }
+        );
+        match self
+            .agreeing_beyond_chance
+            .zip(self.disagreeing_beyond_chance)
+        {
+            Some((0, 0)) => sentence.push_str(
+                "; in none of them are both differences more than the error of measuring.",
+            ),
+            Some((agreeing, disagreeing)) => sentence.push_str(&format!(
+                "; of the {} whose differences are more than the error of measuring on both \
+                 sides, {agreeing}.",
+                agreeing + disagreeing
+            )),
+            None => sentence.push('.'),
+        }
+        sentence
+    }
+}
+
+impl Answer {
+    /// As a table shows it.
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::Together => "together",
+            Self::Opposed => "opposed",
+            Self::CantTell => "can't tell",
+        }
+    }
+}
+
+impl Pair {
+    /// All that is to be said of a pair below its answer, in sentences.
+    pub(super) fn details(&self, second: Second) -> Vec<String> {
+        let mut lines = vec![self.signs.sentence()];
+        for figure in &self.coefficients {
+            let how = match figure.p_draws {
+                None => "exact permutation p".to_owned(),
+                Some(draws) => format!("permutation p by {draws} draws"),
+            };
+            let mut line = format!(
+                "{}: {}, {how} {}",
+                figure.name,
+                decimals(figure.value, 3),
+                decimals(figure.p, 3)
+            );
+            if let Some(bootstrap) = &figure.bootstrap {
+                line.push_str(&format!(
+                    "; two-level bootstrap {} to {}",
+                    bound(bootstrap.low),
+                    bound(bootstrap.high)
+                ));
+                if let Some(coverage) = &figure.coverage {
+                    line.push_str(&format!(
+                        " (at 95 % by its name; it holds the truth in {} of simulated studies of so \
+                         many versions, measured so well)",
+                        shown::of_studies(coverage)
+                    ));
+                }
+            }
+            lines.push(line + ".");
+        }
+        match (&self.attenuation, &self.no_attenuation) {
+            (Some(it), _) => {
+                lines.push(format!(
+                    "Without the error of measuring: r = {}, 95 % interval {} to {} (reliability \
+                     offline {}, {} {}).",
+                    decimals(it.corrected, 3),
+                    bound(it.low),
+                    bound(it.high),
+                    decimals(it.offline_reliability, 3),
+                    second.name(),
+                    decimals(it.second_reliability, 3)
+                ));
+                lines.push(ASSUMPTIONS.to_owned());
+            }
+            (None, Some(reason)) => {
+                lines.push(format!("Without the error of measuring: {reason}."));
+            }
+            (None, None) => {}
+        }
+        if let Some(design) = &self.design {
+            lines.extend(design.sentences());
+        }
+        lines
+    }
+}
+
+impl Design {
+    /// What the design can show, in sentences.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let measured = match self.seen_of_one {
+            Some(seen) => format!(
+                "a true r of 1 is seen as {} through the error of measuring",
+                decimals(seen, 2)
+            ),
+            None => "taken as measured without error, since their errors are not known, so at most"
+                .to_owned(),
+        };
+        let powers: Vec<String> = self
+            .power
+            .iter()
+            .map(|at| {
+                let permutation = at.permutation.as_ref().map_or_else(String::new, |it| {
+                    format!(" ({} by permutation)", shown::of_studies(it))
+                });
+                format!(
+                    "{} in {}{permutation}",
+                    decimals(at.true_r, 1),
+                    shown::of_studies(&at.student)
+                )
+            })
+            .collect();
+        let mut sentences = vec![format!(
+            "Power with {} versions, {measured}: a true r of {} of such studies, at the 5 % level \
+             by Student's t.",
+            self.versions,
+            powers.join(", of ")
+        )];
+        sentences.push(match self.least_found {
+            Some(r) => format!(
+                "The least true r found in 80 of 100 such studies is about {}.",
+                decimals(r, 2)
+            ),
+            None => "No true r, not even 1, would be found in 80 of 100 such studies.".to_owned(),
+        });
+        let needed: Vec<String> = self
+            .needed
+            .iter()
+            .map(|needed| {
+                let count = |count: Option<usize>| {
+                    count.map_or_else(|| "more than 400".to_owned(), |count| count.to_string())
+                };
+                let better =
+                    if self.seen_of_one.is_some() && needed.without_error != needed.versions {
+                        format!(" ({} measured without error)", count(needed.without_error))
+                    } else {
+                        String::new()
+                    };
+                format!(
+                    "{} takes {} versions{better}",
+                    decimals(needed.true_r, 1),
+                    count(needed.versions)
+                )
+            })
+            .collect();
+        sentences.push(format!(
+            "To find it in 80 of 100 studies, a true r of {}.",
+            needed.join(", of ")
+        ));
+        sentences
+    }
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}

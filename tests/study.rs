@@ -1,0 +1,215 @@
+//! `fillrate study` and `fillrate plan` with the real program.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use std::fs;
+
+use play::{Place, text};
+use serde_json::Value;
+
+/// What Table 9 of RepoMasterEval (<https://arxiv.org/abs/2408.03519>) says, in percentage points
+/// from the first version, which stands at 0.
+const TABLE_9_OFFLINE: &str = "\
+version,language,metric,value,n
+1.0,python,pass rate,0,
+1.1,python,pass rate,-0.9,
+1.2,python,pass rate,6.3,
+1.3,python,pass rate,5.1,
+1.0,python,HumanEval,0,
+1.1,python,HumanEval,0.8,
+1.2,python,HumanEval,-8.9,
+1.3,python,HumanEval,-14.8,
+1.0,typescript,pass rate,0,
+1.1,typescript,pass rate,5.2,
+1.2,typescript,pass rate,5.2,
+1.3,typescript,pass rate,8.1,
+";
+
+const TABLE_9_ONLINE: &str = "\
+version,language,metric,value,n
+1.0,python,acceptance rate,0,
+1.1,python,acceptance rate,-0.1,
+1.2,python,acceptance rate,1.4,
+1.3,python,acceptance rate,1.2,
+1.0,typescript,acceptance rate,0,
+1.1,typescript,acceptance rate,1.2,
+1.2,typescript,acceptance rate,1.7,
+1.3,typescript,acceptance rate,3.9,
+";
+
+fn pair<'a>(study: &'a Value, language: &str, offline: &str) -> &'a Value {
+    let pairs = study["pairs"].as_array().unwrap();
+    pairs
+        .iter()
+        .find(|pair| pair["language"] == language && pair["offline"] == offline)
+        .unwrap_or_else(|| panic!("there is no {language} {offline}: {pairs:#?}"))
+}
+
+#[test]
+fn table_9_is_read_as_it_was_published() {
+    let place = Place::new();
+    let offline = text(&place.write("offline.csv", TABLE_9_OFFLINE));
+    let online = text(&place.write("online.csv", TABLE_9_ONLINE));
+    let said = place
+        .fillrate(&[
+            "study",
+            "--offline",
+            &offline,
+            "--online",
+            &online,
+            "--by",
+            "version,language",
+            "-o",
+            "out",
+        ])
+        .ended(0);
+    let json = fs::read_to_string(place.path("out/study.json")).unwrap();
+    let study: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(study["schema"], 1);
+    assert_eq!(study["pairs"].as_array().unwrap().len(), 3);
+    for (language, metric, r, p, answer) in [
+        ("python", "pass rate", 0.998, 1.0 / 24.0, "together"),
+        ("typescript", "pass rate", 0.922, 4.0 / 24.0, "cant-tell"),
+        ("python", "HumanEval", -0.908, 7.0 / 24.0, "cant-tell"),
+    ] {
+        let pair = pair(&study, language, metric);
+        let pearson = &pair["coefficients"][0];
+        assert_eq!(pearson["name"], "pearson");
+        let value = pearson["value"].as_f64().unwrap();
+        assert!((value - r).abs() < 0.0005, "{language} {metric}: {value}");
+        let found = pearson["p"].as_f64().unwrap();
+        assert!((found - p).abs() < 1e-12, "{language} {metric}: {found}");
+        assert_eq!(pearson["p_draws"], Value::Null);
+        assert_eq!(pair["answer"], answer);
+        // Four versions are weak, whatever they show.
+        let power = pair["design"]["power"].as_array().unwrap();
+        let of_eight = power.iter().find(|at| at["true_r"] == 0.8).unwrap();
+        let student = of_eight["student"]["value"].as_f64().unwrap();
+        assert!((student - 0.253).abs() < 0.03, "{student}");
+        // Nothing tells the errors of published differences.
+        assert_eq!(pair["attenuation"], Value::Null);
+    }
+    let page = fs::read_to_string(place.path("out/index.html")).unwrap();
+    for text in [&said.out, &page] {
+        assert!(text.contains("4 versions are weak"), "{text}");
+        assert!(text.contains("r = .998"), "{text}");
+        assert!(text.contains("exact permutation p = .042"), "{text}");
+        assert!(text.contains("↓14.8"), "{text}");
+        assert!(text.contains("→0.0") || text.contains("baseline"), "{text}");
+    }
+    // The same command gives the same bytes.
+    let again = place.fillrate(&[
+        "study",
+        "--offline",
+        &offline,
+        "--online",
+        &online,
+        "--by",
+        "version,language",
+        "-o",
+        "again",
+    ]);
+    again.ended(0);
+    let again = fs::read_to_string(place.path("again/study.json")).unwrap();
+    assert_eq!(again, json);
+}
+
+#[test]
+fn a_study_without_a_side_is_refused() {
+    let place = Place::new();
+    let offline = text(&place.write("offline.csv", TABLE_9_OFFLINE));
+    place.fillrate(&["study", "--offline", &offline]).ended(2);
+    let said = place
+        .fillrate(&["study", "--offline", &offline, "--online", "nowhere.csv"])
+        .ended(1);
+    assert!(said.complaint().starts_with("nowhere.csv: "), "{said:?}");
+    let online = text(&place.write("online.csv", TABLE_9_ONLINE));
+    let said = place
+        .fillrate(&["study", "--offline", &offline, "--online", &online])
+        .ended(1);
+    assert!(
+        said.complaint().contains("--by version,language"),
+        "{said:?}"
+    );
+    let said = place
+        .fillrate(&[
+            "study",
+            "--offline",
+            &offline,
+            "--online",
+            &online,
+            "--by",
+            "version,language",
+            "--metrics",
+            "pass@1",
+        ])
+        .ended(1);
+    assert_eq!(
+        said.complaint(),
+        "no offline figure is named `pass@1`; there are pass rate, HumanEval"
+    );
+}
+
+#[test]
+fn a_plan_says_what_it_takes() {
+    let place = Place::new();
+    let plan = |more: &[&str]| {
+        let arguments = [
+            "plan",
+            "--versions",
+            "4,16",
+            "--holes",
+            "300",
+            "--shown",
+            "10000",
+            "--simulations",
+            "400",
+            "--json",
+        ];
+        place
+            .fillrate(&[&arguments[..], more].concat())
+            .ended(0)
+            .json()
+    };
+    let found =
+        |plan: &Value, at: usize, test: &str| plan["sizes"][at][test]["value"].as_f64().unwrap();
+    // Versions far apart are measured almost without error: the powers of definitions.
+    let apart = plan(&[
+        "--spread",
+        "0.3",
+        "--acceptance-spread",
+        "0.3",
+        "--pass-rate",
+        "0.5",
+        "--acceptance",
+        "0.5",
+    ]);
+    assert!(
+        (found(&apart, 0, "student") - 0.25).abs() < 0.07,
+        "{apart:#}"
+    );
+    assert!(
+        (found(&apart, 0, "permutation") - 0.178).abs() < 0.06,
+        "{apart:#}"
+    );
+    assert!(found(&apart, 1, "student") > 0.93, "{apart:#}");
+    assert_eq!(apart["sizes"][1]["permutation"], Value::Null);
+    // Close together they drown in the error of measuring.
+    let close = plan(&["--spread", "0.01"]);
+    assert!(found(&close, 1, "student") < 0.5, "{close:#}");
+    let zero = plan(&["--true-r", "0"]);
+    assert!(
+        (found(&zero, 1, "student") - 0.05).abs() < 0.035,
+        "{zero:#}"
+    );
+    assert_eq!(plan(&[]), plan(&[]));
+
+    let said = place
+        .fillrate(&["plan", "--versions", "2", "--simulations", "9"])
+        .ended(1);
+    assert!(said.complaint().contains("at least 3 versions"), "{said:?}");
+    let said = place.fillrate(&["plan", "--true-r", "1.5"]).ended(1);
+    assert_eq!(said.complaint(), "the true r must be from -1 to 1, not 1.5");
+}
