@@ -6,8 +6,6 @@
 mod editor;
 #[path = "support/play.rs"]
 mod play;
-#[path = "support/programs.rs"]
-mod programs;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -577,7 +575,7 @@ fn with_home_the_store_is_in_its_folder_of_data() {
     assert_eq!(telemetry::read(&store).unwrap().completions.len(), 1);
 }
 
-/// How long several programs write into one store, in seconds: the minute is asked for by
+/// How long several programs write into one store, in seconds: a minute is asked for by
 /// `FILLRATE_TELEMETRY_SECONDS=60`.
 fn seconds() -> u64 {
     let asked = std::env::var("FILLRATE_TELEMETRY_SECONDS");
@@ -645,7 +643,7 @@ fn several_editors_and_a_replay_write_at_once_and_one_is_killed() {
     if !has(&["python3"]) {
         return;
     }
-    let Some(neovim) = programs::bring("neovim") else {
+    let Some(neovim) = play::programs::bring("neovim") else {
         return;
     };
     let place = Place::new();

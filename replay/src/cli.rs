@@ -34,8 +34,8 @@ mod score;
 mod serve;
 mod show;
 mod stats;
-mod telemetry;
 mod study;
+mod telemetry;
 
 use std::io::Write;
 use std::path::PathBuf;

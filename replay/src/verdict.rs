@@ -555,7 +555,9 @@ impl Judge {
         Ok(Some(stable.into_iter().filter(named).collect()))
     }
 
-    /// Runs tests. Time that runs out counts only if it does with nothing else going on.
+    /// Runs tests. Time that runs out counts only if it does with nothing else going on, and with
+    /// as much of it as all tests would get, whichever these are: code that never ends meets the
+    /// limit of memory then or it does not, and says the same under every engine.
     fn execute(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
         let finding = {
             let _company = self.company.read().unwrap_or_else(PoisonError::into_inner);
@@ -566,6 +568,7 @@ impl Judge {
         }
         let _alone = self.company.write().unwrap_or_else(PoisonError::into_inner);
         let mut patient = run.clone();
+        patient.limits = self.limits(&self.baseline.stable());
         if self.bench.timeout().is_none() {
             patient.limits.wall *= 2;
             patient.limits.cpu *= 2;

@@ -109,12 +109,13 @@ impl Study {
         });
         table.set_header(std::iter::once("version".to_owned()).chain(header));
         for (at, row) in self.trend.rows.iter().enumerate() {
-            let cells = columns.iter().map(|(column_at, column)| {
-                match (at, row.differences[*column_at]) {
-                    (0, Some(_)) => "baseline".to_owned(),
-                    (_, difference) => shown::difference(column.unit, difference),
-                }
-            });
+            let cells =
+                columns.iter().map(
+                    |(column_at, column)| match (at, row.differences[*column_at]) {
+                        (0, Some(_)) => "baseline".to_owned(),
+                        (_, difference) => shown::difference(column.unit, difference),
+                    },
+                );
             let mut row_cells = vec![Cell::new(&self.versions[row.version].label)];
             row_cells.extend(cells.map(right));
             table.add_row(row_cells);
