@@ -375,6 +375,11 @@ impl Layers {
     pub fn merged(&self) -> Result<Configuration, ConfigurationError> {
         let mut whole = Value::Object(serde_json::Map::new());
         for layer in &self.layers {
+            let names_one = layer.get("use").is_some_and(Value::is_string);
+            if names_one && layer.get("trial").is_none() {
+                // Who puts one model in use ends a trial that a lower layer set up.
+                merge(&mut whole, &serde_json::json!({"trial": null}));
+            }
             merge(&mut whole, layer);
         }
         let merged =

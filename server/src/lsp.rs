@@ -320,8 +320,7 @@ impl Server {
             document: &document,
             cursor,
             latency: started.elapsed(),
-            configuration: engine.configuration(),
-            trial: None,
+            configuration: engine.configuration_of(&completion),
         };
         let id = overtaken.answered(request, &completion);
         self.tell_of(Some(uri), State::Ready, why).await;
@@ -950,6 +949,11 @@ impl Server {
                     }
                 }
                 self.ready(&engine, &indexed).await;
+                // Settings may have come meanwhile that were put in use before this.
+                let now = self.configuration();
+                if now.is_ok_and(|now| now != *engine.configuration()) {
+                    let _ = self.work.send(Work::Switch);
+                }
             }
             Ok(Err(error)) => progress::complain(&self.client, error).await,
             Err(error) => progress::complain(&self.client, error).await,
@@ -1087,9 +1091,12 @@ impl Server {
     fn reconfigure(self: &Arc<Self>, configuration: &Configuration) {
         let tuned = {
             let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+            let is_in_force = |engine: &Arc<Engines>| engine.configuration() == configuration;
+            if engine.as_ref().is_some_and(is_in_force) {
+                return;
+            }
             let tuned = engine
                 .as_ref()
-                .filter(|engine| engine.configuration() != configuration)
                 .and_then(|engine| engine.tuned(configuration));
             let tuned = tuned.map(Arc::new);
             if let Some(tuned) = &tuned {

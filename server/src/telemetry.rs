@@ -26,14 +26,14 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::completion::{Completion, Trigger};
+use crate::completion::{Completion, Trace, Trigger};
 use crate::configuration::{Configuration, TelemetrySettings};
 use crate::documents::{Change, Snapshot};
 use crate::text::{ByteOffset, Text};
 
 pub use event::{
     Accepted, Answered, Certainty, Entered, Event, EventKind, Form, Outcome, Parameters, Partly,
-    PlaceKind, Recorded, Retained, Shown, Size, Timings,
+    PlaceKind, Recorded, Retained, Second, Shown, Size, Timings,
 };
 pub use retention::{Left, NEAR, RETAINED, STILL_IN_CODE};
 pub use span::Span;
@@ -72,10 +72,8 @@ pub struct Request<'a> {
     pub cursor: ByteOffset,
     /// From the request to the answer.
     pub latency: Duration,
-    /// The settings in force.
+    /// The settings in force, with the model that answered as the one there is.
     pub configuration: &'a Configuration,
-    /// The arm of the trial that it belongs to, where there is one.
-    pub trial: Option<&'a str>,
 }
 
 /// What an editor tells of a completion.
@@ -137,6 +135,8 @@ struct Desk {
     overtaken: usize,
     /// The model that last answered.
     model: Option<String>,
+    /// Its name in the configuration.
+    named: String,
 }
 
 #[derive(Debug)]
@@ -239,6 +239,7 @@ impl Recorder {
             characters: 0,
             overtaken: 0,
             model: None,
+            named: String::new(),
         };
         let mut state = self.state();
         let before = state.desks.insert(document.uri.clone(), desk);
@@ -327,7 +328,12 @@ impl Recorder {
         }
         let answered = self.row(active, request, completion);
         let id = answered.completion.clone();
+        if desk.model.is_some() && desk.named != answered.named {
+            // What entered until now did so under the other model.
+            self.write_entered(active, desk);
+        }
         desk.model = Some(answered.model.clone());
+        desk.named.clone_from(&answered.named);
         active.writer.write(Entry::Answered(Box::new(answered)));
         if !completion.candidates.is_empty() {
             desk.offers.push_back(Offer {
@@ -380,7 +386,14 @@ impl Recorder {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             model: trace.model.clone(),
             configuration: trace.configuration.clone(),
-            trial: request.trial.map(str::to_owned),
+            named: trace.named.clone(),
+            trial: trace.trial.clone(),
+            second: trace.second.as_deref().map(|second| Second {
+                model: second.model.clone(),
+                named: second.named.clone(),
+                configuration: second.configuration.clone(),
+                own_ms: own_ms(second),
+            }),
             parameters: Parameters {
                 max_tokens: settings.max_tokens,
                 temperature: settings.temperature,
@@ -584,6 +597,7 @@ impl Recorder {
             simulated: self.session.simulated,
             language: document.language.map(|language| language.name.to_owned()),
             model: desk.model.clone(),
+            named: desk.named.clone(),
             characters,
             overtaken,
         }));
@@ -772,6 +786,11 @@ fn located(document: &Text, place: usize, text: &str) -> Option<Range<usize>> {
     let starts = near.match_indices(text).map(|(index, _)| from + index);
     let start = starts.min_by_key(|start| start.abs_diff(place))?;
     Some(start..start + text.len())
+}
+
+/// How long a model's own answer took: windows, model and clean-up.
+fn own_ms(trace: &Trace) -> f64 {
+    trace.context_ms + trace.model_ms + trace.cleanup_ms
 }
 
 /// Milliseconds since 1970 (UTC).

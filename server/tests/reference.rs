@@ -1,12 +1,13 @@
 //! Holds the tables of the reference page against the code.
 
 use fillrate_server::cleanup;
-use fillrate_server::configuration::{Configuration, Profile};
+use fillrate_server::completion::Assigned;
+use fillrate_server::configuration::{Configuration, Profile, Unit};
 use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
 use fillrate_server::telemetry::{
-    Accepted, Answered, Certainty, Entered, Left, Line, Partly, Recorded, Shown,
+    Accepted, Answered, Certainty, Entered, Left, Line, Partly, Recorded, Second, Shown,
 };
 use serde_json::Value;
 
@@ -44,6 +45,11 @@ fn every_profile_has_its_row() {
         first_cells("Context profiles"),
         Profile::ALL.map(Profile::name)
     );
+}
+
+#[test]
+fn every_unit_of_a_trial_has_its_row() {
+    assert_eq!(first_cells("Several models"), Unit::ALL.map(Unit::name));
 }
 
 #[test]
@@ -157,6 +163,15 @@ fn every_member_of_an_export_has_its_row() {
     let recorded = Recorded {
         answered: Answered {
             texts: Some(Vec::new()),
+            trial: Some(Assigned {
+                models: Vec::new(),
+                unit: Unit::default(),
+                seed: 0,
+                blind: false,
+                asked: Vec::new(),
+                whose: Vec::new(),
+            }),
+            second: Some(Second::default()),
             ..Answered::default()
         },
         shown: Some(Shown {

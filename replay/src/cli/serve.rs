@@ -77,6 +77,9 @@ impl ServerFlags {
         let mut whole = Map::new();
         if !model.is_empty() {
             whole.insert("model".to_owned(), Value::Object(model));
+            // Flags are about the model that answers: no other one, and none of several.
+            whole.insert("use".to_owned(), Value::Null);
+            whole.insert("trial".to_owned(), Value::Null);
         }
         if let Some(profile) = &self.context {
             whole.insert("context".to_owned(), json!({"profile": profile}));

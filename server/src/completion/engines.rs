@@ -153,6 +153,14 @@ impl Engines {
         &self.configuration
     }
 
+    /// The settings that a completion of theirs came about under, with its model as the one there
+    /// is; of a pair, the first one's.
+    pub fn configuration_of(&self, completion: &Completion) -> &Configuration {
+        let mut engines = self.engines.iter();
+        let engine = engines.find(|engine| engine.name == completion.trace.named);
+        &engine.unwrap_or(&self.engines[0]).configuration
+    }
+
     /// Who answers and how, in a few words for people.
     pub fn about(&self) -> String {
         match self.configuration.trial() {
@@ -365,12 +373,12 @@ fn together(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
         .collect();
     let most = if completions.len() > 1 { 1 } else { usize::MAX };
     let mut candidates: Vec<String> = Vec::new();
-    let mut of_candidates = Vec::new();
+    let mut whose = Vec::new();
     for (index, completion) in completions.iter().enumerate() {
         for candidate in completion.candidates.iter().take(most) {
             if !candidates.contains(candidate) {
                 candidates.push(candidate.clone());
-                of_candidates.push(index);
+                whose.push(index);
             }
         }
     }
@@ -383,7 +391,7 @@ fn together(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
         seed: trial.seed,
         blind: trial.blind,
         asked,
-        of_candidates,
+        whose,
     });
     Completion { candidates, trace }
 }

@@ -23,7 +23,7 @@ pub struct Assigned {
     pub asked: Vec<String>,
     /// Of each candidate, from 0, which of `asked` it comes from. In pairs, where both give the
     /// same text, there is one candidate, and it says nothing of either.
-    pub of_candidates: Vec<usize>,
+    pub whose: Vec<usize>,
 }
 
 /// A number below `choices`, the same for the same seed and key, and for different keys as if

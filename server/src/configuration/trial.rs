@@ -221,6 +221,7 @@ mod tests {
         for above in [
             json!({"use": null, "trial": null}),
             json!({"use": "default", "trial": {"models": []}}),
+            json!({"use": "default"}),
         ] {
             let mut layers = layers.clone();
             layers.options("above", &above).expect("they are settings");

@@ -6,6 +6,7 @@ use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 use crate::completion::{Completion, Trace};
 use crate::configuration::{Configuration, Unit};
 use crate::context::Given;
+use crate::telemetry::default_path;
 
 /// `fillrate/explain`: how the last completion in a document came about, or one at a position.
 pub const EXPLAIN: &str = "fillrate/explain";
@@ -74,6 +75,20 @@ pub struct Models {
     pub models: Vec<NamedModel>,
     /// The trial, if there is one.
     pub trial: Option<Trial>,
+    /// What is noted on this machine.
+    pub telemetry: Telemetry,
+}
+
+/// What is noted of completions, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Telemetry {
+    /// Whether anything is.
+    pub enabled: bool,
+    /// Whether the texts of completions are too.
+    pub content: bool,
+    /// The store: what `fillrate telemetry stats --store` takes.
+    pub path: String,
 }
 
 /// A model that can be put in use.
@@ -108,6 +123,9 @@ impl Models {
         let contestants = configuration.contestants();
         let trial = configuration.trial();
         let blind = configuration.is_blind();
+        let path = configuration.telemetry.path.clone();
+        // Where no folder for data is known, there is no store.
+        let path = path.or_else(|| default_path().ok()).unwrap_or_default();
         let named = configuration.named().map(|(name, settings)| NamedModel {
             name: name.to_owned(),
             about: settings.about(),
@@ -121,6 +139,11 @@ impl Models {
                 blind: trial.blind,
                 seed: trial.seed,
             }),
+            telemetry: Telemetry {
+                enabled: configuration.telemetry.enabled,
+                content: configuration.telemetry.content,
+                path: path.display().to_string(),
+            },
         }
     }
 }

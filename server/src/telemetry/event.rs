@@ -6,7 +6,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::retention::Left;
-use crate::completion::Source;
+use crate::completion::{Assigned, Source};
 
 /// A completion as it was answered: one row of the store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,8 +34,15 @@ pub struct Answered {
     ///
     /// [`Configuration::fingerprint`]: crate::configuration::Configuration::fingerprint
     pub configuration: String,
-    /// The arm of the trial that it belongs to, where there was one.
-    pub trial: Option<String>,
+    /// The name that the model has in the configuration; `default` is `[model]`.
+    #[serde(default)]
+    pub named: String,
+    /// The trial that it belongs to, who was asked in it, and whose each candidate is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Assigned>,
+    /// In a trial by pairs, the model whose candidate stands second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<Second>,
     /// How the model generated.
     pub parameters: Parameters,
     /// The context profile's name.
@@ -67,6 +74,48 @@ pub struct Answered {
     /// The candidates' texts, only with `telemetry.content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<Vec<String>>,
+}
+
+/// The second model of a pair.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Second {
+    /// The model's name.
+    pub model: String,
+    /// The name it has in the configuration.
+    pub named: String,
+    /// As in [`Answered`].
+    pub configuration: String,
+    /// How long its own answer took, in milliseconds: windows, model and clean-up.
+    pub own_ms: f64,
+}
+
+impl Answered {
+    /// Who was asked, by their names in the configuration: one, or the two of a pair in the order
+    /// of their candidates. Nothing without a trial.
+    pub fn asked(&self) -> &[String] {
+        self.trial.as_ref().map_or(&[], |trial| &trial.asked)
+    }
+
+    /// Whether two models answered.
+    pub fn is_pair(&self) -> bool {
+        self.second.is_some()
+    }
+
+    /// How long the own answer of one of the models took, in milliseconds: windows, model and
+    /// clean-up.
+    pub fn own_ms(&self, named: &str) -> Option<f64> {
+        let Timings {
+            context_ms,
+            model_ms,
+            cleanup_ms,
+            ..
+        } = self.timings;
+        match &self.second {
+            Some(second) if second.named == named => Some(second.own_ms),
+            _ => (self.named == named).then_some(context_ms + model_ms + cleanup_ms),
+        }
+    }
 }
 
 /// How a model generated.
@@ -275,6 +324,9 @@ pub struct Entered {
     pub language: Option<String>,
     /// The model that last answered in the file, where one had.
     pub model: Option<String>,
+    /// The name it has in the configuration.
+    #[serde(default)]
+    pub named: String,
     /// All characters that edits put into the file, accepted ones included; what an edit replaces
     /// by the same does not count.
     pub characters: usize,

@@ -128,7 +128,16 @@ impl Contestant {
             file if file.ends_with(".toml") => {
                 let mut layers = Layers::default();
                 layers.file(Path::new(file))?;
-                configuration = layers.merged()?;
+                let mut contestants = layers.merged()?.contestants();
+                configuration = match (contestants.pop(), contestants.is_empty()) {
+                    (Some(one), true) => one.configuration,
+                    _ => {
+                        return Err(CliError::Refused(format!(
+                            "{file} sets a trial of several models, and a replay plays one: leave \
+                             `[trial]` out of the file, and name the model by `use`"
+                        )));
+                    }
+                };
                 // What is noted decides nothing of what is completed or judged.
                 configuration.telemetry = TelemetrySettings::default();
             }
