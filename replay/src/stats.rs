@@ -7,10 +7,12 @@ mod bootstrap;
 mod bradley_terry;
 mod clustered;
 mod correlation;
+mod difference;
 mod latent;
 mod logistic;
 mod multiple;
 mod order;
+mod power;
 mod proportion;
 
 pub use bootstrap::{Bootstrap, Cluster, Sampled, Version, two_level_bootstrap};
@@ -23,10 +25,12 @@ pub use correlation::{
     Coefficient, CorrelationTest, MOST_EXACT, SignAgreement, attenuation_corrected,
     correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
 };
+pub use difference::{clustered_difference, clustered_difference_of_proportions, design_effect};
 pub use latent::{bootstrap_coverage, latent_correlation, pearson_interval};
 pub use logistic::{Logistic, LogisticFault, LogisticSample};
 pub use multiple::holm;
 pub use order::{median, quantile};
+pub use power::{POWER, choices_to_tell, outcomes_per_group};
 pub use proportion::{mcnemar_exact, wilson};
 
 use std::ops::RangeInclusive;

@@ -713,6 +713,110 @@ fn strengths_without_bound_are_absent() {
     assert!(bradley_terry(&[('a', 'b', -1.0), ('b', 'a', 1.0)]).is_none());
 }
 
+// X = numpy.column_stack([numpy.ones(len(y)), in_first])
+// r = OLS(y, X).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True)
+// value, low, high = r.params[1], *r.conf_int()[1]
+// design effect: r.bse[1] ** 2 / (numpy.var(first) / len(first) + numpy.var(second) / len(second))
+#[test]
+fn a_clustered_difference_is_that_of_statsmodels() {
+    let first = clustered("aaabbccdd", &[1., 0., 1., 1., 0., 1., 0., 0., 1.]);
+    let second = clustered("abbcceeeff", &[0., 0., 1., 0., 0., 1., 0., 0., 0., 1.]);
+    let estimate = clustered_difference(&first, &second).unwrap();
+    close(estimate.value, 0.25555555555555554);
+    close(estimate.low.unwrap(), -0.05324140329422772);
+    close(estimate.high.unwrap(), 0.5643525144053387);
+    assert_eq!(estimate.n, 19);
+    // statsmodels has 0.297937569658127; less than 1 is no promise.
+    close(design_effect(&first, &second).unwrap(), 1.0);
+
+    let first = clustered("aaabbccdd", &[0.5, 0.2, 0.9, 0.4, 0.7, 0.1, 0.3, 0.3, 0.8]);
+    let second = clustered(
+        "abbcceeeff",
+        &[0.1, 0.0, 0.2, 0.6, 0.1, 0.9, 0.4, 0.3, 0.2, 0.2],
+    );
+    let estimate = clustered_difference(&first, &second).unwrap();
+    close(estimate.value, 0.16666666666666663);
+    close(estimate.low.unwrap(), -0.19578340605619793);
+    close(estimate.high.unwrap(), 0.5291167393895312);
+
+    let first = clustered("aaaabbbbcc", &[1., 1., 1., 1., 0., 0., 0., 1., 1., 1.]);
+    let second = clustered("ddddeeeebb", &[0., 0., 0., 0., 1., 1., 1., 1., 0., 0.]);
+    let outcomes = |samples: &[(char, f64)]| -> Vec<(char, bool)> {
+        samples.iter().map(|(k, s)| (*k, *s == 1.0)).collect()
+    };
+    let estimate =
+        clustered_difference_of_proportions(&outcomes(&first), &outcomes(&second)).unwrap();
+    close(estimate.value, 0.30000000000000004);
+    close(estimate.low.unwrap(), -0.7634988858054257);
+    // statsmodels has 1.3634988858054258, and knows of no range.
+    close(estimate.high.unwrap(), 1.0);
+    close(design_effect(&first, &second).unwrap(), 3.2604938271604915);
+}
+
+// confint_proportions_2indep(8, 8, 0, 7, method="newcomb", compare="diff"), then (5, 5, 3, 10):
+// with a cluster for each outcome, as these are independent.
+#[test]
+fn where_a_group_agrees_a_difference_is_newcombes() {
+    let independent = |from: usize, outcomes: &[(usize, bool)]| -> Vec<(usize, bool)> {
+        let outcomes = outcomes.iter();
+        let outcomes = outcomes.flat_map(|(count, outcome)| vec![*outcome; *count]);
+        (from..).zip(outcomes).collect()
+    };
+    let both = clustered_difference_of_proportions(
+        &independent(0, &[(8, true)]),
+        &independent(100, &[(7, false)]),
+    );
+    let both = both.unwrap();
+    close(both.value, 1.0);
+    close(both.low.unwrap(), 0.5195935831314937);
+    close(both.high.unwrap(), 1.0);
+    // No clusters for Newcombe, but Student's t and the clustered error in the second share.
+    let second = independent(100, &[(3, true), (7, false)]);
+    let one = clustered_difference_of_proportions(&independent(0, &[(5, true)]), &second).unwrap();
+    let share = clustered_proportion(&second).unwrap();
+    let (below, above) = (
+        1.0 - wilson(5, 5).unwrap().low.unwrap(),
+        share.high.unwrap() - 0.3,
+    );
+    close(one.value, 0.7);
+    close(one.low.unwrap(), 0.7 - below.hypot(above));
+    close(one.high.unwrap(), 1.0);
+}
+
+#[test]
+fn a_difference_that_the_data_cannot_bound_has_no_interval() {
+    let one = [("a", true), ("a", false)];
+    let estimate = clustered_difference_of_proportions(&one, &[("a", true), ("a", true)]).unwrap();
+    assert_eq!((estimate.value, estimate.low), (-0.5, None));
+    assert_eq!(clustered_difference_of_proportions(&one, &[]), None);
+    let single = clustered_difference(&[("a", 1.0)], &[("b", 0.0)]).unwrap();
+    assert_eq!((single.value, single.high), (1.0, None));
+    assert_eq!(design_effect(&[("a", 1.0); 3], &[("b", 1.0); 3]), None);
+}
+
+// NormalIndPower().solve_power(proportion_effectsize(first, second), alpha=0.05, power=0.8), and
+// with 0.5 for second and ratio=0. Those count the wrong direction too, which is below 1e-5 here.
+#[test]
+fn the_outcomes_that_a_difference_needs_are_those_of_statsmodels() {
+    let near = |ours: Option<f64>, theirs: f64| {
+        let ours = ours.unwrap();
+        assert!((ours / theirs - 1.0).abs() < 1e-5, "{ours} is not {theirs}");
+    };
+    for (first, second, both, alone) in [
+        (0.3, 0.2, 291.6886683175625, 46.34803943545949),
+        (0.35, 0.3, 1375.6164890630364, 84.5439711823844),
+        (0.1, 0.5, 18.255787268324625, 9.127893858403633),
+        (0.0, 0.25, 14.314605076843073, 3.181023342059281),
+    ] {
+        near(outcomes_per_group(first, second), both);
+        near(outcomes_per_group(second, first), both);
+        near(choices_to_tell(first), alone);
+    }
+    assert_eq!(outcomes_per_group(0.3, 0.3), None);
+    assert_eq!(outcomes_per_group(0.3, 1.5), None);
+    assert_eq!(choices_to_tell(0.5), None);
+}
+
 proptest! {
     #[test]
     fn strengths_explain_the_wins(

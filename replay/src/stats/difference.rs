@@ -1,0 +1,111 @@
+//! Differences between groups of different samples, which come in clusters that the groups may
+//! share: what two models' completions came to in the same files.
+
+use std::collections::BTreeMap;
+
+use super::{Estimate, TAIL, clustered_proportion, student_quantile};
+
+/// The mean of the first samples minus that of the second, with an interval from a standard error
+/// that is clustered over both, and Student's t with (clusters − 1) degrees of freedom.
+///
+/// The error is √(C / (C − 1) · (N − 1) / (N − 2) · Σ_c (Σ_{i∈c} eᵢ)²) for C clusters and N samples
+/// in all, with eᵢ = (sᵢ − s̄) / n in the first group, of mean s̄ and size n, and its negative in the
+/// second: what statsmodels gives for the slope of a regression on a constant and the group, 1 or
+/// 0, with `cov_type="cluster"`; Cameron and Miller 2015, <https://doi.org/10.3368/jhr.50.2.317>.
+///
+/// `None` if a group is empty. With fewer than two clusters, or three samples, there is no
+/// interval. The estimate's n counts both groups.
+pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<Estimate> {
+    let value = mean(first)? - mean(second)?;
+    let n = first.len() + second.len();
+    let half = error(first, second)
+        .and_then(|(error, clusters)| Some(student_quantile(1.0 - TAIL, clusters - 1.0)? * error));
+    Some(Estimate {
+        value,
+        low: half.map(|half| value - half),
+        high: half.map(|half| value + half),
+        n,
+    })
+}
+
+/// [`clustered_difference`] of shares, its interval kept within −1 and 1.
+///
+/// Where all outcomes of a group are equal, that error knows nothing of the group. There the
+/// interval is made of the two shares' own, as of [`clustered_proportion`], which end at l and u:
+/// from d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). With Wilson's intervals
+/// of independent outcomes that is Newcombe's hybrid score method, the tenth of
+/// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C873::AID-SIM779%3E3.0.CO;2-I>.
+pub fn clustered_difference_of_proportions<K: Ord + Clone>(
+    first: &[(K, bool)],
+    second: &[(K, bool)],
+) -> Option<Estimate> {
+    let numbers = |outcomes: &[(K, bool)]| -> Vec<(K, f64)> {
+        let outcomes = outcomes.iter();
+        outcomes
+            .map(|(cluster, outcome)| (cluster.clone(), f64::from(u8::from(*outcome))))
+            .collect()
+    };
+    let estimate = clustered_difference(&numbers(first), &numbers(second))?;
+    let (one, two) = (clustered_proportion(first)?, clustered_proportion(second)?);
+    let unanimous = |share: Estimate| share.value == 0.0 || share.value == 1.0;
+    if !unanimous(one) && !unanimous(two) {
+        return Some(estimate.within(-1.0..=1.0));
+    }
+    let bounds = [one.low, one.high, two.low, two.high];
+    let (low, high) = match bounds {
+        [Some(low_1), Some(high_1), Some(low_2), Some(high_2)] => (
+            Some(estimate.value - (one.value - low_1).hypot(high_2 - two.value)),
+            Some(estimate.value + (high_1 - one.value).hypot(two.value - low_2)),
+        ),
+        _ => (None, None),
+    };
+    let estimate = Estimate {
+        low,
+        high,
+        ..estimate
+    };
+    Some(estimate.within(-1.0..=1.0))
+}
+
+/// How many times larger the variance of the difference of two groups' means is than it would be
+/// if all samples were independent: the design effect of Kish. At least 1, as clusters that
+/// happen to agree less than chance are no promise for the next. `None` where there is no
+/// clustered error, or no variance.
+pub fn design_effect<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<f64> {
+    let (error, _) = error(first, second)?;
+    let variance = |samples: &[(K, f64)]| -> Option<f64> {
+        let mean = mean(samples)?;
+        let squares: f64 = samples
+            .iter()
+            .map(|(_, sample)| (sample - mean).powi(2))
+            .sum();
+        Some(squares / (samples.len() as f64).powi(2))
+    };
+    let independent = variance(first)? + variance(second)?;
+    (independent > 0.0).then(|| (error * error / independent).max(1.0))
+}
+
+/// The standard error of a difference, and the number of clusters.
+fn error<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<(f64, f64)> {
+    let mut influence: BTreeMap<&K, f64> = BTreeMap::new();
+    for (samples, sign) in [(first, 1.0), (second, -1.0)] {
+        let mean = mean(samples)?;
+        for (cluster, sample) in samples {
+            *influence.entry(cluster).or_insert(0.0) +=
+                sign * (sample - mean) / samples.len() as f64;
+        }
+    }
+    let clusters = influence.len() as f64;
+    let n = (first.len() + second.len()) as f64;
+    if clusters < 2.0 || n < 3.0 {
+        return None;
+    }
+    let squares: f64 = influence.values().map(|one| one * one).sum();
+    let correction = clusters / (clusters - 1.0) * (n - 1.0) / (n - 2.0);
+    Some(((correction * squares).sqrt(), clusters))
+}
+
+fn mean<K>(samples: &[(K, f64)]) -> Option<f64> {
+    let sum: f64 = samples.iter().map(|(_, sample)| sample).sum();
+    (!samples.is_empty()).then(|| sum / samples.len() as f64)
+}
