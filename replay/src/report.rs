@@ -1,5 +1,6 @@
 //! What people look at after a run: figures by project, as a table or as JSON.
 
+pub mod acceptance;
 mod comparison;
 pub mod dataset;
 pub mod export;

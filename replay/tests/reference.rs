@@ -5,6 +5,7 @@ use fillrate::developer::typist::Typist;
 use fillrate::import::FORMATS;
 use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
 use fillrate::mutate::Operator;
+use fillrate::report::acceptance::{READ_MS, VARIANTS};
 use fillrate::report::export::{COLUMNS, SCHEMA};
 use fillrate::report::policies::{POLICY_METRICS, READ_MS};
 use fillrate::score::{METRICS, ScoringLanguage, Unit};
@@ -25,6 +26,19 @@ fn rows(heading: &str) -> Vec<Vec<&'static str>> {
         .skip(2)
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect()
+}
+
+#[test]
+fn every_figure_of_acceptance_has_its_row() {
+    let rows = rows("What people accept");
+    let names: Vec<&str> = rows
+        .iter()
+        .flat_map(|cells| cells[0].split(", "))
+        .map(|name| name.trim_matches('`'))
+        .collect();
+    assert_eq!(names, VARIANTS);
+    let read = format!("{READ_MS} ms");
+    assert!(rows[1][1].contains(&read), "{rows:?}");
 }
 
 #[test]

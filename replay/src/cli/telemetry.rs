@@ -1,5 +1,7 @@
 //! `fillrate telemetry`.
 
+mod stats;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -17,6 +19,11 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Show acceptance, retention and latency by model, language or day, and what a trial came to
+    ///
+    /// A blind trial's models are not named while it goes on, which it does as long as the last
+    /// completion in the store is part of it.
+    Stats(stats::Arguments),
     /// Print what was noted, as JSON lines: a completion with all that became of it in each, and
     /// then what entered files
     ///
@@ -40,6 +47,7 @@ pub(super) struct StoreChoice {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     match &arguments.command {
+        Command::Stats(arguments) => stats::run(arguments),
         Command::Export(choice) => export(choice),
         Command::Purge(choice) => purge(choice),
     }

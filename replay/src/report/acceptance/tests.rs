@@ -1,0 +1,613 @@
+//! Numbers in these tests come from scipy 1.17.1, statsmodels 0.15.0 and numpy 2.4.6, called as
+//! the comment before each test says.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use fillrate_server::completion::Assigned;
+use fillrate_server::configuration::Unit;
+use fillrate_server::telemetry::{Accepted, Outcome, Partly, Second, Size, Timings};
+use proptest::prelude::*;
+
+use super::*;
+
+/// A completion of 10 characters that was shown for a second, confirmed, in the session and file
+/// of these names.
+fn shown(session: &str, file: &str) -> Recorded {
+    Recorded {
+        answered: Answered {
+            session: session.to_owned(),
+            file: file.to_owned(),
+            model: "m".to_owned(),
+            named: "default".to_owned(),
+            language: Some("python".to_owned()),
+            outcome: Outcome::Offered,
+            candidates: vec![Size {
+                characters: 10,
+                lines: 1,
+            }],
+            timings: Timings {
+                latency_ms: 50.0,
+                ..Timings::default()
+            },
+            ..Answered::default()
+        },
+        shown: Some(Shown {
+            certainty: Certainty::Confirmed,
+            ms: Some(1000.0),
+        }),
+        ..Recorded::default()
+    }
+}
+
+fn accepted(mut recorded: Recorded, candidate: usize) -> Recorded {
+    recorded.accepted = Some(Accepted {
+        at_ms: 0,
+        candidate,
+        characters: 10,
+        text: None,
+    });
+    recorded
+}
+
+fn left(distance: f64, word_distance: f64) -> Option<Left> {
+    Some(Left {
+        distance,
+        removed: distance == 1.0,
+        word_distance,
+    })
+}
+
+/// An outcome for each letter of a file: `+` accepted, `-` not.
+fn outcomes_of(session: &str, files: &[(&str, &str)]) -> Vec<Recorded> {
+    let mut recorded = Vec::new();
+    for (file, outcomes) in files {
+        for outcome in outcomes.chars() {
+            let one = shown(session, file);
+            recorded.push(if outcome == '+' {
+                accepted(one, 0)
+            } else {
+                one
+            });
+        }
+    }
+    recorded
+}
+
+fn by_model(completions: Vec<Recorded>) -> Acceptance {
+    statistics(completions, Vec::new())
+}
+
+fn statistics(completions: Vec<Recorded>, entered: Vec<Entered>) -> Acceptance {
+    let contents = Contents {
+        completions,
+        entered,
+    };
+    let choice = Choice {
+        groupings: vec![vec![Dimension::Model]],
+        ..Choice::default()
+    };
+    Acceptance::of(&contents, &choice)
+}
+
+fn close(ours: Option<f64>, theirs: f64) {
+    let ours = ours.unwrap();
+    assert!((ours - theirs).abs() < 1e-9, "{ours} is not {theirs}");
+}
+
+fn figure(row: &Row, name: &str) -> Estimate {
+    row.figures[name]
+}
+
+// y = [1,0,1, 0,0, 1,1,1,0, 0,1], g = [a,a,a, b,b, c,c,c,c, d,d]
+// OLS(y, ones).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True).conf_int()
+#[test]
+fn a_rate_is_clustered_by_session_and_file() {
+    let files = [("a", "+-+"), ("b", "--"), ("c", "+++-"), ("d", "-+")];
+    let acceptance = by_model(outcomes_of("s", &files));
+    let rate = figure(&acceptance.rows[0], "acceptance/shown");
+    close(Some(rate.value), 6.0 / 11.0);
+    close(rate.low, 0.07300790413632324);
+    close(rate.high, 1.0);
+    assert_eq!((rate.n, acceptance.rows[0].offered), (11, 11));
+    assert_eq!(acceptance.rows[0].shown["confirmed"], 11);
+    // The same file in another session is another cluster.
+    let mut twice = outcomes_of("s", &[("a", "+-")]);
+    assert_eq!(
+        figure(&by_model(twice.clone()).rows[0], "acceptance/shown").low,
+        None
+    );
+    twice.extend(outcomes_of("t", &[("a", "+-")]));
+    assert!(
+        figure(&by_model(twice).rows[0], "acceptance/shown")
+            .low
+            .is_some()
+    );
+}
+
+// w = [10,40,10,20], y = [1,0,1,0], g = [a,a,b,c]
+// WLS(y, ones, weights=w).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True)
+#[test]
+fn what_was_read_is_what_was_shown_long_enough_or_taken() {
+    let with = |file: &str, characters: usize, ms: Option<f64>| {
+        let mut one = shown("s", file);
+        one.answered.candidates[0].characters = characters;
+        one.shown = Some(Shown {
+            certainty: Certainty::Estimated,
+            ms,
+        });
+        one
+    };
+    let acceptance = by_model(vec![
+        accepted(with("a", 10, Some(100.0)), 0),
+        with("a", 40, Some(750.0)),
+        with("a", 500, Some(749.0)),
+        with("b", 500, None),
+        accepted(with("b", 10, None), 0),
+        with("c", 20, Some(2000.0)),
+    ]);
+    let row = &acceptance.rows[0];
+    assert_eq!(row.shown["estimated"], 6);
+    let read = figure(row, "acceptance/read");
+    assert_eq!((read.value, read.n), (0.5, 4));
+    let shown = figure(row, "acceptance/shown");
+    assert_eq!((shown.value, shown.n), (2.0 / 6.0, 6));
+    let chars = figure(row, "acceptance/chars");
+    close(Some(chars.value), 0.25);
+    close(chars.high, 0.8661634944745398);
+    assert_eq!(chars.low, Some(0.0));
+}
+
+#[test]
+fn retention_is_of_what_was_accepted_and_could_be_observed() {
+    let kept = |lefts: &[(u64, Option<Left>)]| {
+        let mut one = accepted(shown("s", "f"), 0);
+        one.retention = lefts.iter().copied().collect();
+        one
+    };
+    let mut refused = shown("s", "g");
+    refused.retention = [(30, left(0.0, 0.0))].into();
+    let acceptance = by_model(vec![
+        kept(&[(30, left(0.33, 0.5)), (120, left(0.34, 0.51))]),
+        kept(&[(30, left(0.0, 0.0)), (120, None)]),
+        kept(&[(30, left(1.0, 0.2))]),
+        refused,
+    ]);
+    let row = &acceptance.rows[0];
+    let of = |name: &str| (figure(row, name).value, figure(row, name).n);
+    assert_eq!(of("retained@30"), (2.0 / 3.0, 3));
+    // Moved elsewhere it is not retained, and still in the code.
+    assert_eq!(of("still-in-code@30"), (1.0, 3));
+    assert_eq!(of("retained@120"), (0.0, 1));
+    assert_eq!(of("still-in-code@120"), (0.0, 1));
+    assert!(!row.figures.contains_key("retained@300"));
+}
+
+#[test]
+fn completed_code_is_of_all_that_entered_the_files() {
+    let entered = |file: &str, characters: usize| Entered {
+        session: "s".to_owned(),
+        file: file.to_owned(),
+        characters,
+        model: Some("m".to_owned()),
+        named: "default".to_owned(),
+        ..Entered::default()
+    };
+    let mut partly = shown("s", "g");
+    partly.partly = Some(Partly {
+        steps: 2,
+        characters: 5,
+    });
+    let completions = vec![accepted(shown("s", "f"), 0), shown("s", "f"), partly];
+    let files = vec![entered("f", 30), entered("f", 10), entered("g", 10)];
+    let acceptance = statistics(completions, files);
+    let row = &acceptance.rows[0];
+    // A quarter of f's 40 characters and half of g's 10.
+    let completed = figure(row, "completed-code");
+    close(Some(completed.value), 15.0 / 50.0);
+    assert_eq!(completed.n, 2);
+    // What was taken in parts is no accept, but was seen.
+    assert_eq!(figure(row, "acceptance/shown").value, 1.0 / 3.0);
+}
+
+#[test]
+fn what_is_typed_through_is_one_completion_that_is_still_shown() {
+    let rest = |characters: usize, ms: f64| {
+        let mut one = shown("s", "f");
+        one.answered.source = Source::TypedThrough;
+        one.answered.candidates[0].characters = characters;
+        one.shown = Some(Shown {
+            certainty: Certainty::Estimated,
+            ms: Some(ms),
+        });
+        one
+    };
+    let mut first = shown("s", "f");
+    first.shown = Some(Shown {
+        certainty: Certainty::Confirmed,
+        ms: Some(400.0),
+    });
+    let acceptance = by_model(vec![first.clone(), rest(9, 300.0), rest(8, 100.0)]);
+    let row = &acceptance.rows[0];
+    assert_eq!((row.offered, row.shown["confirmed"]), (1, 1));
+    assert_eq!(figure(row, "acceptance/read").n, 1);
+    assert_eq!(figure(row, "acceptance/chars").n, 1);
+
+    let taken = by_model(vec![first.clone(), accepted(rest(9, 300.0), 0)]);
+    assert_eq!((taken.rows[0].offered, taken.rows[0].accepted), (1, 1));
+    // Another one, in another file or after an accept.
+    let mut elsewhere = rest(9, 300.0);
+    elsewhere.answered.file = "g".to_owned();
+    assert_eq!(by_model(vec![first.clone(), elsewhere]).rows[0].offered, 2);
+    let after = vec![accepted(first, 0), rest(9, 300.0)];
+    assert_eq!(by_model(after).rows[0].offered, 2);
+}
+
+#[test]
+fn nothing_counts_that_was_not_offered_or_is_not_asked_for() {
+    let mut nothing = shown("s", "f");
+    nothing.answered.outcome = Outcome::Nothing;
+    let mut simulated = accepted(shown("s", "f"), 0);
+    simulated.answered.simulated = true;
+    let mut old = shown("s", "f");
+    old.answered.at_ms = -1;
+    let mut unsure = accepted(shown("s", "f"), 0);
+    unsure.shown = None;
+    let contents = Contents {
+        completions: vec![nothing, simulated, old, shown("s", "f"), unsure],
+        entered: Vec::new(),
+    };
+    let offered = |choice: Choice| {
+        let groupings = vec![vec![Dimension::Model]];
+        let of = Acceptance::of(
+            &contents,
+            &Choice {
+                groupings,
+                ..choice
+            },
+        );
+        let row = &of.rows[0];
+        let shown: usize = row.shown.values().sum();
+        (row.offered, shown, row.accepted)
+    };
+    assert_eq!(offered(Choice::default()), (3, 3, 1));
+    let since = Choice {
+        since_ms: Some(0),
+        ..Choice::default()
+    };
+    assert_eq!(offered(since), (2, 2, 1));
+    let simulated = Choice {
+        simulated: true,
+        ..Choice::default()
+    };
+    assert_eq!(offered(simulated), (1, 1, 1));
+    let confirmed = Choice {
+        confirmed: true,
+        ..Choice::default()
+    };
+    assert_eq!(offered(confirmed), (3, 2, 0));
+}
+
+#[test]
+fn an_editor_that_tells_of_accepts_alone_has_no_rate_of_them() {
+    let mut one = accepted(shown("generic", "f"), 0);
+    one.shown = None;
+    one.retention = [(30, left(0.0, 0.0))].into();
+    let mut other = shown("generic", "f");
+    other.shown = None;
+    let generic = [one, other];
+    let acceptance = by_model(generic.to_vec());
+    let row = &acceptance.rows[0];
+    assert_eq!((row.offered, row.accepted, row.untold), (2, 0, 1));
+    assert!(!row.figures.contains_key("acceptance/shown"));
+    assert_eq!(figure(row, "retained@30").value, 1.0);
+    let table = acceptance.table();
+    assert!(
+        table.contains("1 more were accepted in editors that do not say"),
+        "{table}"
+    );
+    // Beside one that tells, it changes nothing of its rate.
+    let mut both = outcomes_of("s", &[("f", "+-")]);
+    both.extend(generic);
+    let acceptance = by_model(both);
+    assert_eq!(figure(&acceptance.rows[0], "acceptance/shown").n, 2);
+}
+
+#[test]
+fn rows_are_by_what_is_asked_for() {
+    let with = |named: &str, language: Option<&str>, at_ms: i64| {
+        let mut one = shown("s", "f");
+        one.answered.named = named.to_owned();
+        one.answered.language = language.map(str::to_owned);
+        one.answered.at_ms = at_ms;
+        one
+    };
+    const DAY: i64 = 86_400_000;
+    let contents = Contents {
+        completions: vec![
+            with("default", Some("python"), 0),
+            with("a", None, DAY - 1),
+            with("a", Some("python"), DAY),
+        ],
+        entered: Vec::new(),
+    };
+    let rows = |grouping: &[Dimension]| -> Vec<String> {
+        let choice = Choice {
+            groupings: vec![grouping.to_vec()],
+            ..Choice::default()
+        };
+        let rows = Acceptance::of(&contents, &choice).rows.into_iter();
+        rows.map(|row| {
+            let by: Vec<_> = row.by.values().cloned().collect();
+            format!("{} {}", by.join(" "), row.offered)
+        })
+        .collect()
+    };
+    assert_eq!(rows(&[Dimension::Model]), ["a 2", "m 1"]);
+    assert_eq!(rows(&[Dimension::Language]), ["other 1", "python 2"]);
+    assert_eq!(
+        rows(&[Dimension::Model, Dimension::Day]),
+        ["1970-01-01 a 1", "1970-01-02 a 1", "1970-01-01 m 1"]
+    );
+}
+
+/// As Python's `datetime` has them.
+#[test]
+fn days_are_those_of_the_calendar() {
+    for (at_ms, expected) in [
+        (0, "1970-01-01"),
+        (-1, "1969-12-31"),
+        (951_782_400_000, "2000-02-29"),
+        (951_868_800_000, "2000-03-01"),
+        (1_795_261_814_000, "2026-11-21"),
+        (4_107_542_399_999, "2100-02-28"),
+        (4_107_542_400_000, "2100-03-01"),
+    ] {
+        assert_eq!(day(at_ms), expected);
+    }
+}
+
+fn on_trial(mut recorded: Recorded, unit: Unit, asked: &[&str], whose: &[usize]) -> Recorded {
+    let models = ["a", "b"].map(str::to_owned).to_vec();
+    recorded.answered.named = asked[0].to_owned();
+    recorded.answered.trial = Some(Assigned {
+        models,
+        unit,
+        seed: 1,
+        blind: false,
+        asked: asked.iter().map(|name| (*name).to_owned()).collect(),
+        whose: whose.to_vec(),
+    });
+    if let [_, second] = asked {
+        recorded.answered.timings.model_ms = 20.0;
+        recorded.answered.second = Some(Second {
+            named: (*second).to_owned(),
+            own_ms: 7.0,
+            ..Second::default()
+        });
+    }
+    recorded
+}
+
+/// The outcomes of models that took turns.
+fn turns(unit: Unit, arms: &[(&str, &[(&str, &str)])]) -> Vec<Recorded> {
+    let arms = arms.iter();
+    arms.flat_map(|(name, files)| {
+        let outcomes = outcomes_of("s", files).into_iter();
+        outcomes.map(|one| on_trial(one, unit, &[name], &[0]))
+    })
+    .collect()
+}
+
+// y1 = [1,1,1,1, 0,0,0,1], g1 = aaaabbbb; y2 = [0,0,0,0, 1,0,1,1], g2 = ccccdddd
+// r = OLS(y1 + y2, [1, in_first]).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True)
+// deff = r.bse[1] ** 2 / (var(y1) / 8 + var(y2) / 8)
+// n = NormalIndPower().solve_power(proportion_effectsize(.625, .375), alpha=.05, power=.8)
+// 2 * (ceil(n * max(deff, 1)) - 8)
+#[test]
+fn a_trial_says_how_models_differ_and_how_many_more_it_takes() {
+    let recorded = turns(
+        Unit::Request,
+        &[
+            ("a", &[("a", "++++"), ("b", "---+")]),
+            ("b", &[("c", "----"), ("d", "+-++")]),
+        ],
+    );
+    let trial = by_model(recorded).trial.unwrap();
+    let shown: Vec<_> = trial
+        .arms
+        .iter()
+        .map(|arm| (&*arm.model, arm.shown, arm.accepted))
+        .collect();
+    assert_eq!(shown, [("a", 8, 5), ("b", 8, 3)]);
+    assert_eq!(trial.arms[0].figures["acceptance/shown"].value, 0.625);
+    assert_eq!(trial.arms[1].figures["latency_ms/median"].value, 50.0);
+    let [difference] = trial.differences.as_slice() else {
+        panic!("{:?}", trial.differences);
+    };
+    assert_eq!(difference.difference.value, 0.25);
+    close(difference.difference.low, -1.0);
+    close(difference.difference.high, 1.0);
+    assert!(!difference.clear);
+    assert_eq!(difference.shown_needed, Some(406));
+    assert_eq!(difference.others["acceptance/read"], difference.difference);
+}
+
+#[test]
+fn a_clear_difference_needs_no_more_and_none_needs_no_end_of_them() {
+    let clear = turns(
+        Unit::Request,
+        &[
+            ("a", &[("a", "++++"), ("b", "+++-"), ("c", "++++")]),
+            ("b", &[("a", "----"), ("b", "---+"), ("c", "----")]),
+        ],
+    );
+    let acceptance = by_model(clear);
+    let table = acceptance.table();
+    assert!(table.contains("a is accepted more often than b"), "{table}");
+    let difference = &acceptance.trial.unwrap().differences[0];
+    assert!(difference.clear && difference.shown_needed.is_none());
+
+    let files: &[(&str, &str)] = &[("a", "+-"), ("b", "-+")];
+    let acceptance = by_model(turns(Unit::Request, &[("a", files), ("b", files)]));
+    let table = acceptance.table();
+    assert!(
+        table.contains("can't tell; so far they do not differ"),
+        "{table}"
+    );
+    assert!(
+        table.contains("Too little to tell much (fewer than 30 shown): a; b."),
+        "{table}"
+    );
+    let difference = &acceptance.trial.unwrap().differences[0];
+    assert!(!difference.clear && difference.shown_needed.is_none());
+}
+
+#[test]
+fn what_one_draw_decided_is_one_cluster() {
+    let files: &[(&str, &str)] = &[("a", "++"), ("b", "-+")];
+    let of = |unit| {
+        let acceptance = by_model(turns(unit, &[("a", files), ("b", files)]));
+        acceptance.trial.unwrap()
+    };
+    let low = |trial: &Trial| trial.arms[0].figures["acceptance/shown"].low;
+    assert!(low(&of(Unit::Request)).is_some());
+    // All of it is one session, on one day.
+    assert_eq!(
+        (low(&of(Unit::Session)), of(Unit::Session).clusters),
+        (None, "session")
+    );
+    assert_eq!((low(&of(Unit::Day)), of(Unit::Day).clusters), (None, "day"));
+}
+
+// wins a 6, b 2: Bradley and Terry's strengths for two are ± ln(6 / 2) / 2, with the standard
+// error √(1/6 + 1/2) / 2 of half a log odds.
+#[test]
+fn pairs_give_strengths_by_their_choices() {
+    let pair = |file: &str, asked: [&str; 2], chosen: Option<usize>| {
+        let one = on_trial(shown("s", file), Unit::Pairs, &asked, &[0, 1]);
+        match chosen {
+            Some(candidate) => accepted(one, candidate),
+            None => one,
+        }
+    };
+    let mut recorded = vec![
+        pair("f", ["a", "b"], None),
+        // Both gave the same, so that taking it says nothing.
+        accepted(on_trial(shown("s", "f"), Unit::Pairs, &["a", "b"], &[0]), 0),
+    ];
+    for number in 0..8 {
+        let file = ["f", "g", "h"][number % 3];
+        let first = number < 6;
+        // In whichever order they stand.
+        recorded.push(if number % 2 == 0 {
+            pair(file, ["a", "b"], Some(usize::from(!first)))
+        } else {
+            pair(file, ["b", "a"], Some(usize::from(first)))
+        });
+    }
+    let acceptance = by_model(recorded);
+    assert!(acceptance.rows.is_empty());
+    let trial = acceptance.trial.as_ref().unwrap();
+    let strengths = trial.strengths.as_ref().unwrap();
+    let strength = 3.0_f64.ln() / 2.0;
+    close(Some(strengths["a"].value), strength);
+    let half = 1.959963984540054 * (1.0 / 6.0 + 1.0 / 2.0_f64).sqrt() / 2.0;
+    close(strengths["a"].low, strength - half);
+    assert_eq!(strengths["b"].n, 8);
+    let arm = &trial.arms[0];
+    assert_eq!((arm.shown, arm.accepted), (9, 6));
+    assert_eq!(arm.figures["acceptance/pairs"].value, 6.0 / 9.0);
+    assert!(!arm.figures.contains_key("acceptance/shown"));
+    // Half of the time it stood second, with its own time of 7 ms.
+    assert_eq!(arm.figures["latency_ms/median"].n, 9);
+    let difference = &trial.differences[0];
+    close(Some(difference.difference.value), 4.0 / 9.0);
+    // (1.95996 + 0.84162)² / (2 asin √.75 − 2 asin √.5)² = 28.63 choices, of which there are 8; a
+    // choice takes 9 / 8 pairs.
+    assert!(!difference.clear);
+    assert_eq!(difference.shown_needed, Some(24));
+    let table = acceptance.table();
+    assert!(table.contains("Strengths by choices"), "{table}");
+}
+
+#[test]
+fn a_blind_trial_is_hidden_until_something_else_was_completed() {
+    let blind = |one: Recorded| {
+        let mut one = one;
+        if let Some(trial) = &mut one.answered.trial {
+            trial.blind = true;
+        }
+        one
+    };
+    let files: &[(&str, &str)] = &[("f", "+-"), ("g", "-+")];
+    let mut recorded = vec![shown("s", "f")];
+    let turns = turns(Unit::Request, &[("a", files), ("b", files)]);
+    recorded.extend(turns.into_iter().map(blind));
+    let names = |acceptance: &Acceptance| -> Vec<String> {
+        let rows = acceptance.rows.iter().map(|row| row.by["model"].clone());
+        let arms = acceptance.trial.as_ref().unwrap().arms.iter();
+        rows.chain(arms.map(|arm| arm.model.clone())).collect()
+    };
+    let hidden = by_model(recorded.clone());
+    assert_eq!(names(&hidden), ["blind trial", "m", "A", "B"]);
+    assert!(hidden.trial.as_ref().unwrap().hidden);
+    recorded.push(shown("s", "f"));
+    let told = by_model(recorded);
+    assert_eq!(names(&told), ["a", "b", "m", "a", "b"]);
+    assert!(!told.trial.as_ref().unwrap().hidden);
+}
+
+#[test]
+fn an_empty_store_has_nothing_to_tell() {
+    let acceptance = by_model(Vec::new());
+    let json = serde_json::to_value(&acceptance).unwrap();
+    let expected = serde_json::json!({"schema": 1, "rows": [], "trial": null});
+    assert_eq!(json, expected);
+    assert!(acceptance.table().starts_with("Nothing was offered"));
+}
+
+#[test]
+fn every_figure_is_one_of_the_variants() {
+    let mut one = accepted(shown("s", "f"), 0);
+    one.retention = [(30, left(0.0, 0.0))].into();
+    let entered = Entered {
+        session: "s".to_owned(),
+        file: "f".to_owned(),
+        characters: 10,
+        model: Some("m".to_owned()),
+        ..Entered::default()
+    };
+    let acceptance = statistics(vec![one], vec![entered]);
+    let names: BTreeSet<String> = acceptance.rows[0]
+        .figures
+        .keys()
+        .map(|name| name.replace("@30", "@t"))
+        .collect();
+    assert_eq!(names, VARIANTS.map(str::to_owned).into());
+}
+
+proptest! {
+    #[test]
+    fn every_figure_lies_within_its_interval(
+        outcomes in prop::collection::vec((0usize..4, any::<bool>(), any::<bool>(), 0.0f64..2000.0), 1..60),
+    ) {
+        let recorded = outcomes.iter().map(|(file, first, taken, ms)| {
+            let mut one = shown("s", &file.to_string());
+            one.shown = Some(Shown { certainty: Certainty::Estimated, ms: Some(*ms) });
+            one = on_trial(one, Unit::Request, &[if *first { "a" } else { "b" }], &[0]);
+            if *taken { accepted(one, 0) } else { one }
+        });
+        let acceptance = by_model(recorded.collect());
+        let trial = acceptance.trial.unwrap();
+        let shown: usize = trial.arms.iter().map(|arm| arm.shown).sum();
+        prop_assert_eq!(shown, outcomes.len());
+        let of_rows = acceptance.rows.iter().flat_map(|row| row.figures.values());
+        let of_arms = trial.arms.iter().flat_map(|arm| arm.figures.values());
+        let differences = trial.differences.iter().map(|one| &one.difference);
+        for estimate in of_rows.chain(of_arms).chain(differences) {
+            prop_assert!(estimate.low.is_none_or(|low| low <= estimate.value));
+            prop_assert!(estimate.high.is_none_or(|high| high >= estimate.value));
+        }
+    }
+}
