@@ -1,0 +1,302 @@
+--- Buffers with completions: what stands in each, and what the person does about it.
+
+local server = require("fillrate.server")
+local seen = require("fillrate.seen")
+
+local M = {}
+
+--- Who shows ghost text: Neovim's own feature, or we.
+--- @class fillrate.Display
+--- @field exists fun(): boolean
+--- @field start fun(buf: integer, client_id: integer)
+--- @field stop fun(buf: integer)
+--- @field answered? fun(buf: integer, client_id: integer, items: table[])
+--- @field offer fun(buf: integer): fillrate.Offer?, integer
+--- @field select fun(buf: integer, step: integer)
+--- @field clear fun(buf: integer, done?: fun())
+--- @field refresh fun(buf: integer)
+
+--- By buffer with a server: who shows its ghost text.
+--- @type table<integer, fillrate.Display>
+local displays = {}
+
+--- Whether completions are on.
+local on = true
+
+--- The display in force.
+---
+--- @return fillrate.Display display
+--- @return boolean core whether it is Neovim's own
+function M.display()
+  local core = require("fillrate.display.core")
+  if assert(require("fillrate.options").current).core and core.exists() then
+    return core, true
+  end
+  return require("fillrate.display.ghost"), false
+end
+
+--- @param buf? integer in general if left out
+--- @return boolean
+function M.is_on(buf)
+  return on and (buf == nil or displays[buf] ~= nil)
+end
+
+--- Passes on an answer, before it is shown.
+---
+--- @param buf integer
+--- @param client_id integer
+--- @param items table[]
+function M.answered(buf, client_id, items)
+  local display = displays[buf]
+  if display and display.answered then
+    display.answered(buf, client_id, items)
+  end
+end
+
+--- What stands in a buffer at the cursor. Everything that hangs on it is brought in line.
+---
+--- @param buf integer
+--- @return fillrate.Offer?
+function M.changed(buf)
+  local display = displays[buf]
+  local offer, row = nil, 0
+  if display then
+    offer, row = display.offer(buf)
+  end
+  if offer then
+    seen.begin(buf, offer, row)
+    require("fillrate.keys").map(buf)
+  else
+    seen.finish(buf)
+    require("fillrate.keys").unmap(buf)
+  end
+  return offer
+end
+
+--- Puts text at the cursor, as a step of its own for undo.
+---
+--- @param buf integer
+--- @param text string
+local function insert(buf, text)
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  -- Setting this option ends the step before: |undo-break|.
+  vim.bo[buf].undolevels = vim.bo[buf].undolevels
+  local lines = vim.split(text, "\n", { plain = true })
+  vim.api.nvim_buf_set_text(buf, row - 1, col, row - 1, col, lines)
+  vim.api.nvim_win_set_cursor(0, {
+    row + #lines - 1,
+    (#lines == 1 and col or 0) + #lines[#lines],
+  })
+end
+
+--- The next word: white space before it, and then letters or other signs. The next line: what is
+--- left of this one, or else the line break and the line after it.
+local parts = {
+  word = [=[^\_s*\%(\k\+\|[^[:keyword:][:space:]]\+\)]=],
+  line = [=[^\n\=[^\n]\+]=],
+}
+
+--- The first part of a text.
+---
+--- @param text string
+--- @param part? "word"|"line" everything if left out
+--- @return string
+function M.part(text, part)
+  if not part then
+    return text
+  end
+  local taken = vim.fn.matchstr(text, parts[part])
+  return taken ~= "" and taken or text
+end
+
+--- Takes what stands in a buffer.
+---
+--- @param buf integer
+--- @param part? "word"|"line" how much; everything if left out
+--- @return boolean taken whether there was anything
+function M.accept(buf, part)
+  local offer = M.changed(buf)
+  local display = displays[buf]
+  if not offer or not display then
+    return false
+  end
+  local taken = M.part(offer.rest, part)
+  local whole = taken == offer.rest
+  insert(buf, taken)
+  if whole and not seen.is_in_parts(buf) then
+    -- The item's command tells the server; see `connection` in server.lua for how long it was
+    -- seen. Neovim sends the edit before it.
+    local client = vim.lsp.get_client_by_id(offer.client_id)
+    if client and offer.command then
+      client:exec_cmd(offer.command, { bufnr = buf })
+    end
+  else
+    -- The last part of several is one more: its characters would else be counted twice.
+    seen.took_part(buf, vim.fn.strchars(taken), part or "characters")
+  end
+  -- Neovim's own feature can go on with the rest of a line, but not with the next one.
+  if whole or taken:find("\n", 1, true) then
+    display.clear(buf, function()
+      display.refresh(buf)
+    end)
+  else
+    display.refresh(buf)
+  end
+  M.changed(buf)
+  return true
+end
+
+--- Hides what stands in a buffer: a refusal.
+---
+--- @param buf integer
+--- @return boolean dismissed whether there was anything
+function M.dismiss(buf)
+  local offer = M.changed(buf)
+  local display = displays[buf]
+  if not offer or not display then
+    return false
+  end
+  seen.finish(buf, "dismissed")
+  display.clear(buf)
+  M.changed(buf)
+  return true
+end
+
+--- Shows another candidate.
+---
+--- @param buf integer
+--- @param step integer how many further on; backwards if negative
+--- @return boolean moved whether there was anything
+function M.select(buf, step)
+  local display = displays[buf]
+  if not M.changed(buf) or not display then
+    return false
+  end
+  display.select(buf, step)
+  M.changed(buf)
+  return true
+end
+
+--- @param buf integer
+local function detach(buf)
+  local display = displays[buf]
+  displays[buf] = nil
+  seen.finish(buf)
+  require("fillrate.keys").unmap(buf)
+  if display then
+    display.stop(buf)
+    pcall(vim.api.nvim_del_augroup_by_name, "fillrate:" .. buf)
+  end
+end
+
+--- @param client vim.lsp.Client
+--- @param buf integer
+local function attach(client, buf)
+  local display = M.display()
+  displays[buf] = display
+  if on then
+    display.start(buf, client.id)
+  end
+  local group = vim.api.nvim_create_augroup("fillrate:" .. buf, { clear = true })
+  local function on_event(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
+  end
+  -- Neovim's feature brings its ghost text in line with the cursor when that has moved. The news
+  -- of a change comes after that; of a mere move, it may come to us first.
+  on_event({ "TextChangedI", "TextChangedP" }, function()
+    M.changed(buf)
+  end)
+  on_event("CursorMovedI", function()
+    M.changed(buf)
+    vim.schedule(function()
+      M.changed(buf)
+    end)
+  end)
+  on_event("BufLeave", function()
+    seen.finish(buf)
+    require("fillrate.keys").unmap(buf)
+  end)
+  on_event("LspDetach", function(event)
+    if event.data.client_id == client.id then
+      detach(buf)
+    end
+  end)
+  -- Insert mode is left with Escape, and with keys that give no InsertLeave, such as CTRL-C.
+  vim.api.nvim_create_autocmd("ModeChanged", {
+    group = group,
+    pattern = "i*:*",
+    callback = function(event)
+      if event.buf == buf and not vim.startswith(vim.v.event.new_mode, "i") then
+        seen.finish(buf, "dismissed")
+        require("fillrate.keys").unmap(buf)
+        display.clear(buf)
+      end
+    end,
+  })
+end
+
+--- Gives a buffer a server, if it is one that should have one.
+---
+--- @param buf integer
+local function consider(buf)
+  local options = assert(require("fillrate.options").current)
+  local wanted = vim.bo[buf].buftype == ""
+    and vim.api.nvim_buf_get_name(buf) ~= ""
+    and vim.list_contains(options.filetypes, vim.bo[buf].filetype)
+  if not wanted then
+    return
+  end
+  server.find(function(path)
+    if vim.api.nvim_buf_is_loaded(buf) then
+      server.start(buf, path, attach)
+    end
+  end)
+end
+
+--- Switches completions on or off, everywhere.
+---
+--- @param wanted? boolean the other way round from now if left out
+--- @return boolean on
+function M.toggle(wanted)
+  if wanted == nil then
+    wanted = not on
+  end
+  if wanted ~= on then
+    on = wanted
+    for buf, display in pairs(displays) do
+      if on then
+        local client = server.clients(buf)[1]
+        if client then
+          display.start(buf, client.id)
+        end
+      else
+        seen.finish(buf)
+        display.stop(buf)
+        require("fillrate.keys").unmap(buf)
+      end
+    end
+    vim.cmd.redrawstatus({ bang = true })
+  end
+  return on
+end
+
+--- Watches for buffers that should have completions, and takes those that are open already.
+function M.start()
+  local options = assert(require("fillrate.options").current)
+  on = options.enabled
+  seen.watch()
+  vim.api.nvim_create_autocmd("FileType", {
+    group = vim.api.nvim_create_augroup("fillrate", { clear = true }),
+    pattern = options.filetypes,
+    callback = function(event)
+      consider(event.buf)
+    end,
+  })
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) then
+      consider(buf)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,145 @@
+--- `:checkhealth fillrate`.
+
+local M = {}
+
+local health = vim.health
+
+local function check_neovim()
+  health.start("Neovim")
+  if vim.fn.has("nvim-0.11") == 0 then
+    health.error("This is older than 0.11.", { "Install Neovim 0.11 or newer." })
+    return
+  end
+  health.ok("Version " .. tostring(vim.version()))
+  local options = require("fillrate.options").current
+  if not options then
+    return
+  end
+  local _, core = require("fillrate.buffers").display()
+  if core then
+    health.ok("Ghost text is shown by Neovim's own vim.lsp.inline_completion.")
+  elseif options.core then
+    health.info("Ghost text is shown by this plugin: Neovim has its own from 0.12 on.")
+  else
+    health.info("Ghost text is shown by this plugin, since the option `core` is false.")
+  end
+end
+
+--- @return boolean # whether it will do
+local function check_program()
+  local server = require("fillrate.server")
+  health.start("The program fillrate")
+  local path, fault = server.program()
+  if not path then
+    health.error(assert(fault))
+    return false
+  end
+  local started, said = pcall(function()
+    return vim.system({ path, "--version" }, { text = true, timeout = 10000 }):wait()
+  end)
+  if not started then
+    health.error(("%s does not start: %s"):format(path, said))
+    return false
+  end
+  local wrong, version = server.judge(path, said)
+  if wrong then
+    health.error(wrong)
+    return false
+  end
+  health.ok(("%s is %s."):format(path, version))
+  return true
+end
+
+--- @param client vim.lsp.Client
+local function check_server(client)
+  local server = require("fillrate.server")
+  health.start("The server of " .. (client.root_dir or "no folder"))
+  local status = server.statuses[client.id]
+  if not status then
+    health.warn("It has not said what it is at.")
+  elseif status.state == "error" then
+    health.error(status.message or "It says that something is wrong.")
+  else
+    local files = status.files and (", %d files indexed"):format(status.files) or ""
+    health.ok(("It is %s%s."):format(status.state, files))
+  end
+  if status and status.state ~= "error" and status.message then
+    health.info("The last request showed nothing: " .. status.message)
+  end
+  local models = server.models(client)
+  if not models then
+    health.error("It can't say which models there are.", { "Install a newer `fillrate`." })
+    return
+  end
+  for _, model in ipairs(models.models) do
+    health.info(
+      ("Model %s: %s%s"):format(model.name, model.about, model.active and " (answers now)" or "")
+    )
+  end
+  if models.trial then
+    health.info(
+      ("A trial of %s runs%s."):format(
+        table.concat(models.trial.models, ", "),
+        models.trial.blind and ", blind" or ""
+      )
+    )
+  end
+  local telemetry = models.telemetry
+  if not telemetry.enabled then
+    health.info("Nothing is noted: telemetry.enabled is false.")
+  elseif telemetry.content then
+    health.warn(
+      ("What becomes of completions is noted in %s, with their code."):format(telemetry.path),
+      { "Set telemetry.content to false to keep no code." }
+    )
+  else
+    health.ok(
+      ("What becomes of completions is noted in %s, without code. Nothing is sent."):format(
+        telemetry.path
+      )
+    )
+  end
+end
+
+local function check_keys()
+  health.start("Keys")
+  for name, lhs in vim.spairs(assert(require("fillrate.options").current).keys) do
+    if not lhs then
+      health.info(("%s has no key."):format(name))
+    else
+      local mapping = vim.fn.maparg(lhs, "i", false, true)
+      local other = next(mapping) and (mapping.desc or mapping.rhs or "a function")
+      health.ok(
+        ("%s takes %s while there is ghost text%s"):format(
+          lhs,
+          name,
+          other and (", and otherwise does what it is mapped to: %s."):format(other) or "."
+        )
+      )
+    end
+  end
+end
+
+--- Runs all checks.
+function M.check()
+  check_neovim()
+  if not require("fillrate.options").current then
+    health.start("Set-up")
+    health.error("It was not set up.", { 'Call require("fillrate").setup().' })
+    return
+  end
+  if not check_program() then
+    return
+  end
+  local clients = require("fillrate.server").clients()
+  if #clients == 0 then
+    health.start("The server")
+    health.info("None runs: open a file of a type among the option `filetypes`.")
+  end
+  for _, client in ipairs(clients) do
+    check_server(client)
+  end
+  check_keys()
+end
+
+return M

@@ -1,0 +1,55 @@
+--- Code completion as ghost text from `fillrate serve`, measured where it is used.
+---
+--- `require("fillrate").setup()` is all that is needed. See |fillrate|.
+
+local M = {}
+
+--- Checks the options, and gives completions in every buffer of the file types among them.
+---
+--- @param given? fillrate.GivenOptions
+function M.setup(given)
+  require("fillrate.options").set(given)
+  require("fillrate.buffers").start()
+end
+
+--- What the server is at, for a statusline: `fillrate: default`, say, or `fillrate: off`. Empty
+--- in a buffer without a server.
+---
+--- @param buf? integer the buffer; the current one if left out
+--- @return string
+function M.statusline(buf)
+  return require("fillrate.status").text(buf or vim.api.nvim_get_current_buf())
+end
+
+--- Switches completions on or off, everywhere.
+---
+--- @param on? boolean the other way round from now if left out
+--- @return boolean on whether they are on now
+function M.toggle(on)
+  return require("fillrate.buffers").toggle(on)
+end
+
+--- Takes the ghost text. For a mapping of one's own; those of |fillrate-keys| do the same.
+---
+--- @param part? "word"|"line" how much of it; everything if left out
+--- @return boolean taken whether there was ghost text to take
+function M.accept(part)
+  return require("fillrate.buffers").accept(vim.api.nvim_get_current_buf(), part)
+end
+
+--- Hides the ghost text, which counts as a refusal.
+---
+--- @return boolean dismissed whether there was any
+function M.dismiss()
+  return require("fillrate.buffers").dismiss(vim.api.nvim_get_current_buf())
+end
+
+--- Shows another candidate.
+---
+--- @param step? integer how many further on; backwards if negative; 1 if left out
+--- @return boolean moved whether there is ghost text
+function M.select(step)
+  return require("fillrate.buffers").select(vim.api.nvim_get_current_buf(), step or 1)
+end
+
+return M

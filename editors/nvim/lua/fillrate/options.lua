@@ -1,0 +1,177 @@
+--- The options of `setup()`: their defaults, and what is wrong with them.
+
+local M = {}
+
+--- Keys in insert mode, each of which is mapped only while there is ghost text. `false` leaves
+--- one out.
+--- @class fillrate.Keys
+--- @field accept string|false takes the ghost text
+--- @field accept_word string|false takes its next word
+--- @field accept_line string|false takes what is left of its line, or else the next line
+--- @field next string|false shows the next candidate
+--- @field previous string|false shows the candidate before
+--- @field dismiss string|false hides the ghost text
+
+--- @class fillrate.Options
+--- @field cmd string the `fillrate` program: a name on `PATH`, or a path
+--- @field args string[] what else `fillrate serve` is told on its command line
+--- @field settings table settings as in `fillrate.toml`, laid over the files
+--- @field filetypes string[] where completions are given
+--- @field root_markers string[] files and folders that tell a project's root
+--- @field enabled boolean whether completions are on at the start
+--- @field core boolean whether Neovim's own inline completion shows them, where it has that
+--- @field debounce_ms integer without `core`: the wait after a key before the server is asked
+--- @field keys fillrate.Keys
+
+--- What `setup()` takes: whatever is left out has its default.
+--- @class fillrate.GivenOptions
+--- @field cmd? string
+--- @field args? string[]
+--- @field settings? table
+--- @field filetypes? string[]
+--- @field root_markers? string[]
+--- @field enabled? boolean
+--- @field core? boolean
+--- @field debounce_ms? integer
+--- @field keys? table<string, string|false>
+
+--- @type fillrate.Options
+M.defaults = {
+  cmd = "fillrate",
+  args = {},
+  settings = {},
+  filetypes = { "python", "typescript", "typescriptreact", "javascript", "javascriptreact" },
+  root_markers = { "fillrate.toml", ".git", "pyproject.toml", "package.json" },
+  enabled = true,
+  core = true,
+  -- The server has its own rhythm, so this only keeps a burst of keys from being many requests.
+  debounce_ms = 30,
+  keys = {
+    accept = "<Tab>",
+    accept_word = "<M-w>",
+    accept_line = "<M-l>",
+    next = "<M-n>",
+    previous = "<M-p>",
+    dismiss = "<C-]>",
+  },
+}
+
+--- Those in force; nothing before `setup()`.
+--- @type fillrate.Options?
+M.current = nil
+
+--- @param value any
+--- @return boolean
+local function is_texts(value)
+  return vim.islist(value)
+    and vim.iter(value):all(function(text)
+      return type(text) == "string"
+    end)
+end
+
+--- What each option must be: a test of it, and the same in words.
+--- @type table<string, [fun(value: any): boolean, string]>
+local kinds = {
+  cmd = {
+    function(value)
+      return type(value) == "string" and value ~= ""
+    end,
+    "the name or path of the program `fillrate`",
+  },
+  args = { is_texts, "a list of strings" },
+  settings = {
+    function(value)
+      return type(value) == "table" and (next(value) == nil or not vim.islist(value))
+    end,
+    "a table with the keys of fillrate.toml",
+  },
+  filetypes = { is_texts, "a list of file types" },
+  root_markers = { is_texts, "a list of names" },
+  debounce_ms = {
+    function(value)
+      return type(value) == "number" and value >= 0 and value % 1 == 0
+    end,
+    "a whole number of milliseconds, 0 or more",
+  },
+  keys = {
+    function(value)
+      return type(value) == "table"
+    end,
+    "a table of keys",
+  },
+}
+for _, name in ipairs({ "enabled", "core" }) do
+  kinds[name] = {
+    function(value)
+      return type(value) == "boolean"
+    end,
+    "true or false",
+  }
+end
+
+--- What is wrong with these options, one sentence each.
+---
+--- @param given any
+--- @return string[]
+function M.faults(given)
+  if type(given) ~= "table" then
+    return { ("setup() takes a table of options, not a %s."):format(type(given)) }
+  end
+  local faults = {}
+  for name, value in vim.spairs(given) do
+    local kind = kinds[name]
+    if not kind then
+      table.insert(faults, ("There is no option `%s`: see :help fillrate-options."):format(name))
+    elseif not kind[1](value) then
+      table.insert(
+        faults,
+        ("The option `%s` must be %s, not %s."):format(name, kind[2], vim.inspect(value))
+      )
+    end
+  end
+  local by_lhs = {}
+  for name, lhs in vim.spairs(type(given.keys) == "table" and given.keys or {}) do
+    if M.defaults.keys[name] == nil then
+      table.insert(faults, ("There is no key `keys.%s`: see :help fillrate-keys."):format(name))
+    elseif lhs ~= false and (type(lhs) ~= "string" or lhs == "") then
+      table.insert(
+        faults,
+        ("The key `keys.%s` must be a key such as <Tab>, or false, not %s."):format(
+          name,
+          vim.inspect(lhs)
+        )
+      )
+    end
+  end
+  if #faults == 0 then
+    local keys = vim.tbl_extend("force", M.defaults.keys, given.keys or {})
+    for name, lhs in vim.spairs(keys) do
+      local raw = lhs and vim.keycode(lhs)
+      if raw and by_lhs[raw] then
+        table.insert(
+          faults,
+          ("The keys `keys.%s` and `keys.%s` are both %s."):format(by_lhs[raw], name, lhs)
+        )
+      elseif raw then
+        by_lhs[raw] = name
+      end
+    end
+  end
+  return faults
+end
+
+--- Puts options in force.
+---
+--- @param given? fillrate.GivenOptions
+function M.set(given)
+  given = given or {}
+  local faults = M.faults(given)
+  if #faults > 0 then
+    error("fillrate: " .. table.concat(faults, " "), 0)
+  end
+  local options = vim.tbl_extend("force", M.defaults, given)
+  options.keys = vim.tbl_extend("force", M.defaults.keys, given.keys or {})
+  M.current = options
+end
+
+return M

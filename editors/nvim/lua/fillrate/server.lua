@@ -1,0 +1,379 @@
+--- The program `fillrate`, and its server as a client of Neovim's.
+
+local M = {}
+
+--- The client's name.
+M.NAME = "fillrate"
+
+--- The oldest program whose server this plugin works with.
+M.OLDEST = "0.1.0"
+
+--- What a running server last said of itself: the notification `fillrate/status`.
+--- @class fillrate.Status
+--- @field state string
+--- @field files? integer
+--- @field message? string
+--- @field model? string absent in a blind trial
+--- @field trial? boolean
+--- @field content? boolean whether its telemetry keeps code
+
+--- By client.
+--- @type table<integer, fillrate.Status>
+M.statuses = {}
+
+--- What the person chose since the start, as in `fillrate.toml`: it is laid over everything else.
+--- @type table
+local chosen = {}
+
+--- The program's path.
+---
+--- @return string? path nothing if there is none
+--- @return string? fault why
+function M.program()
+  local cmd = require("fillrate.options").current.cmd
+  local path = vim.fn.exepath(vim.fn.expand(cmd))
+  if path ~= "" then
+    return path
+  end
+  if cmd:find("/", 1, true) then
+    return nil, ("There is no program at %s: mend the option `cmd` of setup()."):format(cmd)
+  end
+  return nil,
+    (
+      "The program `%s` is not on PATH: install it (cargo install --path replay, in a checkout of"
+      .. " Fillrate), or tell its path by the option `cmd` of setup()."
+    ):format(cmd)
+end
+
+--- What is wrong with a program, by what it says of its version.
+---
+--- @param path string
+--- @param said vim.SystemCompleted what `fillrate --version` came to
+--- @return string? fault nothing if it will do
+--- @return string version as the program says it
+function M.judge(path, said)
+  local version = vim.trim(said.stdout or "")
+  local number = said.code == 0 and version:match("^fillrate (%d+%.%d+%.%d+)")
+  if not number then
+    local words = vim.trim(version .. "\n" .. (said.stderr or ""))
+    return ("%s does not say that it is fillrate when asked for its --version: it says %s."):format(
+      path,
+      vim.inspect(words:sub(1, 80))
+    ),
+      version
+  end
+  if vim.version.lt(number, M.OLDEST) then
+    return ("%s is fillrate %s, which is too old: this needs %s or newer."):format(
+      path,
+      number,
+      M.OLDEST
+    ),
+      version
+  end
+  return nil, version
+end
+
+--- Whether the program will do: asked once for each path.
+--- @type table<string, { waiting: fun(path: string)[], fault?: string, done?: boolean }>
+local asked = {}
+
+--- Says something to the person.
+---
+--- @param message string
+--- @param level? integer of `vim.log.levels`; an error if left out
+function M.say(message, level)
+  vim.notify("fillrate: " .. message, level or vim.log.levels.ERROR)
+end
+
+--- Finds the program and asks for its version. A fault is told once.
+---
+--- @param use fun(path: string) called with its path, if it will do
+function M.find(use)
+  local path, fault = M.program()
+  local key = path or ""
+  local asking = asked[key]
+  if asking then
+    if not asking.done then
+      table.insert(asking.waiting, use)
+    elseif not asking.fault and path then
+      use(path)
+    end
+    return
+  end
+  asked[key] = { waiting = { use }, fault = fault, done = fault ~= nil }
+  if not path then
+    M.say(assert(fault))
+    return
+  end
+  vim.system(
+    { path, "--version" },
+    { text = true, timeout = 10000 },
+    vim.schedule_wrap(function(said)
+      asking = asked[key]
+      asking.fault, asking.done = M.judge(path, said), true
+      if asking.fault then
+        M.say(asking.fault)
+        return
+      end
+      for _, waiting in ipairs(asking.waiting) do
+        waiting(path)
+      end
+    end)
+  )
+end
+
+--- Prepares an answer of ours for whoever shows it.
+---
+--- @param buf integer
+--- @param tick integer what the text's version was when it was asked for
+--- @param result any
+--- @return table? # nothing if it is for an older text, or nobody wants it now
+local function fresh(buf, tick, result)
+  local wanted = result
+    and vim.api.nvim_buf_is_loaded(buf)
+    and vim.api.nvim_buf_get_changedtick(buf) == tick
+    and vim.startswith(vim.api.nvim_get_mode().mode, "i")
+    and require("fillrate.buffers").is_on(buf)
+  if not wanted then
+    return nil
+  end
+  for _, item in ipairs(result.items) do
+    -- A file's carriage returns are no part of the buffer.
+    item.insertText = item.insertText:gsub("\r\n", "\n")
+  end
+  return result
+end
+
+--- Starts the program, and stands between it and the client.
+---
+--- Neither an item's way from Neovim to the screen nor the accept that Neovim sends can be
+--- followed otherwise.
+---
+--- @param command string[]
+--- @param folder string
+--- @param client_id fun(): integer
+--- @return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
+local function connection(command, folder, client_id)
+  return function(dispatchers)
+    local rpc = vim.lsp.rpc.start(command, dispatchers, { cwd = folder })
+    --- @param method string
+    --- @param params table
+    --- @param callback fun(err?: table, result: any, id?: integer)
+    local function request(method, params, callback, ...)
+      if method == "textDocument/inlineCompletion" then
+        local buf = vim.uri_to_bufnr(params.textDocument.uri)
+        local tick = vim.api.nvim_buf_get_changedtick(buf)
+        return rpc.request(method, params, function(err, result, ...)
+          result = fresh(buf, tick, result)
+          if result then
+            require("fillrate.buffers").answered(buf, client_id(), result.items)
+          end
+          callback(err, result, ...)
+          require("fillrate.buffers").changed(buf)
+        end, ...)
+      end
+      local argument = params and params.arguments and params.arguments[1]
+      if
+        method == "workspace/executeCommand"
+        and params.command == "fillrate.accept"
+        and argument
+      then
+        params = vim.tbl_extend("force", params, {
+          arguments = { require("fillrate.seen").took(argument) },
+        })
+      end
+      return rpc.request(method, params, callback, ...)
+    end
+    return vim.tbl_extend("force", rpc, { request = request })
+  end
+end
+
+--- Settings for the wire, where a table without entries must not become a list.
+---
+--- @param settings table
+--- @return table
+local function object(settings)
+  return next(settings) == nil and vim.empty_dict() or settings
+end
+
+--- Starts a server for a buffer, or attaches it to the one that its project has.
+---
+--- @param buf integer
+--- @param path string the program
+--- @param on_attach fun(client: vim.lsp.Client, buf: integer)
+function M.start(buf, path, on_attach)
+  local options = assert(require("fillrate.options").current)
+  local folder = vim.fs.root(buf, options.root_markers)
+    or vim.fs.dirname(vim.api.nvim_buf_get_name(buf))
+  local id = 0
+  local command = vim.list_extend({ path, "serve" }, options.args)
+  vim.lsp.start({
+    name = M.NAME,
+    cmd = connection(command, folder, function()
+      return id
+    end),
+    root_dir = folder,
+    init_options = object(vim.tbl_deep_extend("force", options.settings, chosen)),
+    -- 0.11 does not say that it can show inline completions; we can.
+    capabilities = {
+      textDocument = { inlineCompletion = { dynamicRegistration = false } },
+    },
+    -- The server follows the person's rhythm, and what becomes of accepted text.
+    flags = { debounce_text_changes = 0 },
+    handlers = {
+      ["fillrate/status"] = function(_, status, context)
+        M.statuses[context.client_id] = M.without_null(status)
+        vim.api.nvim_exec_autocmds("User", { pattern = "FillrateStatus", modeline = false })
+        vim.cmd.redrawstatus({ bang = true })
+      end,
+    },
+    on_init = function(client)
+      id = client.id
+      local commands = vim.tbl_get(client.server_capabilities, "executeCommandProvider", "commands")
+      if not vim.list_contains(commands or {}, "fillrate.accept") then
+        M.say(
+          path
+            .. " is too old to note what is accepted: completions are shown, but not measured."
+            .. " Install a newer one.",
+          vim.log.levels.WARN
+        )
+      end
+    end,
+    on_attach = on_attach,
+    on_exit = function(code, signal, client_id)
+      M.statuses[client_id] = nil
+      -- The editor's own end ends the server with nothing to tell.
+      if code ~= 0 or (signal ~= 0 and signal ~= 15) then
+        vim.schedule(function()
+          M.say(
+            ("The server stopped (code %d, signal %d): see :checkhealth fillrate."):format(
+              code,
+              signal
+            )
+          )
+        end)
+      end
+    end,
+  }, { bufnr = buf })
+end
+
+--- The servers that run.
+---
+--- @param buf? integer those of this buffer only
+--- @return vim.lsp.Client[]
+function M.clients(buf)
+  return vim.lsp.get_clients({ name = M.NAME, bufnr = buf })
+end
+
+--- The server of the current buffer, or else any; without one, the person is told.
+---
+--- @return vim.lsp.Client?
+function M.client()
+  local client = M.clients(vim.api.nvim_get_current_buf())[1] or M.clients()[1]
+  if not client then
+    M.say("No server runs: open a file of its types, or see :checkhealth fillrate.")
+  end
+  return client
+end
+
+--- Without the `null`s of the wire, which Lua takes for true.
+---
+--- @param value any
+--- @return any
+function M.without_null(value)
+  if value == vim.NIL then
+    return nil
+  end
+  if type(value) == "table" and not vim.islist(value) then
+    local kept = {}
+    for key, member in pairs(value) do
+      kept[key] = M.without_null(member)
+    end
+    return kept
+  end
+  return type(value) == "table" and vim.tbl_map(M.without_null, value) or value
+end
+
+--- Asks the server something of our own.
+---
+--- @param client vim.lsp.Client
+--- @param method string
+--- @param params table
+--- @param use fun(result: any) called with the answer; a refusal is told to the person
+function M.ask(client, method, params, use)
+  --- @diagnostic disable-next-line: param-type-mismatch the method is the server's own
+  client:request(method, object(params), function(err, result)
+    if err then
+      M.say(err.message)
+    else
+      use(M.without_null(result))
+    end
+  end)
+end
+
+--- What there is to choose from, as `fillrate/models` answers.
+--- @class fillrate.Models
+--- @field models { name: string, about: string, active: boolean }[]
+--- @field trial? { models: string[], unit: string, blind: boolean, seed: integer }
+--- @field telemetry { enabled: boolean, content: boolean, path: string }
+
+--- Which models there are: waits a moment for the server.
+---
+--- @param client vim.lsp.Client
+--- @return fillrate.Models? # nothing if it does not say
+function M.models(client)
+  --- @diagnostic disable-next-line: param-type-mismatch the method is the server's own
+  local answer = client:request_sync("fillrate/models", vim.empty_dict(), 1000)
+  return M.without_null(answer and answer.result)
+end
+
+--- The names of the models, for completion of arguments.
+---
+--- @return string[]
+function M.model_names()
+  local client = M.clients(vim.api.nvim_get_current_buf())[1] or M.clients()[1]
+  local models = client and M.models(client)
+  return vim.tbl_map(function(model)
+    return model.name
+  end, models and models.models or {})
+end
+
+--- Lays settings over all others, in every server, in place of those that were chosen before.
+---
+--- @param settings table
+function M.choose(settings)
+  chosen = settings
+  for _, client in ipairs(M.clients()) do
+    client:notify("workspace/didChangeConfiguration", { settings = { fillrate = object(chosen) } })
+  end
+end
+
+--- What the person chose since the start.
+---
+--- @return table
+function M.chosen()
+  return vim.deepcopy(chosen)
+end
+
+--- Runs the program, for figures that have one source only.
+---
+--- @param arguments string[]
+--- @param use fun(output: string) called with what it printed; a fault is told to the person
+function M.run(arguments, use)
+  M.find(function(path)
+    vim.system(
+      vim.list_extend({ path }, arguments),
+      { text = true, timeout = 60000 },
+      vim.schedule_wrap(function(said)
+        if said.code == 0 then
+          use(said.stdout)
+        else
+          local words = vim.trim(said.stderr)
+          M.say(words ~= "" and words or ("%s ended with %d."):format(path, said.code))
+        end
+      end)
+    )
+  end)
+end
+
+return M

@@ -1,0 +1,199 @@
+-- The words of `:Fillrate`, its windows, and what else is read rather than typed.
+--
+-- Run with `nvim -l commands.lua SERVER SETTINGS FILE`. The settings name the models `plain` and
+-- `wild` beside the embedded one.
+
+package.path = vim.fs.dirname(arg[0]) .. "/?.lua;" .. package.path
+local Person = require("person")
+local equal = Person.equal
+
+local server, settings, file = unpack(arg)
+local person = Person.start({ width = 100, height = 40 })
+
+--- Gives a command, and waits for what it says.
+local function say(command, wanted)
+  person:lua("said = {}; vim.cmd(...)", command)
+  local message = person:wait("an answer to " .. command, "return said[1] and said[1].message")
+  if not message:find(wanted, 1, true) then
+    equal(message, wanted)
+  end
+end
+
+--- What a command line goes on to.
+local function goes_on(line)
+  return person:lua("return vim.fn.getcompletion(..., 'cmdline')", line)
+end
+
+--- Gives a command, waits for its window, reads it and closes it.
+local function read(command)
+  person:lua("vim.cmd(...)", command)
+  person:wait("a window", "return vim.api.nvim_win_get_config(0).relative ~= ''")
+  local text = person:text()
+  person:keys("q")
+  person:wait("its end", "return vim.api.nvim_win_get_config(0).relative == ''")
+  return text
+end
+
+--- Fails unless a text holds another.
+local function holds(text, wanted)
+  assert(text:find(wanted, 1, true), ("%s\nholds no %s"):format(text, wanted))
+end
+
+-- The help has no two tags of one name, and the command leads to it.
+local tags = vim.fn.tempname()
+person:lua(
+  [[
+    local copy = ...
+    vim.fn.mkdir(copy .. "/doc", "p")
+    local help = vim.api.nvim_get_runtime_file("doc/fillrate.txt", false)[1]
+    vim.uv.fs_copyfile(help, copy .. "/doc/fillrate.txt")
+    vim.cmd.helptags(copy .. "/doc")
+    vim.opt.runtimepath:prepend(copy)
+    vim.cmd.help(":Fillrate-trial")
+    vim.cmd.helpclose()
+  ]],
+  tags
+)
+-- Each tag that the help refers to is there.
+person:lua([[
+  local help = vim.api.nvim_get_runtime_file("doc/fillrate.txt", false)[1]
+  local all = table.concat(vim.fn.readfile(help), "\n")
+  for tag in all:gmatch("|([^|%s]+)|") do
+    assert(#vim.fn.getcompletion(tag, "help") > 0, "there is no help for " .. tag)
+  end
+]])
+
+-- Before `setup()` the command says what to do, and nothing else happens.
+say("Fillrate stats", 'Call require("fillrate").setup() first')
+equal(goes_on("Fillrate "), {})
+person:set_up(server, settings)
+say("Fillrate stats", "No server runs")
+person:open(file)
+
+-- Completion of arguments.
+equal(goes_on("Fillrate "), { "explain", "model", "purge", "stats", "toggle", "trial" })
+equal(goes_on("Fillrate t"), { "toggle", "trial" })
+equal(goes_on("Fillrate model "), { "default", "plain", "wild" })
+equal(goes_on("Fillrate trial st"), { "start", "stop" })
+equal(goes_on("Fillrate trial start plain w"), { "wild" })
+equal(goes_on("Fillrate trial start plain wild unit=p"), { "unit=pairs" })
+
+-- What can't be is said in one sentence.
+say("Fillrate start", "`:Fillrate start` is not known")
+say("Fillrate model none", "There is no model `none`; there are: default, plain, wild.")
+say("Fillrate trial start plain", "A trial needs two models")
+say("Fillrate trial start plain none", "There is no model `none` to try.")
+say("Fillrate trial start plain wild unit=week", "`unit=week` says nothing of a trial")
+say("Fillrate stats week", "takes a number of days")
+say("Fillrate toggle now", "There is a word too many: now.")
+
+--- Waits for a statusline.
+local function await_status(wanted)
+  person:wait(
+    "the statusline " .. wanted,
+    "return require('fillrate').statusline() == ...",
+    "fillrate: " .. wanted
+  )
+end
+
+-- Models and trials.
+await_status("default")
+say("Fillrate model plain", "The model `plain` answers now.")
+await_status("plain")
+say("Fillrate trial", "No trial runs.")
+say("Fillrate trial start plain wild unit=session seed=3 blind", "The trial of plain, wild began.")
+await_status("blind trial")
+say("Fillrate trial", "A trial of plain, wild runs, assigned by session with seed 3, blind.")
+say("Fillrate trial stop", "The trial is over.")
+await_status("plain")
+say("Fillrate trial start default wild", "The trial of default, wild began.")
+say("Fillrate model plain", "The model `plain` answers now, and the trial is over.")
+await_status("plain")
+person:lua([[vim.ui.select = function(items, options, choose)
+  offered = vim.tbl_map(options.format_item, items)
+  choose(items[1])
+end]])
+say("Fillrate model", "The model `default` answers now.")
+local offered = person:lua("return offered")
+equal(#offered, 3)
+equal(offered[2]:match("^%* plain – .+$") ~= nil, true)
+await_status("default")
+
+-- Several candidates, each at the other's place.
+say("Fillrate model wild", "The model `wild` answers now.")
+await_status("wild")
+person:keys("Godef total(width, height):<CR>total = ")
+local first = person:wait_for_ghost()
+person:keys("<M-n>")
+local second = person:wait(
+  "another candidate",
+  [[
+    local first = ...
+    local mark = vim.api.nvim_buf_get_extmarks(0,
+      vim.api.nvim_get_namespaces()["nvim.lsp.inline_completion"], 0, -1, { details = true })[1]
+    local text = mark and mark[4].virt_text[1][1]
+    return text ~= vim.split(first, "\n")[1] and text
+  ]],
+  first
+)
+person:keys("<M-p>")
+person:wait(
+  "the first candidate",
+  [[
+    local mark = vim.api.nvim_buf_get_extmarks(0,
+      vim.api.nvim_get_namespaces()["nvim.lsp.inline_completion"], 0, -1, { details = true })[1]
+    return mark and mark[4].virt_text[1][1] == ...
+  ]],
+  vim.split(first, "\n")[1]
+)
+person:keys("<M-n>")
+vim.wait(50)
+person:keys("<Tab>")
+person:wait(
+  "the second candidate",
+  "return vim.api.nvim_get_current_line():find('total = ' .. ..., 1, true) ~= nil",
+  second
+)
+person:keys("<Esc>")
+
+-- The trace of a completion here.
+say("Fillrate model default", "The model `default` answers now.")
+await_status("default")
+person:keys("Godef total(width, height):<CR>total = <Esc>")
+local explained = read("Fillrate explain")
+holds(explained, "# What was offered")
+holds(explained, "One candidate.")
+holds(explained, "Model: ")
+holds(explained, "| model | ")
+holds(explained, "## What the model wrote, 1")
+
+io.stdout:write(
+  vim.json.encode({ stats = read("Fillrate stats"), days = read("Fillrate stats 1") })
+)
+
+-- Nothing is wrong, in the words of the check-up.
+person:lua([[vim.cmd("checkhealth fillrate")]])
+person:wait("the check-up", "return vim.bo.filetype == 'checkhealth'")
+local health = person:text()
+for _, wanted in ipairs({
+  "Ghost text is shown by Neovim's own",
+  "is fillrate ",
+  "It is ready, ",
+  "Model default: ",
+  "without code. Nothing is sent.",
+  "<Tab> takes accept while there is ghost text",
+}) do
+  holds(health, wanted)
+end
+assert(not health:find("ERROR") and not health:find("WARNING"), health)
+person:keys(":bdelete<CR>")
+
+-- A question comes before everything that was noted is removed.
+person:lua([[vim.fn.confirm = function(question)
+  asked = question
+  return 2
+end]])
+person:lua([[vim.cmd("Fillrate purge")]])
+equal(person:lua("return asked"), "Remove everything that Fillrate noted on this machine?")
+say("Fillrate! purge", "records were removed.")
+person:leave()
