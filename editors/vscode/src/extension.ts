@@ -1,0 +1,219 @@
+/** The extension: ghost text from Fillrate's server, and commands about it. */
+
+import * as vscode from "vscode";
+import { explained } from "./explain";
+import { Ghost } from "./ghost";
+import { models, pickModel, startTrial, stopTrial } from "./models";
+import { showStatistics } from "./panel";
+import { EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
+import { Session, sentence } from "./session";
+import { statusItem } from "./status";
+
+/** The scheme of documents that explain a completion. */
+const EXPLANATION = "fillrate-explanation";
+
+/** Called by the editor once, when it has started. */
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const ghost = new Ghost(isOn, (event) => {
+    void session.running?.sendNotification(EVENT, event);
+  });
+  const session = new Session(ghost.middleware);
+  const bar = vscode.window.createStatusBarItem("fillrate.status", vscode.StatusBarAlignment.Right);
+  bar.name = "Fillrate";
+  bar.command = "fillrate.menu";
+  const redraw = () => show(bar, session);
+  const explanations = new Explanations();
+  const commands: Record<string, () => unknown> = {
+    menu: () => menu(session),
+    pickModel: () => pickModel(session),
+    toggle: () => toggle(),
+    explain: () => explain(session, explanations),
+    statistics: () => showStatistics(session, context.extensionUri),
+    startTrial: () => startTrial(session),
+    stopTrial: () => stopTrial(session),
+    purge: () => purge(session),
+    restart: () => session.restart(),
+  };
+  context.subscriptions.push(
+    ghost,
+    session,
+    bar,
+    session.onSituation(redraw),
+    vscode.workspace.registerTextDocumentContentProvider(EXPLANATION, explanations),
+    ...Object.entries(commands).map(([name, run]) =>
+      vscode.commands.registerCommand(`fillrate.${name}`, run),
+    ),
+    vscode.workspace.onDidChangeConfiguration(async (event) => {
+      const changed = (...names: string[]) =>
+        names.some((name) => event.affectsConfiguration(`fillrate.${name}`));
+      if (changed("enabled")) {
+        if (!isOn()) {
+          ghost.hide();
+        }
+        redraw();
+      }
+      if (changed("path", "arguments")) {
+        await session.restart();
+      } else if (changed("model", "trial", "settings")) {
+        await session.configure();
+      }
+    }),
+  );
+  redraw();
+  bar.show();
+  await session.restart();
+}
+
+function isOn(): boolean {
+  return vscode.workspace.getConfiguration("fillrate").get("enabled", true);
+}
+
+function show(bar: vscode.StatusBarItem, session: Session): void {
+  const item = statusItem(isOn() ? session.known : { kind: "off" });
+  bar.text = item.text;
+  bar.tooltip = item.lines.join("\n");
+  bar.accessibilityInformation = {
+    label: [item.text.replace(/^\$\([^)]*\) /, ""), ...item.lines].join(". "),
+    role: "button",
+  };
+  bar.backgroundColor =
+    item.severity === "none"
+      ? undefined
+      : new vscode.ThemeColor(`statusBarItem.${item.severity}Background`);
+}
+
+/** What can be done, for a click on the status bar. */
+async function menu(session: Session): Promise<void> {
+  const item = statusItem(isOn() ? session.known : { kind: "off" });
+  const choices = [
+    { label: isOn() ? "Switch Off" : "Switch On", command: "toggle" },
+    { label: "Pick Model", command: "pickModel" },
+    { label: "Explain This Position", command: "explain" },
+    { label: "Show Statistics", command: "statistics" },
+    { label: "Start a Trial", command: "startTrial" },
+    { label: "Stop the Trial", command: "stopTrial" },
+    { label: "Delete What Was Recorded", command: "purge" },
+    { label: "Restart Server", command: "restart" },
+  ];
+  const picked = await vscode.window.showQuickPick(choices, {
+    title: "Fillrate",
+    placeHolder: item.lines.join(" · "),
+  });
+  if (picked !== undefined) {
+    await vscode.commands.executeCommand(`fillrate.${picked.command}`);
+  }
+}
+
+/** Switches completions on or off, where the setting is set now. */
+async function toggle(): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("fillrate");
+  const inWorkspace = configuration.inspect("enabled")?.workspaceValue !== undefined;
+  await configuration.update(
+    "enabled",
+    !isOn(),
+    inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global,
+  );
+}
+
+/** Opens how a completion at the cursor comes about. */
+async function explain(session: Session, explanations: Explanations): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const client = session.need();
+  if (client === undefined) {
+    return;
+  }
+  if (editor === undefined) {
+    void vscode.window.showInformationMessage("Fillrate: open a file to explain a position in it.");
+    return;
+  }
+  const { document, selection } = editor;
+  const explanation = await vscode.window.withProgress(
+    { location: vscode.ProgressLocation.Window, title: "Fillrate: completing…" },
+    () =>
+      client
+        .sendRequest<Explanation | null>(EXPLAIN, {
+          textDocument: client.code2ProtocolConverter.asTextDocumentIdentifier(document),
+          position: client.code2ProtocolConverter.asPosition(selection.active),
+        })
+        .catch((error: unknown) => {
+          void vscode.window.showErrorMessage(`Fillrate: ${sentence(error)}`);
+          return undefined;
+        }),
+  );
+  if (explanation === undefined) {
+    return;
+  }
+  if (explanation === null) {
+    void vscode.window.showInformationMessage(
+      "Fillrate: there is nothing to explain: the server does not know this document, or is not ready.",
+    );
+    return;
+  }
+  const place = {
+    file: vscode.workspace.asRelativePath(document.uri),
+    line: selection.active.line + 1,
+    column: selection.active.character + 1,
+    language: document.languageId,
+  };
+  const blind = (await models(session))?.trial?.blind ?? false;
+  await explanations.show(place, explained(place, explanation, blind));
+}
+
+/** Deletes the local record, once the person has confirmed it. */
+async function purge(session: Session): Promise<void> {
+  const client = session.need();
+  if (client === undefined) {
+    return;
+  }
+  const yes = "Delete";
+  const answer = await vscode.window.showWarningMessage(
+    "Delete everything that Fillrate has recorded on this machine?",
+    {
+      modal: true,
+      detail:
+        "Which completions were offered, shown, accepted and dismissed, in every editor. It can't be undone.",
+    },
+    yes,
+  );
+  if (answer !== yes) {
+    return;
+  }
+  try {
+    const { removed } = await client.sendRequest<{ removed: number }>(PURGE, {});
+    void vscode.window.showInformationMessage(`Fillrate: ${removed} records were deleted.`);
+  } catch (error) {
+    void vscode.window.showErrorMessage(`Fillrate: nothing was deleted: ${sentence(error)}`);
+  }
+}
+
+/** The documents that explain completions, each kept as long as it is open. */
+class Explanations implements vscode.TextDocumentContentProvider {
+  private readonly texts = new Map<string, string>();
+  private next = 1;
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.texts.get(uri.toString()) ?? "This explanation is no longer kept.";
+  }
+
+  async show(place: { file: string; line: number; column: number }, text: string): Promise<void> {
+    const name = place.file.split(/[/\\]/).at(-1) ?? place.file;
+    const uri = vscode.Uri.from({
+      scheme: EXPLANATION,
+      path: `/${name}:${place.line}:${place.column}.md`,
+      query: String(this.next),
+    });
+    this.next += 1;
+    this.texts.set(uri.toString(), text);
+    const document = await vscode.workspace.openTextDocument(uri);
+    const closed = vscode.workspace.onDidCloseTextDocument((gone) => {
+      if (gone.uri.toString() === uri.toString()) {
+        this.texts.delete(uri.toString());
+        closed.dispose();
+      }
+    });
+    await vscode.window.showTextDocument(document, {
+      viewColumn: vscode.ViewColumn.Beside,
+      preview: true,
+    });
+  }
+}

@@ -1,0 +1,129 @@
+/** Choosing a model, and trials of several, by the editor's settings. */
+
+import * as vscode from "vscode";
+import { MODELS, type Models, UNITS, type Unit } from "./protocol";
+import { type Session, sentence } from "./session";
+import type { Trial } from "./settings";
+
+/** Asks the server for its models; says to the person why it can't. */
+export async function models(session: Session): Promise<Models | undefined> {
+  const client = session.need();
+  if (client === undefined) {
+    return undefined;
+  }
+  try {
+    return await client.sendRequest<Models>(MODELS, {});
+  } catch (error) {
+    void vscode.window.showErrorMessage(
+      `Fillrate: the server did not tell its models: ${sentence(error)}`,
+    );
+    return undefined;
+  }
+}
+
+/** Lets the person pick a model. */
+export async function pickModel(session: Session): Promise<void> {
+  const known = await models(session);
+  if (known === undefined) {
+    return;
+  }
+  const items = known.models.map(({ name, about, active }) => ({
+    label: name,
+    description: active ? "answers now" : "",
+    detail: about,
+  }));
+  const picked = await vscode.window.showQuickPick(items, {
+    title: "Fillrate: pick a model",
+    placeHolder: known.trial
+      ? "A trial is under way; picking a model ends it"
+      : "The model that answers from now on",
+    matchOnDetail: true,
+  });
+  if (picked !== undefined) {
+    await set({ trial: undefined, model: picked.label });
+  }
+}
+
+/** Lets the person start a trial of several models. */
+export async function startTrial(session: Session): Promise<void> {
+  const known = await models(session);
+  if (known === undefined) {
+    return;
+  }
+  if (known.models.length < 2) {
+    void vscode.window.showInformationMessage(
+      "Fillrate: a trial needs two models or more, each under [models] in your fillrate.toml.",
+    );
+    return;
+  }
+  const picked = await vscode.window.showQuickPick(
+    known.models.map(({ name, about }) => ({ label: name, detail: about })),
+    {
+      title: "Fillrate: start a trial (1 of 3)",
+      placeHolder: "The models that take turns: two or more",
+      canPickMany: true,
+    },
+  );
+  if (picked === undefined) {
+    return;
+  }
+  if (picked.length < 2) {
+    void vscode.window.showInformationMessage("Fillrate: a trial needs two models or more.");
+    return;
+  }
+  const abouts: Record<Unit, string> = {
+    request: "Each request goes to a model at random",
+    session: "Each session of the editor",
+    day: "Each day",
+    pairs: "Two models answer each request, and you choose one of two candidates",
+  };
+  const unit = await vscode.window.showQuickPick(
+    UNITS.map((label) => ({ label, detail: abouts[label] })),
+    { title: "Fillrate: start a trial (2 of 3)", placeHolder: "What a model is drawn for" },
+  );
+  if (unit === undefined) {
+    return;
+  }
+  const blind = await vscode.window.showQuickPick(
+    [
+      { label: "Blind", detail: "You are not told which model answered", value: true },
+      { label: "Open", detail: "The status bar names the model", value: false },
+    ],
+    {
+      title: "Fillrate: start a trial (3 of 3)",
+      placeHolder: "Whether you see which model answers",
+    },
+  );
+  if (blind === undefined) {
+    return;
+  }
+  const trial: Trial = {
+    models: picked.map(({ label }) => label),
+    unit: unit.label,
+    blind: blind.value,
+  };
+  await set({ trial });
+}
+
+/** Ends the trial that is under way, whoever started it. */
+export async function stopTrial(session: Session): Promise<void> {
+  const known = await models(session);
+  if (known === undefined) {
+    return;
+  }
+  if (known.trial === null) {
+    void vscode.window.showInformationMessage("Fillrate: no trial is under way.");
+    return;
+  }
+  const ours = vscode.workspace.getConfiguration("fillrate").get("trial");
+  // Without ours there may be one in a file, which takes a word against it.
+  await set({ trial: typeof ours === "object" && ours !== null ? undefined : false });
+}
+
+/** Writes settings of the person; `undefined` takes one back. */
+async function set(settings: { model?: string; trial?: unknown }): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("fillrate");
+  for (const [name, value] of Object.entries(settings)) {
+    await configuration.update(name, value, vscode.ConfigurationTarget.Global);
+  }
+}

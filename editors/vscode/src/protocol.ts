@@ -1,0 +1,121 @@
+/**
+ * What the server and its clients say to each other beside the protocol's own messages. The
+ * server's README has the table of methods.
+ */
+
+/** A notification of the server: what it is at. */
+export const STATUS = "fillrate/status";
+
+/** A notification of the client: what became of a completion in the editor. */
+export const EVENT = "fillrate/event";
+
+/** A request: which models there are. */
+export const MODELS = "fillrate/models";
+
+/** A request: how a completion came about. */
+export const EXPLAIN = "fillrate/explain";
+
+/** A request: delete everything in the local store. */
+export const PURGE = "fillrate/purge";
+
+/** The command of every item: executing it records that the item was accepted. */
+export const ACCEPT = "fillrate.accept";
+
+/** One candidate of one completion, for ever. */
+export interface Identity {
+  /** The completion's id, unique for ever. */
+  completion: string;
+  /** The candidate's place in it, from 0. */
+  candidate: number;
+}
+
+/** Whether an editor knows that something was displayed, or concludes it. */
+export type Certainty = "confirmed" | "estimated";
+
+/** The parameters of {@link EVENT}. */
+export interface Event extends Identity {
+  event: "shown" | "partlyAccepted" | "dismissed";
+  certainty: Certainty;
+  /** How long it was displayed, in milliseconds, once that is over. */
+  shownMs?: number;
+  /** How many characters (Unicode code points) a partial accept took over. */
+  characters?: number;
+  /** What a partial accept took over. */
+  unit?: "word" | "line" | "characters";
+}
+
+/** The argument of {@link ACCEPT}. */
+export interface Acceptance extends Identity {
+  shownMs?: number;
+  certainty?: Certainty;
+}
+
+/** The parameters of {@link STATUS}. */
+export interface Status {
+  state: "starting" | "indexing" | "ready" | "busy" | "error";
+  /** How many files are indexed, once that is known. */
+  files?: number | null;
+  /** With `error`, what went wrong; with `ready`, why the last request showed nothing. */
+  message?: string | null;
+  /** The name of the model that answers; none in a blind trial. */
+  model?: string | null;
+  /** Whether a trial is under way. */
+  trial?: boolean;
+  /** Whether the local record keeps code. */
+  content?: boolean;
+}
+
+/** How a trial assigns models. */
+export const UNITS = ["request", "session", "day", "pairs"] as const;
+
+/** One of {@link UNITS}. */
+export type Unit = (typeof UNITS)[number];
+
+/** The answer to {@link MODELS}. */
+export interface Models {
+  models: { name: string; about: string; active: boolean }[];
+  trial: null | { models: string[]; unit: string; blind: boolean; seed: number };
+  telemetry: { enabled: boolean; content: boolean; path: string };
+}
+
+/** A piece of another file that the model was given. */
+export interface Window {
+  path?: string;
+  /** From 0. */
+  first_line?: number;
+  text?: string;
+  score?: number;
+}
+
+/** What a rule of the clean-up did to a model's text. */
+export interface Decision {
+  rule?: string;
+  /** What it cut off, or the text before it rewrote it. */
+  removed?: string;
+  rewritten?: boolean;
+}
+
+/** How a completion came about; what an older or newer server says beside it is passed over. */
+export interface Trace {
+  model?: string;
+  about?: string;
+  source?: string;
+  windows?: Window[];
+  first_round?: string | null;
+  prompt?: string;
+  steps?: { raw: string; decisions: Decision[] }[];
+  nothing?: string | null;
+  fault?: string | null;
+  wait_ms?: number;
+  context_ms?: number;
+  first_text_ms?: number | null;
+  model_ms?: number;
+  cleanup_ms?: number;
+  configuration?: string;
+}
+
+/** The answer to {@link EXPLAIN}. */
+export interface Explanation {
+  candidates: string[];
+  trace: Trace;
+}

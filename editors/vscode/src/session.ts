@@ -1,0 +1,202 @@
+/** The server's life: finding it, starting it, its settings, and what it says of itself. */
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  DidChangeConfigurationNotification,
+  ErrorAction,
+  LanguageClient,
+  type LanguageClientOptions,
+  type Middleware,
+  RevealOutputChannelOn,
+  State,
+} from "vscode-languageclient/node";
+import { find } from "./binary";
+import { ACCEPT, STATUS, type Status } from "./protocol";
+import { serverSettings } from "./settings";
+import type { Situation } from "./status";
+
+/** How often a server that ends by itself is started again before it is left alone. */
+const RESTARTS = 3;
+
+/** One server and its client. */
+export class Session implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private program: string | undefined;
+  private situation: Situation = { kind: "starting" };
+  /** Starting and stopping, one after the other. */
+  private work: Promise<void> = Promise.resolve();
+  private readonly output = vscode.window.createOutputChannel("Fillrate", { log: true });
+  private readonly changes = new vscode.EventEmitter<Situation>();
+  /** Tells of every change of the situation. */
+  readonly onSituation = this.changes.event;
+
+  constructor(private readonly middleware: Middleware) {}
+
+  /** What is known of the server, the person's switch left aside. */
+  get known(): Situation {
+    return this.situation;
+  }
+
+  /** The program that was found. */
+  get path(): string | undefined {
+    return this.program;
+  }
+
+  /** The client, where the server runs. */
+  get running(): LanguageClient | undefined {
+    return this.client?.state === State.Running ? this.client : undefined;
+  }
+
+  /** The client; else says to the person why there is none. */
+  need(): LanguageClient | undefined {
+    if (this.running === undefined) {
+      const { situation } = this;
+      const why =
+        situation.kind === "broken" ? situation.problem : "The server is not running yet.";
+      void vscode.window.showErrorMessage(`Fillrate: ${why}`);
+    }
+    return this.running;
+  }
+
+  /** Finds the program and starts it anew. */
+  restart(): Promise<void> {
+    this.work = this.work.then(async () => {
+      await this.stop();
+      await this.start();
+    });
+    return this.work;
+  }
+
+  /** Sends the settings of this editor to the server. */
+  async configure(): Promise<void> {
+    await this.running?.sendNotification(DidChangeConfigurationNotification.type, {
+      settings: { fillrate: settings() },
+    });
+  }
+
+  async dispose(): Promise<void> {
+    this.work = this.work.then(() => this.stop());
+    await this.work;
+    this.changes.dispose();
+    this.output.dispose();
+  }
+
+  private async start(): Promise<void> {
+    this.become({ kind: "starting" });
+    const configuration = vscode.workspace.getConfiguration("fillrate");
+    const found = await find(configuration.get("path", ""));
+    if ("problem" in found) {
+      this.fail(found.problem);
+      return;
+    }
+    this.program = found.path;
+    this.output.info(`${found.path} is Fillrate ${found.version}`);
+    const client = new LanguageClient(
+      "fillrate",
+      "Fillrate",
+      {
+        command: found.path,
+        args: ["serve", ...configuration.get<string[]>("arguments", [])],
+      },
+      this.options(),
+    );
+    client.onNotification(STATUS, (status: Status) => {
+      if (this.client === client) {
+        this.become({ kind: "running", status });
+      }
+    });
+    client.onDidChangeState(({ newState }) => {
+      if (this.client === client && newState === State.Running) {
+        // After a restart of the client's own, too. Nothing is said where nothing is set, since
+        // the server would open its model a second time.
+        if (Object.keys(settings()).length > 0) {
+          void this.configure();
+        }
+      }
+    });
+    this.client = client;
+    try {
+      await client.start();
+    } catch (error) {
+      this.client = undefined;
+      this.fail(`${found.path} did not start as a language server: ${sentence(error)}`);
+      return;
+    }
+    const commands = client.initializeResult?.capabilities.executeCommandProvider?.commands ?? [];
+    if (client.initializeResult?.capabilities.inlineCompletionProvider === undefined) {
+      await this.stop();
+      this.fail(`${found.path} is too old: it gives no inline completions. Install a newer one.`);
+    } else if (!commands.includes(ACCEPT)) {
+      void vscode.window.showWarningMessage(
+        `Fillrate: ${found.path} is too old to record what is accepted. Install a newer one.`,
+      );
+    }
+  }
+
+  private options(): LanguageClientOptions {
+    let ends = 0;
+    return {
+      documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+      outputChannel: this.output,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      middleware: this.middleware,
+      initializationFailedHandler: () => false,
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => {
+          ends += 1;
+          if (ends <= RESTARTS) {
+            return { action: CloseAction.Restart, handled: true };
+          }
+          this.fail("The server ended several times; its last words are in the output “Fillrate”.");
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
+      },
+    };
+  }
+
+  private async stop(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    try {
+      await client?.dispose();
+    } catch (error) {
+      this.output.warn(`The server did not end as it should: ${sentence(error)}`);
+    }
+  }
+
+  private fail(problem: string): void {
+    this.become({ kind: "broken", problem });
+    this.output.error(problem);
+    const settings = "Open Settings";
+    const log = "Show Output";
+    void vscode.window.showErrorMessage(`Fillrate: ${problem}`, settings, log).then((choice) => {
+      if (choice === settings) {
+        void vscode.commands.executeCommand("workbench.action.openSettings", "fillrate.path");
+      } else if (choice === log) {
+        this.output.show();
+      }
+    });
+  }
+
+  private become(situation: Situation): void {
+    this.situation = situation;
+    this.changes.fire(situation);
+  }
+}
+
+/** What the server is sent of this editor's settings. */
+function settings(): Record<string, unknown> {
+  const configuration = vscode.workspace.getConfiguration("fillrate");
+  return serverSettings({
+    model: configuration.get("model", ""),
+    trial: configuration.get("trial", null),
+    settings: configuration.get("settings", {}),
+  });
+}
+
+/** What went wrong, in words. */
+export function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,66 @@
+/** What this editor's settings say to the server. */
+
+import { UNITS, type Unit } from "./protocol";
+
+/** The settings of this editor that concern the server. */
+export interface EditorSettings {
+  /** `fillrate.model`. */
+  model: string;
+  /** `fillrate.trial`. */
+  trial: unknown;
+  /** `fillrate.settings`. */
+  settings: unknown;
+}
+
+/** A trial as the server's settings have it. */
+export interface Trial {
+  models: string[];
+  unit: Unit;
+  seed?: number;
+  blind?: boolean;
+}
+
+/**
+ * The settings, as in `fillrate.toml`, that the server is sent; they replace those it was sent
+ * before. A model that was picked by hand ends a trial that a file starts, since the server
+ * passes `use` over in a trial.
+ */
+export function serverSettings(editor: EditorSettings): Record<string, unknown> {
+  const settings: Record<string, unknown> = isTable(editor.settings) ? { ...editor.settings } : {};
+  const trial = readTrial(editor.trial);
+  if (editor.model !== "") {
+    settings.use = editor.model;
+  }
+  if (trial !== undefined) {
+    settings.trial = trial;
+  } else if (editor.trial === false || editor.model !== "") {
+    settings.trial = null;
+  }
+  return settings;
+}
+
+/** The trial that `fillrate.trial` asks for, if it is one. */
+export function readTrial(value: unknown): Trial | undefined {
+  if (!isTable(value) || !Array.isArray(value.models)) {
+    return undefined;
+  }
+  const models = value.models.filter((name): name is string => typeof name === "string");
+  if (models.length < 2) {
+    return undefined;
+  }
+  const trial: Trial = {
+    models,
+    unit: UNITS.find((unit) => unit === value.unit) ?? "request",
+  };
+  if (typeof value.seed === "number") {
+    trial.seed = value.seed;
+  }
+  if (typeof value.blind === "boolean") {
+    trial.blind = value.blind;
+  }
+  return trial;
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,463 @@
+// Plays a person in VS Code: a real one, in a real browser, with the packaged extension.
+//
+// Run with Node 24: `node vscode.mjs INPUT.json`. The input says where everything is (see
+// `Input` below). What was seen goes to standard output as one JSON object, pictures go to the
+// folder `pictures`, and a step that fails ends the program with what stood on the screen.
+
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+/**
+ * @typedef {object} Input
+ * @property {string} tools The folder of code-server and playwright-core.
+ * @property {string} chromium The browser.
+ * @property {string} fillrate The program under test.
+ * @property {string} folder A folder of this run's own, in which the extension lies unpacked.
+ * @property {string} pictures Where pictures go.
+ */
+
+/** @type {Input} */
+const input = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { chromium } = createRequire(join(input.tools, "package.json"))("playwright-core");
+
+/** How long anything that should come may take on a busy machine, in milliseconds. */
+const PATIENCE = 30_000;
+
+/** What the model goes on from, when a line begins so. With several, all are candidates. */
+const LINES = [
+  ["total = sum(values)", "total = len(values)"],
+  ["average = total / count"],
+  ["highest = max(values)"],
+  ["result = compute(total, rate)"],
+  ["lowest = min(values) + offset"],
+];
+
+const began = Date.now();
+const at = (name) => join(input.folder, name);
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const say = (text) => process.stderr.write(`${((Date.now() - began) / 1000).toFixed(1)} s: ${text}\n`);
+
+/** Waits until a function gives something; then gives that. */
+async function until(what, ask, patience = PATIENCE) {
+  const end = Date.now() + patience;
+  for (;;) {
+    const got = await ask();
+    if (got) {
+      return got;
+    }
+    if (Date.now() > end) {
+      throw new Error(`waited in vain for ${what}`);
+    }
+    await pause(50);
+  }
+}
+
+/** A model on loopback that speaks `/v1/completions`. */
+async function model() {
+  const server = http.createServer(async (request, response) => {
+    let body = "";
+    for await (const part of request) {
+      body += part;
+    }
+    const asked = JSON.parse(body);
+    const before = asked.prompt.split("<|fim_suffix|>")[0].split("<|fim_prefix|>").at(-1);
+    const line = before.split("\n").at(-1).trimStart();
+    const texts = LINES.flatMap((candidates) =>
+      line.length >= 3 && candidates[0].startsWith(line) ? candidates : [],
+    ).flatMap((candidate) => (candidate.startsWith(line) ? [candidate.slice(line.length)] : []));
+    const choices = Array.from({ length: asked.n ?? 1 }, (_, index) => ({
+      index,
+      text: texts[index % Math.max(1, texts.length)] ?? "",
+      finish_reason: "stop",
+    }));
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ choices }));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, url: `http://127.0.0.1:${server.address().port}` };
+}
+
+/** The folders and settings of a person who never used this machine before. */
+function prepare(url) {
+  const tables = ["steady", "eager"].map(
+    (name) => `[models.${name}]
+protocol = "openai-completions"
+url = "${url}"
+name = "qwen2.5-coder-${name}"
+candidates = 2
+`,
+  );
+  mkdirSync(at("config/fillrate"), { recursive: true });
+  writeFileSync(
+    at("config/fillrate/fillrate.toml"),
+    `use = "steady"\n\n${tables.join("\n")}\n[telemetry]\nretention_s = [1, 2]\n`,
+  );
+  mkdirSync(at("work"), { recursive: true });
+  writeFileSync(at("work/sums.py"), "def compute(total, rate):\n    return total * rate\n");
+  writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
+  mkdirSync(at("user/User"), { recursive: true });
+  mkdirSync(at("user/Machine"), { recursive: true });
+  setUser("Default Light Modern");
+  setMachine({ "fillrate.path": input.fillrate });
+}
+
+/** The person's settings. The file is read again when it changes. */
+function setUser(theme) {
+  const settings = {
+    "workbench.colorTheme": theme,
+    "workbench.startupEditor": "none",
+    "workbench.tips.enabled": false,
+    "workbench.editor.empty.hint": "hidden",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "chat.disableAIFeatures": true,
+    "editor.minimap.enabled": false,
+    "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
+    "editor.suggestOnTriggerCharacters": false,
+    "editor.wordBasedSuggestions": "off",
+    "editor.autoClosingBrackets": "never",
+    "extensions.ignoreRecommendations": true,
+    "extensions.autoCheckUpdates": false,
+    "files.autoSave": "off",
+    "window.restoreWindows": "none",
+  };
+  writeFileSync(at("user/User/settings.json"), JSON.stringify(settings));
+}
+
+/** The settings that only this machine may have. */
+function setMachine(settings) {
+  writeFileSync(at("user/Machine/settings.json"), JSON.stringify(settings));
+}
+
+/** Starts code-server; gives its process and its address. */
+async function serve() {
+  const child = spawn(
+    join(input.tools, "bin/node"),
+    [
+      join(input.tools, "node_modules/code-server/out/node/entry.js"),
+      ...["--auth", "none", "--bind-addr", "127.0.0.1:0", "--app-name", "test"],
+      ...["--user-data-dir", at("user"), "--extensions-dir", at("extensions")],
+      ...["--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"],
+      "--disable-getting-started-override",
+      at("work"),
+    ],
+    {
+      // Nothing of the person who runs the tests.
+      env: {
+        PATH: process.env.PATH,
+        LANG: "C.UTF-8",
+        HOME: at("home"),
+        XDG_CONFIG_HOME: at("config"),
+        XDG_DATA_HOME: at("data"),
+        XDG_STATE_HOME: at("state"),
+        XDG_CACHE_HOME: at("cache"),
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (data) => {
+      said += data;
+    });
+  }
+  const address = await until("code-server", () => {
+    if (child.exitCode !== null) {
+      throw new Error(`code-server ended: ${said}`);
+    }
+    return /listening on (http:\/\/\S+?)\/?\s/.exec(said)?.[1];
+  });
+  return { child, address };
+}
+
+/** What is recorded: one object for each completion. */
+function recorded() {
+  const output = execFileSync(
+    input.fillrate,
+    ["telemetry", "export", "--store", at("data/fillrate/telemetry.db")],
+    { encoding: "utf8" },
+  );
+  return output
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+const oracle = await model();
+prepare(oracle.url);
+const server = await serve();
+say("code-server listens");
+const browser = await chromium.launch({
+  executablePath: input.chromium,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+});
+const page = await browser.newPage({ viewport: { width: 1100, height: 640 } });
+page.setDefaultTimeout(PATIENCE);
+const errors = [];
+page.on("console", (message) => {
+  if (message.type() === "error") {
+    errors.push(`${message.text()} (${message.location().url})`);
+  }
+});
+page.on("pageerror", (error) => errors.push(`${error.stack ?? error.message}`));
+
+const picture = (name) => page.screenshot({ path: join(input.pictures, `${name}.png`) });
+const ghost = page.locator(".ghost-text, .ghost-text-decoration, .ghost-text-decoration-preview");
+const bar = page.locator(`[id="fillrate.fillrate.fillrate.status"]`);
+const file = () => readFileSync(at("work/open.py"), "utf8");
+
+/** Types as a person does, who looks at each key. */
+const type = (text) => page.keyboard.type(text, { delay: 40 });
+
+/** Runs a command from the palette. */
+async function command(title) {
+  await page.keyboard.press("F1");
+  await page.locator(".quick-input-widget").waitFor();
+  await page.keyboard.insertText(`Fillrate: ${title}`);
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+  await page.keyboard.press("Enter");
+}
+
+/** The rows of the list that a command opened. */
+async function listed(title) {
+  await page.locator(".quick-input-titlebar", { hasText: title }).waitFor();
+  const rows = page.locator(".quick-input-list .monaco-list-row");
+  await rows.first().waitFor();
+  return rows.allInnerTexts();
+}
+
+/** Opens a file in the editor, and puts the cursor at its end. */
+async function open(name) {
+  await page.keyboard.press("Control+P");
+  await page.locator(".quick-input-widget").waitFor();
+  await page.keyboard.insertText(name);
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator(".tab.active", { hasText: name }).waitFor();
+  await page.locator(".monaco-editor .view-lines").first().waitFor();
+  await page.keyboard.press("Control+End");
+}
+
+/** Begins a line and waits for ghost text. */
+async function ghostAfter(text) {
+  await type(text);
+  await ghost.first().waitFor();
+}
+
+const saved = async () => {
+  await page.keyboard.press("Control+S");
+  await until("the file to be saved", async () => (await page.locator(".tab.dirty").count()) === 0);
+  return file();
+};
+
+const seen = {};
+/** The steps, in order. Each leaves the editor as the next one needs it. */
+const steps = {
+  async "the extension starts"() {
+    await page.goto(`${server.address}/?folder=${at("work")}`);
+    await page.locator(".monaco-workbench").waitFor();
+    await until("the status bar", async () => (await bar.count()) > 0);
+    await open("open.py");
+    await until("the model's name", async () => /steady|ready/.test(await bar.innerText()));
+  },
+
+  async "ghost text, Tab, and the buffer is right"() {
+    await ghostAfter("    highest = ");
+    // Long enough to be read.
+    await pause(900);
+    seen.ghost = (await ghost.allInnerTexts()).join("").replaceAll("\u00a0", " ");
+    await picture("ghost-text");
+    await page.keyboard.press("Tab");
+    seen.accepted = await saved();
+  },
+
+  async "Escape dismisses"() {
+    await page.keyboard.press("Enter");
+    await ghostAfter("lowest = ");
+    await pause(200);
+    await page.keyboard.press("Escape");
+    await ghost.first().waitFor({ state: "detached" });
+    seen.dismissed = await saved();
+    // The edit that the retention of the accepted text is measured by.
+    await page.keyboard.press("Shift+Home");
+    await page.keyboard.press("Backspace");
+  },
+
+  async "a word, and a line"() {
+    await ghostAfter("result = ");
+    await pause(200);
+    await page.keyboard.press("Control+ArrowRight");
+    await until("the word", async () => (await saved()).includes("result = compute"));
+    seen.word = file();
+    await ghost.first().waitFor();
+    await page.keyboard.press("Control+Alt+ArrowRight");
+    await until("the line", async () => (await saved()).includes("rate)"));
+    seen.line = file();
+    await page.keyboard.press("Enter");
+  },
+
+  async "the next candidate and the previous"() {
+    await ghostAfter("total = ");
+    await pause(200);
+    const text = async () => (await ghost.allInnerTexts()).join("");
+    const first = await text();
+    await page.keyboard.press("Alt+]");
+    await until("the next candidate", async () => !["", first].includes(await text()));
+    const second = await text();
+    await pause(200);
+    await page.keyboard.press("Alt+[");
+    await until("the candidate before", async () => (await text()) === first);
+    await pause(200);
+    await page.keyboard.press("Alt+]");
+    await until("the next candidate again", async () => (await text()) === second);
+    seen.candidates = [first, second];
+    await pause(200);
+    await page.keyboard.press("Tab");
+    seen.second = await saved();
+  },
+
+  async "the model picker"() {
+    await command("Pick Model");
+    seen.models = await listed("pick a model");
+    await picture("pick-model");
+    await page.keyboard.insertText("eager");
+    await page.keyboard.press("Enter");
+    await until("the other model", async () => /eager/.test(await bar.innerText()));
+    await page.keyboard.press("Enter");
+    await ghostAfter("average = ");
+    await pause(200);
+    await page.keyboard.press("Tab");
+    seen.other = await saved();
+  },
+
+  async "the explain view"() {
+    await page.keyboard.press("Enter");
+    await type("highest = ");
+    await command("Explain This Position");
+    await page.locator(".tab", { hasText: /open\.py:\d+:\d+/ }).waitFor();
+    const lines = page.locator(".editor-group-container").last().locator(".view-lines");
+    await until("the explanation", async () => /Completion at/.test(await lines.innerText()));
+    seen.explanation = (await lines.innerText()).replaceAll("\u00a0", " ");
+    await picture("explain");
+    await page.keyboard.press("Control+W");
+    await page.locator(".tab", { hasText: /open\.py:\d+:\d+/ }).waitFor({ state: "detached" });
+  },
+
+  async "the switch"() {
+    await command("Switch On or Off");
+    await until("the bar to say so", async () => /off/.test(await bar.innerText()));
+    await command("Switch On or Off");
+    await until("the bar to say so", async () => /eager/.test(await bar.innerText()));
+  },
+
+  async "a blind trial, and its end"() {
+    await command("Start a Trial");
+    await listed("1 of 3");
+    await page.keyboard.insertText("e");
+    await page.locator(".quick-input-check-all input, .quick-input-header input.quick-input-check-all").first().click();
+    await page.keyboard.press("Enter");
+    seen.units = await listed("2 of 3");
+    await page.keyboard.press("Enter");
+    await listed("3 of 3");
+    await page.keyboard.press("Enter");
+    await until("the blind trial", async () => /blind trial/.test(await bar.innerText()));
+    await picture("trial");
+    await command("Stop the Trial");
+    await until("its end", async () => /eager/.test(await bar.innerText()));
+  },
+
+  async "the statistics page, in three themes"() {
+    await command("Show Statistics");
+    const inside = page.frameLocator("iframe.webview").frameLocator("iframe");
+    await inside.getByRole("heading", { name: "What you accept" }).waitFor();
+    await inside.getByRole("table", { name: "Figures by model", exact: true }).waitFor();
+    seen.statistics = await inside.locator("main").innerText();
+    seen.charts = await inside.getByRole("img").count();
+    await picture("statistics-light");
+    // By keyboard: the span of time is the first thing that can be reached.
+    await inside.locator("#span").focus();
+    await page.keyboard.press("ArrowDown");
+    await inside.getByRole("status").filter({ hasText: "Last 7 days" }).waitFor();
+    seen.outline = await inside.locator("main").ariaSnapshot();
+    for (const [name, theme, mark] of [
+      ["dark", "Default Dark Modern", "vscode-dark"],
+      ["contrast", "Default High Contrast", "vscode-high-contrast"],
+    ]) {
+      setUser(theme);
+      await inside.locator(`body.${mark}`).waitFor();
+      await pause(300);
+      await picture(`statistics-${name}`);
+    }
+    await page.keyboard.press("Control+W");
+  },
+
+  async "what was recorded, and its end"() {
+    await until("retention", async () => {
+      seen.recorded = recorded();
+      return seen.recorded.some((one) => JSON.stringify(one.retention ?? null).includes("retained"));
+    });
+    await command("Delete What Was Recorded");
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    await picture("purge");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    seen.afterNo = recorded().length;
+    await command("Delete What Was Recorded");
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await until("an empty record", () => recorded().length === 0);
+  },
+
+  async "a program that is missing or too old"() {
+    setMachine({ "fillrate.path": at("nowhere/fillrate") });
+    const toast = (text) => page.locator(".notification-toast", { hasText: text });
+    await toast("there is no program there").waitFor();
+    await until("the bar to say so", async () => /error/.test(await bar.innerText()));
+    await picture("missing");
+    const old = at("fillrate-of-old");
+    writeFileSync(old, "#!/bin/sh\necho fillrate 0.0.9\n", { mode: 0o755 });
+    setMachine({ "fillrate.path": old });
+    await toast("needs 0.1.0 or newer").waitFor();
+    setMachine({ "fillrate.path": input.fillrate });
+    await until("the server", async () => /Fillrate/.test(await bar.innerText()) && !/error/.test(await bar.innerText()));
+  },
+};
+
+/** What the extension's own host logged of us as errors. */
+function logged(folder) {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((path) => /exthost.*\.log$/.test(path) && statSync(path).isFile())
+    .flatMap((path) => readFileSync(path, "utf8").split("\n"))
+    .filter((line) => /\[error\]/i.test(line) && /fillrate/i.test(line));
+}
+
+let step = "";
+let status = 0;
+const only = process.env.FILLRATE_TEST_STEPS?.split(",");
+try {
+  for (const [name, run] of Object.entries(steps)) {
+    if (only && !only.some((word) => name.includes(word))) {
+      continue;
+    }
+    step = name;
+    await run();
+    say(name);
+  }
+} catch (error) {
+  status = 1;
+  await picture("failed").catch(() => {});
+  say(`failed at “${step}”: ${error.stack}\nThe bar says: ${await bar.innerText({ timeout: 500 }).catch(() => "nothing")}`);
+} finally {
+  seen.errors = [
+    ...errors.filter((text) => /fillrate/i.test(text)),
+    ...logged(at("user/logs")),
+  ];
+  await browser.close();
+  server.child.kill();
+  oracle.server.close();
+}
+process.stdout.write(`${JSON.stringify(seen, null, 1)}\n`);
+process.exit(status);
