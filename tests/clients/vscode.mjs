@@ -88,6 +88,7 @@ protocol = "openai-completions"
 url = "${url}"
 name = "qwen2.5-coder-${name}"
 candidates = 2
+temperature = 0.8
 `,
   );
   mkdirSync(at("config/fillrate"), { recursive: true });
@@ -451,10 +452,10 @@ try {
   await picture("failed").catch(() => {});
   say(`failed at “${step}”: ${error.stack}\nThe bar says: ${await bar.innerText({ timeout: 500 }).catch(() => "nothing")}`);
 } finally {
-  seen.errors = [
-    ...errors.filter((text) => /fillrate/i.test(text)),
-    ...logged(at("user/logs")),
-  ];
+  // Those of the editor itself, which lies in a folder of our name, are not ours.
+  seen.errors = [...errors, ...logged(at("user/logs"))]
+    .map((text) => text.replaceAll(input.tools, "…").replaceAll(input.folder, "…"))
+    .filter((text) => /fillrate/i.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readTrial, serverSettings } from "../src/settings";
+
+const nothing = { model: "", trial: null, settings: {} };
+
+test("an editor that sets nothing sends nothing", () => {
+  assert.deepEqual(serverSettings(nothing), {});
+});
+
+test("a model that was picked ends a trial that a file starts", () => {
+  assert.deepEqual(serverSettings({ ...nothing, model: "a" }), { use: "a", trial: null });
+});
+
+test("a trial goes along, beside the model that answers after it", () => {
+  const trial = { models: ["a", "b"], unit: "day", seed: 3, blind: true };
+  assert.deepEqual(serverSettings({ ...nothing, model: "a", trial }), { use: "a", trial });
+});
+
+test("a trial that is none is not sent", () => {
+  assert.equal(readTrial({ models: ["a"] }), undefined);
+  assert.equal(readTrial("request"), undefined);
+  assert.deepEqual(readTrial({ models: ["a", "b", 3], unit: "hour", blind: "yes" }), {
+    models: ["a", "b"],
+    unit: "request",
+  });
+  assert.deepEqual(serverSettings({ ...nothing, trial: false }), { trial: null });
+});
+
+test("settings as in the file go along, and the picked model over them", () => {
+  const settings = { use: "b", context: { profile: "none" } };
+  assert.deepEqual(serverSettings({ ...nothing, settings }), settings);
+  assert.equal(serverSettings({ ...nothing, model: "a", settings }).use, "a");
+  assert.deepEqual(settings, { use: "b", context: { profile: "none" } });
+});

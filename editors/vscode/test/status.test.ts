@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { statusItem } from "../src/status";
+
+const running = (status: Parameters<typeof statusItem>[0] & { kind: "running" }) =>
+  statusItem(status);
+
+test("the model stands in the bar, and the files in its tooltip", () => {
+  const item = running({ kind: "running", status: { state: "ready", model: "qwen", files: 12 } });
+  assert.equal(item.text, "$(sparkle) Fillrate qwen");
+  assert.deepEqual(item.lines, ["Ready.", "Model: qwen", "Files read: 12"]);
+});
+
+test("why nothing is shown stands there, short in the bar and whole in the tooltip", () => {
+  const message = "the model answered with what stands after the cursor already";
+  const item = running({ kind: "running", status: { state: "ready", model: "qwen", message } });
+  assert.equal(item.text, "$(dash) Fillrate qwen: the model answered with what stands aft…");
+  assert.equal(item.lines[0], `Nothing is shown: ${message}`);
+});
+
+test("a blind trial names no model", () => {
+  const item = running({ kind: "running", status: { state: "ready", trial: true, model: null } });
+  assert.match(item.text, /blind trial/);
+  assert.match(item.lines.join(" "), /not told/);
+});
+
+test("keeping code is a warning", () => {
+  const item = running({ kind: "running", status: { state: "ready", content: true } });
+  assert.equal(item.severity, "warning");
+  assert.match(item.lines.join(" "), /keeps code/);
+});
+
+test("faults say what went wrong", () => {
+  assert.deepEqual(statusItem({ kind: "broken", problem: "It is missing." }), {
+    text: "$(error) Fillrate error",
+    lines: ["It is missing."],
+    severity: "error",
+  });
+  const item = running({ kind: "running", status: { state: "error", message: "No such host." } });
+  assert.deepEqual([item.lines[0], item.severity], ["No such host.", "error"]);
+});
+
+test("every state has its words", () => {
+  const states = ["starting", "indexing", "ready", "busy", "error"] as const;
+  const texts = states.map((state) => running({ kind: "running", status: { state } }).lines[0]);
+  assert.equal(new Set(texts).size, states.length);
+  assert.match(statusItem({ kind: "off" }).text, /off/);
+});
