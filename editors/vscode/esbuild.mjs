@@ -58,10 +58,14 @@ if (what === "tests") {
   });
   writeFileSync(join(here, "dist", "THIRD-PARTY.txt"), notices([extension, statistics]));
   for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) {
-    const licence = join(here, "../..", name);
-    if (existsSync(licence)) {
-      copyFileSync(licence, join(here, "dist", name));
+    // The project's own, which a copy of this folder brings along.
+    const licence = [here, join(here, "../..")]
+      .map((folder) => join(folder, name))
+      .find(existsSync);
+    if (licence === undefined) {
+      throw new Error(`${name} stands neither here nor at the top of the project`);
     }
+    copyFileSync(licence, join(here, "dist", name));
   }
 }
 

@@ -5,7 +5,15 @@
 // folder `pictures`, and a step that fails ends the program with what stood on the screen.
 
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -31,7 +39,7 @@ const LINES = [
   ["total = sum(values)", "total = len(values)"],
   ["average = total / count"],
   ["highest = max(values)"],
-  ["result = compute(total, rate)"],
+  ["result = compute(total, rate)\n    return result"],
   ["lowest = min(values) + offset"],
 ];
 
@@ -101,14 +109,9 @@ temperature = 0.8
   writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
   mkdirSync(at("user/User"), { recursive: true });
   mkdirSync(at("user/Machine"), { recursive: true });
-  setUser("Default Light Modern");
-  setMachine({ "fillrate.path": input.fillrate });
-}
-
-/** The person's settings. The file is read again when it changes. */
-function setUser(theme) {
   const settings = {
-    "workbench.colorTheme": theme,
+    "workbench.colorTheme": "Light Modern",
+    "workbench.reduceMotion": "on",
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": false,
     "workbench.editor.empty.hint": "hidden",
@@ -122,14 +125,12 @@ function setUser(theme) {
     "extensions.ignoreRecommendations": true,
     "extensions.autoCheckUpdates": false,
     "files.autoSave": "off",
-    "window.restoreWindows": "none",
   };
   writeFileSync(at("user/User/settings.json"), JSON.stringify(settings));
-}
-
-/** The settings that only this machine may have. */
-function setMachine(settings) {
-  writeFileSync(at("user/Machine/settings.json"), JSON.stringify(settings));
+  // What only this machine may set. The link is there to be changed.
+  symlinkSync(input.fillrate, at("fillrate"));
+  const machine = { "fillrate.path": at("fillrate") };
+  writeFileSync(at("user/Machine/settings.json"), JSON.stringify(machine));
 }
 
 /** Starts code-server; gives its process and its address. */
@@ -213,11 +214,27 @@ const file = () => readFileSync(at("work/open.py"), "utf8");
 const type = (text) => page.keyboard.type(text, { delay: 40 });
 
 /** Runs a command from the palette. */
-async function command(title) {
-  await page.keyboard.press("F1");
-  await page.locator(".quick-input-widget").waitFor();
-  await page.keyboard.insertText(`Fillrate: ${title}`);
-  await page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+async function command(title, category = "Fillrate") {
+  const palette = page.locator(".quick-input-widget");
+  // A key that is pressed while an editor closes is lost.
+  await until("the palette", async () => {
+    await page.keyboard.press("F1");
+    return palette.waitFor({ timeout: 2000 }).then(
+      () => true,
+      () => false,
+    );
+  });
+  await page.keyboard.insertText(`${category}: ${title}`);
+  // The list may put another command first.
+  await page.locator(`.quick-input-list [aria-label^="${category}: ${title}"]`).first().click();
+}
+
+/** Chooses a colour theme. */
+async function theme(name) {
+  await command("Color Theme", "Preferences");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "Modern" }).first().waitFor();
+  await page.keyboard.insertText(name);
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
   await page.keyboard.press("Enter");
 }
 
@@ -272,6 +289,10 @@ const steps = {
     await picture("ghost-text");
     await page.keyboard.press("Tab");
     seen.accepted = await saved();
+    // Retention is measured by such an edit.
+    await page.keyboard.press("ArrowLeft");
+    await type(", 0");
+    await page.keyboard.press("End");
   },
 
   async "Escape dismisses"() {
@@ -281,7 +302,6 @@ const steps = {
     await page.keyboard.press("Escape");
     await ghost.first().waitFor({ state: "detached" });
     seen.dismissed = await saved();
-    // The edit that the retention of the accepted text is measured by.
     await page.keyboard.press("Shift+Home");
     await page.keyboard.press("Backspace");
   },
@@ -296,7 +316,10 @@ const steps = {
     await page.keyboard.press("Control+Alt+ArrowRight");
     await until("the line", async () => (await saved()).includes("rate)"));
     seen.line = file();
-    await page.keyboard.press("Enter");
+    // The second line of the completion goes on standing.
+    await pause(200);
+    await page.keyboard.press("Escape");
+    await ghost.first().waitFor({ state: "detached" });
   },
 
   async "the next candidate and the previous"() {
@@ -339,25 +362,30 @@ const steps = {
     await command("Explain This Position");
     await page.locator(".tab", { hasText: /open\.py:\d+:\d+/ }).waitFor();
     const lines = page.locator(".editor-group-container").last().locator(".view-lines");
-    await until("the explanation", async () => /Completion at/.test(await lines.innerText()));
-    seen.explanation = (await lines.innerText()).replaceAll("\u00a0", " ");
+    seen.explanation = await until("the explanation", async () => {
+      const text = (await lines.innerText()).replaceAll("\u00a0", " ");
+      return /Completion at/.test(text) && text;
+    });
     await picture("explain");
     await page.keyboard.press("Control+W");
     await page.locator(".tab", { hasText: /open\.py:\d+:\d+/ }).waitFor({ state: "detached" });
   },
 
   async "the switch"() {
+    const name = /steady|eager/.exec(await bar.innerText())[0];
     await command("Switch On or Off");
-    await until("the bar to say so", async () => /off/.test(await bar.innerText()));
+    await until("the bar to say so", async () => / off/.test(await bar.innerText()));
     await command("Switch On or Off");
-    await until("the bar to say so", async () => /eager/.test(await bar.innerText()));
+    await until("the bar to say so", async () => (await bar.innerText()).includes(name));
   },
 
   async "a blind trial, and its end"() {
+    const name = /steady|eager/.exec(await bar.innerText())[0];
     await command("Start a Trial");
     await listed("1 of 3");
-    await page.keyboard.insertText("e");
-    await page.locator(".quick-input-check-all input, .quick-input-header input.quick-input-check-all").first().click();
+    for (const name of ["eager", "steady"]) {
+      await page.locator(".quick-input-list .monaco-list-row", { hasText: name }).click();
+    }
     await page.keyboard.press("Enter");
     seen.units = await listed("2 of 3");
     await page.keyboard.press("Enter");
@@ -366,7 +394,7 @@ const steps = {
     await until("the blind trial", async () => /blind trial/.test(await bar.innerText()));
     await picture("trial");
     await command("Stop the Trial");
-    await until("its end", async () => /eager/.test(await bar.innerText()));
+    await until("its end", async () => (await bar.innerText()).includes(name));
   },
 
   async "the statistics page, in three themes"() {
@@ -377,27 +405,31 @@ const steps = {
     seen.statistics = await inside.locator("main").innerText();
     seen.charts = await inside.getByRole("img").count();
     await picture("statistics-light");
+    await inside.getByRole("img").first().scrollIntoViewIfNeeded();
+    await picture("statistics-light-chart");
     // By keyboard: the span of time is the first thing that can be reached.
     await inside.locator("#span").focus();
     await page.keyboard.press("ArrowDown");
     await inside.getByRole("status").filter({ hasText: "Last 7 days" }).waitFor();
     seen.outline = await inside.locator("main").ariaSnapshot();
-    for (const [name, theme, mark] of [
-      ["dark", "Default Dark Modern", "vscode-dark"],
-      ["contrast", "Default High Contrast", "vscode-high-contrast"],
+    for (const [name, label, mark] of [
+      ["dark", "Dark Modern", "vscode-dark"],
+      ["contrast", "Dark High Contrast", "vscode-high-contrast"],
     ]) {
-      setUser(theme);
+      await theme(label);
       await inside.locator(`body.${mark}`).waitFor();
       await pause(300);
+      await inside.getByRole("img").first().scrollIntoViewIfNeeded();
       await picture(`statistics-${name}`);
     }
+    await theme("Light Modern");
     await page.keyboard.press("Control+W");
   },
 
   async "what was recorded, and its end"() {
-    await until("retention", async () => {
+    await until("retention", () => {
       seen.recorded = recorded();
-      return seen.recorded.some((one) => JSON.stringify(one.retention ?? null).includes("retained"));
+      return seen.recorded.every((one) => !one.accepted || "2" in one.retention);
     });
     await command("Delete What Was Recorded");
     const dialog = page.getByRole("dialog");
@@ -412,17 +444,19 @@ const steps = {
   },
 
   async "a program that is missing or too old"() {
-    setMachine({ "fillrate.path": at("nowhere/fillrate") });
     const toast = (text) => page.locator(".notification-toast", { hasText: text });
+    rmSync(at("fillrate"));
+    await command("Restart Server");
     await toast("there is no program there").waitFor();
     await until("the bar to say so", async () => /error/.test(await bar.innerText()));
     await picture("missing");
-    const old = at("fillrate-of-old");
-    writeFileSync(old, "#!/bin/sh\necho fillrate 0.0.9\n", { mode: 0o755 });
-    setMachine({ "fillrate.path": old });
+    writeFileSync(at("fillrate"), "#!/bin/sh\necho fillrate 0.0.9\n", { mode: 0o755 });
+    await command("Restart Server");
     await toast("needs 0.1.0 or newer").waitFor();
-    setMachine({ "fillrate.path": input.fillrate });
-    await until("the server", async () => /Fillrate/.test(await bar.innerText()) && !/error/.test(await bar.innerText()));
+    rmSync(at("fillrate"));
+    symlinkSync(input.fillrate, at("fillrate"));
+    await command("Restart Server");
+    await until("the server", async () => /steady|eager/.test(await bar.innerText()));
   },
 };
 

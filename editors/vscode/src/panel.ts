@@ -21,7 +21,7 @@ export async function showStatistics(session: Session, extension: vscode.Uri): P
   if (known === undefined || program === undefined) {
     return;
   }
-  const store = known.telemetry.path;
+  const store = known.telemetry?.path;
   let first: string;
   try {
     first = await computed(program, store, 0);
@@ -63,12 +63,13 @@ export async function showStatistics(session: Session, extension: vscode.Uri): P
 }
 
 /** The page's changing part for the last so many days; 0 is all of it. */
-async function computed(program: string, store: string, days: number): Promise<string> {
+async function computed(program: string, store: string | undefined, days: number): Promise<string> {
+  const place = store === undefined ? [] : ["--store", store];
   const span = days > 0 ? ["--days", String(days)] : [];
   const output = await new Promise<string>((resolve, reject) => {
     execFile(
       program,
-      ["telemetry", "stats", "--json", "--store", store, ...span],
+      ["telemetry", "stats", "--json", ...place, ...span],
       { timeout: PATIENCE_MS, maxBuffer: LARGEST },
       (error, stdout, stderr) => {
         if (error === null) {

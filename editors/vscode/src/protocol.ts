@@ -75,7 +75,8 @@ export type Unit = (typeof UNITS)[number];
 export interface Models {
   models: { name: string; about: string; active: boolean }[];
   trial: null | { models: string[]; unit: string; blind: boolean; seed: number };
-  telemetry: { enabled: boolean; content: boolean; path: string };
+  /** What is recorded, and where; not told by servers that record nothing. */
+  telemetry?: { enabled: boolean; content: boolean; path: string };
 }
 
 /** A piece of another file that the model was given. */

@@ -13,6 +13,9 @@
  *
  * What goes within {@link SETTLE_MS} was not seen by anybody and is not reported. An estimate
  * errs where another extension's ghost text is shown instead of ours.
+ *
+ * Everything is told as `estimated`, even of what was accepted and must have been shown: were
+ * only those `confirmed`, a rate of what is confirmed would count acceptances alone.
  */
 
 import type { Acceptance, Event, Identity } from "./protocol";
@@ -170,7 +173,6 @@ export class Shown {
     this.report({
       ...identity(selected(display)),
       event: "dismissed",
-      // The key works only while ghost text stands; whether it was ours is concluded.
       certainty: "estimated",
       shownMs: this.length(display),
     });
@@ -183,8 +185,7 @@ export class Shown {
     const event: Event = {
       ...identity(of),
       event: "partlyAccepted",
-      // The part that was inserted is the beginning of what we offered.
-      certainty: "confirmed",
+      certainty: "estimated",
       characters,
       unit,
     };
@@ -197,7 +198,7 @@ export class Shown {
 
   /** The person took over the whole: what the argument of the item's command says of it. */
   accepted(of: Identity): Acceptance {
-    const acceptance: Acceptance = { ...identity(of), certainty: "confirmed" };
+    const acceptance: Acceptance = { ...identity(of), certainty: "estimated" };
     const display = this.display;
     if (display !== undefined && selected(display).completion === of.completion) {
       acceptance.shownMs = this.length(display);

@@ -100,7 +100,7 @@ export function figures(statistics: Statistics): string {
     );
   }
   const sections = [
-    section("By model", [table("Figures by model", ["model"], byModel)]),
+    section("By model", [modelTable("Figures by model", byModel)]),
     section("Over time", [
       ...charts(byDay).map(chartFigure),
       byDay.length === 0
@@ -150,19 +150,30 @@ export function charts(byDay: Row[]): Chart[] {
   });
 }
 
+/** A cell of a table. */
+export interface Cell {
+  text: string;
+  /** What stands below it, smaller: an interval and an n. */
+  more?: string;
+}
+
 /** A figure with its interval and n, as a person reads it. */
-export function written(figure: string, estimate: Estimate | null | undefined): string {
-  if (estimate?.value === null || estimate?.value === undefined) {
-    return estimate ? `– (n ${estimate.n})` : "–";
+export function written(figure: string, estimate: Estimate | null | undefined): Cell {
+  return isTime(figure)
+    ? cell(estimate, (value) => `${value.toFixed(0)} ms`)
+    : cell(estimate, (value) => `${(100 * value).toFixed(1)} %`);
+}
+
+function cell(estimate: Estimate | null | undefined, show: (value: number) => string): Cell {
+  if (!estimate) {
+    return { text: "–" };
   }
-  const show = isTime(figure)
-    ? (value: number) => `${value.toFixed(0)} ms`
-    : (value: number) => `${(100 * value).toFixed(1)} %`;
-  const interval =
-    estimate.low === null || estimate.high === null
-      ? ""
-      : `${show(estimate.low)} to ${show(estimate.high)}, `;
-  return `${show(estimate.value)} (${interval}n ${estimate.n})`;
+  const { value, low, high, n } = estimate;
+  if (value === null) {
+    return { text: "–", more: `n ${n}` };
+  }
+  const interval = low === null || high === null ? "" : `${show(low)} to ${show(high)}, `;
+  return { text: show(value), more: `${interval}n ${n}` };
 }
 
 /** The whole page. */
@@ -244,42 +255,60 @@ function section(title: string, parts: string[]): string {
   return `<section><h2>${escaped(title)}</h2>\n${parts.join("\n")}\n</section>`;
 }
 
+/** A table of models, with a row for each figure, since there are more figures than models. */
+function modelTable(caption: string, rows: Row[]): string {
+  const sorted = [...rows].sort((a, b) => (a.by.model ?? "").localeCompare(b.by.model ?? ""));
+  return htmlTable(
+    caption,
+    ["Figure", ...sorted.map((row) => row.by.model ?? "")],
+    figureNames(rows).map((name) => [
+      { text: named(name) },
+      ...sorted.map((row) => written(name, row.figures[name])),
+    ]),
+    1,
+  );
+}
+
 /** A table of rows, with a column for each key and each figure that any of them has. */
 function table(caption: string, keys: ("model" | "language" | "day")[], rows: Row[]): string {
-  const columns = [...new Set(rows.flatMap((row) => Object.keys(row.figures)))];
+  const columns = figureNames(rows);
   const titles = { model: "Model", language: "Language", day: "Day" };
-  const sorted = [...rows].sort((a, b) => {
-    const [first, second] = [a, b].map((row) => keys.map((key) => row.by[key] ?? "").join("\0"));
-    return (first ?? "").localeCompare(second ?? "");
-  });
+  const place = (row: Row) => keys.map((key) => row.by[key] ?? "").join("\0");
+  const sorted = [...rows].sort((a, b) => place(a).localeCompare(place(b)));
   return htmlTable(
     caption,
     [...keys.map((key) => titles[key]), ...columns.map(named)],
     sorted.map((row) => [
-      ...keys.map((key) => row.by[key] ?? ""),
+      ...keys.map((key) => ({ text: row.by[key] ?? "" })),
       ...columns.map((column) => written(column, row.figures[column])),
     ]),
     keys.length,
   );
 }
 
+/** The figures that any of the rows has, in their order there. */
+function figureNames(rows: Row[]): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(row.figures)))];
+}
+
 /** A table whose first cells in each row are headings. Wide tables scroll, by keyboard too. */
-function htmlTable(caption: string, head: string[], rows: string[][], headings: number): string {
-  const cells = head.map((title) => `<th scope="col">${escaped(title)}</th>`).join("");
-  const body = rows
-    .map((row) => {
-      const cells = row.map((cell, place) =>
-        place < headings ? `<th scope="row">${escaped(cell)}</th>` : `<td>${escaped(cell)}</td>`,
-      );
-      return `<tr>${cells.join("")}</tr>`;
-    })
-    .join("\n");
+function htmlTable(caption: string, head: string[], rows: Cell[][], headings: number): string {
+  const titles = head.map((title) => `<th scope="col">${escaped(title)}</th>`).join("");
+  const body = rows.map((row) => {
+    const cells = row.map(({ text, more }, place) => {
+      const small = more === undefined ? "" : ` <small>${escaped(more)}</small>`;
+      return place < headings
+        ? `<th scope="row">${escaped(text)}</th>`
+        : `<td>${escaped(text)}${small}</td>`;
+    });
+    return `<tr>${cells.join("")}</tr>`;
+  });
   const name = escaped(caption);
   return `<div class="scroll" role="region" aria-label="${name}" tabindex="0">
 <table><caption>${name}</caption>
-<thead><tr>${cells}</tr></thead>
+<thead><tr>${titles}</tr></thead>
 <tbody>
-${body}
+${body.join("\n")}
 </tbody></table></div>`;
 }
 
@@ -301,9 +330,9 @@ function trial(of: NonNullable<Statistics["trial"]>): string[] {
       "Models in the trial",
       ["Model", "Shown", "Accepted", ...names.map(named)],
       of.arms.map((arm) => [
-        arm.model,
-        String(arm.shown),
-        String(arm.accepted),
+        { text: arm.model },
+        { text: String(arm.shown) },
+        { text: String(arm.accepted) },
         ...names.map((name) => {
           const figure = arm[name];
           return written(name, isEstimate(figure) ? figure : null);
@@ -315,9 +344,14 @@ function trial(of: NonNullable<Statistics["trial"]>): string[] {
   if (of.differences.length > 0) {
     parts.push(
       htmlTable(
-        "Differences in what is accepted of what was shown",
+        "Differences in what is accepted of what was shown, in percentage points",
         ["First", "Second", "First less second", "More to be shown for a clear answer"],
-        of.differences.map((row) => [row.first, row.second, points(row.difference), needed(row)]),
+        of.differences.map((row) => [
+          { text: row.first },
+          { text: row.second },
+          cell(row.difference, points),
+          { text: needed(row) },
+        ]),
         2,
       ),
     );
@@ -328,7 +362,10 @@ function trial(of: NonNullable<Statistics["trial"]>): string[] {
       htmlTable(
         "Strengths from your choices between pairs (Bradley–Terry)",
         ["Model", "Strength"],
-        strengths.map(([model, estimate]) => [model, plain(estimate)]),
+        strengths.map(([model, estimate]) => [
+          { text: model },
+          cell(estimate, (value) => value.toFixed(2)),
+        ]),
         1,
       ),
     );
@@ -349,20 +386,7 @@ function needed(row: Difference): string {
   return clear ? "none: it is clear" : "unknown";
 }
 
-/** A difference of shares, in percentage points. */
-function points(estimate: Estimate): string {
-  return scaled(estimate, (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`);
-}
-
-function plain(estimate: Estimate): string {
-  return scaled(estimate, (value) => value.toFixed(2));
-}
-
-function scaled(estimate: Estimate, show: (value: number) => string): string {
-  const { value, low, high, n } = estimate;
-  if (value === null) {
-    return `– (n ${n})`;
-  }
-  const interval = low === null || high === null ? "" : `${show(low)} to ${show(high)}, `;
-  return `${show(value)} (${interval}n ${n})`;
+/** A difference of shares in percentage points. */
+function points(share: number): string {
+  return `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
 }

@@ -143,7 +143,7 @@ test("an accept carries how long it was shown, and nothing else is sent", () => 
   assert.deepEqual(shown.accepted({ completion: "c", candidate: 0 }), {
     completion: "c",
     candidate: 0,
-    certainty: "confirmed",
+    certainty: "estimated",
     shownMs: 905,
   });
   clock.pass(2 * ACCEPT_MS);
@@ -171,7 +171,7 @@ test("a part that is accepted leaves the rest standing", () => {
     completion: "c",
     candidate: 0,
     event: "partlyAccepted",
-    certainty: "confirmed",
+    certainty: "estimated",
     characters: 3,
     unit: "word",
     shownMs: 100,

@@ -48,23 +48,26 @@ const statistics: Statistics = {
 };
 
 test("a figure stands with its interval and its n", () => {
-  assert.equal(written("acceptance/shown", estimate(0.25)), "25.0 % (15.0 % to 35.0 %, n 10)");
-  assert.equal(
-    written("latency_ms/median", { value: 120, low: null, high: null, n: 3 }),
-    "120 ms (n 3)",
-  );
-  assert.equal(written("acceptance/shown", estimate(null, 0)), "– (n 0)");
-  assert.equal(written("acceptance/shown", undefined), "–");
+  assert.deepEqual(written("acceptance/shown", estimate(0.25)), {
+    text: "25.0 %",
+    more: "15.0 % to 35.0 %, n 10",
+  });
+  assert.deepEqual(written("latency_ms/median", { value: 120, low: null, high: null, n: 3 }), {
+    text: "120 ms",
+    more: "n 3",
+  });
+  assert.deepEqual(written("acceptance/shown", estimate(null, 0)), { text: "–", more: "n 0" });
+  assert.deepEqual(written("acceptance/shown", undefined), { text: "–" });
 });
 
 test("figures stand in tables with captions and headings, and names are no markup", () => {
   const html = figures(statistics);
   assert.ok(html.includes("<caption>Figures by model</caption>"));
-  assert.ok(html.includes('<th scope="row">a&lt;script&gt;</th>'));
+  assert.ok(html.includes('<th scope="col">a&lt;script&gt;</th>'));
   assert.ok(!html.includes("<script"));
   assert.ok(html.includes("Retained after 30 s"));
   assert.ok(html.includes("321"));
-  assert.ok(html.includes("−5.0 (−15.0 to +5.0, n 40)"));
+  assert.ok(html.includes("−5.0 <small>−15.0 to +5.0, n 40</small>"));
 });
 
 test("charts draw acceptance and the shortest retention, day by day", () => {

@@ -12,14 +12,16 @@ const editor = acquireVsCodeApi();
 /** How high a chart is, in pixels. */
 const HEIGHT = 240;
 
-/** The theme's colours for charts, and line patterns, so that colour alone tells nothing. */
+/**
+ * The theme's colours for charts, and line patterns, so that colour alone tells nothing. Orange and
+ * yellow are too faint on white.
+ */
 const LINES = [
   { colour: "--vscode-charts-blue", dash: [] },
-  { colour: "--vscode-charts-orange", dash: [8, 4] },
+  { colour: "--vscode-charts-red", dash: [8, 4] },
   { colour: "--vscode-charts-green", dash: [2, 3] },
   { colour: "--vscode-charts-purple", dash: [10, 3, 2, 3] },
-  { colour: "--vscode-charts-red", dash: [4, 4] },
-  { colour: "--vscode-charts-yellow", dash: [12, 4] },
+  { colour: "--vscode-charts-foreground", dash: [4, 4] },
 ];
 
 let drawn: uPlot[] = [];
@@ -102,7 +104,7 @@ function percent(share: number): string {
 
 /** A colour of the theme (six hex digits, or the form that the browser computes) made faint. */
 function translucent(colour: string): string {
-  return `color-mix(in srgb, ${colour} 20%, transparent)`;
+  return `color-mix(in srgb, ${colour} 12%, transparent)`;
 }
 
 const span = document.querySelector<HTMLSelectElement>("#span");
