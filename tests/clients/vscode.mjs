@@ -139,7 +139,7 @@ async function serve() {
     join(input.tools, "bin/node"),
     [
       join(input.tools, "node_modules/code-server/out/node/entry.js"),
-      ...["--auth", "none", "--bind-addr", "127.0.0.1:0", "--app-name", "test"],
+      ...["--auth", "none", "--bind-addr", "127.0.0.1:0"],
       ...["--user-data-dir", at("user"), "--extensions-dir", at("extensions")],
       ...["--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"],
       "--disable-getting-started-override",
@@ -174,7 +174,7 @@ async function serve() {
   return { child, address };
 }
 
-/** What is recorded: one object for each completion. */
+/** What is recorded of completions: one object for each. */
 function recorded() {
   const output = execFileSync(
     input.fillrate,
@@ -184,7 +184,9 @@ function recorded() {
   return output
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line));
+    .map((line) => JSON.parse(line))
+    // There are lines of another kind, too: how much entered the files.
+    .filter((line) => "completion" in line);
 }
 
 const oracle = await model();
@@ -489,7 +491,9 @@ try {
   // Those of the editor itself, which lies in a folder of our name, are not ours.
   seen.errors = [...errors, ...logged(at("user/logs"))]
     .map((text) => text.replaceAll(input.tools, "…").replaceAll(input.folder, "…"))
-    .filter((text) => /fillrate/i.test(text));
+    .filter((text) => /fillrate/i.test(text))
+    // What the last step provokes.
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

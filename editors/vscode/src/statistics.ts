@@ -15,6 +15,12 @@ export interface Estimate {
 /** Figures of one group. */
 export interface Row {
   by: { model?: string; language?: string; day?: string; [more: string]: string | undefined };
+  /** How many completions were offered; the same at the same place counts once. */
+  offered?: number;
+  /** How many of them were shown, by how surely the editor knows. */
+  shown?: Record<string, number>;
+  /** How many were accepted whole. */
+  accepted?: number;
   figures: Record<string, Estimate | null>;
 }
 
@@ -30,7 +36,11 @@ export interface Arm {
 export interface Difference {
   first: string;
   second: string;
+  /** Which figure is compared. */
+  variant?: string;
   difference: Estimate;
+  /** Whether the interval leaves 0 out. */
+  clear?: boolean;
   /** How many more shown completions a clear answer needs. */
   shown_needed?: number | null;
 }
@@ -40,6 +50,8 @@ export interface Statistics {
   schema: number;
   rows: Row[];
   trial?: null | {
+    /** Whether its models are not named, since it is blind and goes on. */
+    hidden?: boolean;
     arms: Arm[];
     differences: Difference[];
     strengths?: Record<string, Estimate> | null;
@@ -222,24 +234,24 @@ export function escaped(text: string): string {
   );
 }
 
+/** What figures are called, in the order in which they stand. */
 const NAMES: Record<string, string> = {
   "acceptance/shown": "Accepted of shown",
+  "acceptance/pairs": "Accepted of pairs shown",
   "acceptance/read": "Accepted of read (shown for 750 ms)",
   "acceptance/chars": "Accepted of read, by characters",
+  retained: "Retained",
+  "still-in-code": "Still in code",
   "completed-code": "Completed code",
   "latency_ms/median": "Latency, median",
+  "latency_ms/p90": "Latency, 90th percentile",
 };
 
 /** A figure's name as a person reads it. */
 function named(figure: string): string {
-  const [kind, seconds] = figure.split("@");
-  if (seconds !== undefined && kind === "retained") {
-    return `Retained after ${seconds} s`;
-  }
-  if (seconds !== undefined && kind === "still-in-code") {
-    return `Still in code after ${seconds} s`;
-  }
-  return NAMES[figure] ?? figure;
+  const [kind = figure, seconds] = figure.split("@");
+  const name = NAMES[kind] ?? kind;
+  return seconds === undefined ? name : `${name} after ${seconds} s`;
 }
 
 function isTime(figure: string): boolean {
@@ -261,12 +273,31 @@ function modelTable(caption: string, rows: Row[]): string {
   return htmlTable(
     caption,
     ["Figure", ...sorted.map((row) => row.by.model ?? "")],
-    figureNames(rows).map((name) => [
-      { text: named(name) },
-      ...sorted.map((row) => written(name, row.figures[name])),
-    ]),
+    [
+      ...counts(sorted),
+      ...figureNames(rows).map((name) => [
+        { text: named(name) },
+        ...sorted.map((row) => written(name, row.figures[name])),
+      ]),
+    ],
     1,
   );
+}
+
+/** How many completions the figures rest on, in rows; none where that is not told. */
+function counts(rows: Row[]): Cell[][] {
+  if (rows.some((row) => row.offered === undefined)) {
+    return [];
+  }
+  const shown = ({ shown = {} }: Row) =>
+    Object.entries(shown)
+      .map(([certainty, count]) => `${count} ${certainty}`)
+      .join(", ") || "0";
+  return [
+    [{ text: "Offered" }, ...rows.map((row) => ({ text: String(row.offered ?? 0) }))],
+    [{ text: "Shown" }, ...rows.map((row) => ({ text: shown(row) }))],
+    [{ text: "Accepted" }, ...rows.map((row) => ({ text: String(row.accepted ?? 0) }))],
+  ];
 }
 
 /** A table of rows, with a column for each key and each figure that any of them has. */
@@ -286,9 +317,23 @@ function table(caption: string, keys: ("model" | "language" | "day")[], rows: Ro
   );
 }
 
-/** The figures that any of the rows has, in their order there. */
+/** The figures that any of the rows has, in the order of {@link NAMES}. */
 function figureNames(rows: Row[]): string[] {
-  return [...new Set(rows.flatMap((row) => Object.keys(row.figures)))];
+  return ordered(rows.flatMap((row) => Object.keys(row.figures)));
+}
+
+/** Names of figures, each once: known ones first, horizons ascending, then the others. */
+function ordered(names: string[]): string[] {
+  const known = Object.keys(NAMES);
+  const place = (name: string): [number, number] => {
+    const [kind = name, seconds = "0"] = name.split("@");
+    const at = known.indexOf(kind);
+    return [at === -1 ? known.length : at, Number(seconds)];
+  };
+  return [...new Set(names)].sort((a, b) => {
+    const [first, second] = [place(a), place(b)];
+    return first[0] - second[0] || first[1] - second[1] || a.localeCompare(b);
+  });
 }
 
 /** A table whose first cells in each row are headings. Wide tables scroll, by keyboard too. */
@@ -322,10 +367,13 @@ function chartFigure(chart: Chart): string {
 }
 
 function trial(of: NonNullable<Statistics["trial"]>): string[] {
-  const names = [
-    ...new Set(of.arms.flatMap((arm) => Object.keys(arm).filter((key) => isEstimate(arm[key])))),
-  ];
+  const names = ordered(
+    of.arms.flatMap((arm) => Object.keys(arm).filter((key) => isEstimate(arm[key]))),
+  );
   const parts = [
+    ...(of.hidden === true
+      ? ["<p>The trial is blind and goes on: its models are not named before it ends.</p>"]
+      : []),
     htmlTable(
       "Models in the trial",
       ["Model", "Shown", "Accepted", ...names.map(named)],
@@ -344,11 +392,12 @@ function trial(of: NonNullable<Statistics["trial"]>): string[] {
   if (of.differences.length > 0) {
     parts.push(
       htmlTable(
-        "Differences in what is accepted of what was shown, in percentage points",
-        ["First", "Second", "First less second", "More to be shown for a clear answer"],
+        "Differences between the models, in percentage points",
+        ["First", "Second", "Figure", "First less second", "More to be shown for a clear answer"],
         of.differences.map((row) => [
           { text: row.first },
           { text: row.second },
+          { text: named(row.variant ?? "acceptance/shown") },
           cell(row.difference, points),
           { text: needed(row) },
         ]),
@@ -381,9 +430,7 @@ function needed(row: Difference): string {
   if (typeof row.shown_needed === "number") {
     return String(row.shown_needed);
   }
-  const { low, high } = row.difference;
-  const clear = low !== null && high !== null && (low > 0 || high < 0);
-  return clear ? "none: it is clear" : "unknown";
+  return row.clear === true ? "none: it is clear" : "no difference to be found";
 }
 
 /** A difference of shares in percentage points. */

@@ -66,6 +66,7 @@ test("figures stand in tables with captions and headings, and names are no marku
   assert.ok(html.includes('<th scope="col">a&lt;script&gt;</th>'));
   assert.ok(!html.includes("<script"));
   assert.ok(html.includes("Retained after 30 s"));
+  assert.ok(html.indexOf("Retained after 30 s") < html.indexOf("Retained after 300 s"));
   assert.ok(html.includes("321"));
   assert.ok(html.includes("−5.0 <small>−15.0 to +5.0, n 40</small>"));
 });
@@ -108,4 +109,38 @@ test("the page runs no script but its own", () => {
 
 test("escaping leaves nothing that HTML reads", () => {
   assert.equal(escaped(`<a href="'&`), "&lt;a href=&quot;&#39;&amp;");
+});
+
+test("how many completions the figures rest on, and how surely they were shown", () => {
+  const html = figures({
+    schema: 1,
+    rows: [
+      {
+        by: { model: "a" },
+        offered: 9,
+        shown: { confirmed: 1, estimated: 6 },
+        accepted: 2,
+        figures: {},
+      },
+    ],
+  });
+  assert.ok(html.includes('<th scope="row">Offered</th><td>9</td>'), html);
+  assert.ok(html.includes('<th scope="row">Shown</th><td>1 confirmed, 6 estimated</td>'), html);
+});
+
+test("a trial says when it is clear, and when its models are not named", () => {
+  const difference = {
+    first: "A",
+    second: "B",
+    difference: estimate(0.2),
+    clear: true,
+    shown_needed: null,
+  };
+  const html = figures({
+    schema: 1,
+    rows: [],
+    trial: { hidden: true, arms: [], differences: [difference] },
+  });
+  assert.match(html, /none: it is clear/);
+  assert.match(html, /not named before it ends/);
 });

@@ -1,0 +1,356 @@
+//! The extension for VS Code: packaged, in a real editor in a real browser; and what of it can be
+//! held against the code.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/programs.rs"]
+mod programs;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use fillrate_server::cleanup::Extent;
+use fillrate_server::configuration::{Profile, Unit};
+use fillrate_server::model::Protocol;
+use fillrate_server::prompt::FAMILIES;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = include_str!("../editors/vscode/schema/fillrate.schema.json");
+const REFERENCE: &str = include_str!("../server/README.md");
+
+/// Where the extension is built and tried, and pictures are left to be looked at.
+fn place() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("vscode")
+}
+
+/// A copy of the extension with the packages it is built with, since nothing is built among the
+/// sources. Nothing where they can't be had.
+fn sources() -> Option<&'static Path> {
+    static SOURCES: OnceLock<Option<PathBuf>> = OnceLock::new();
+    SOURCES.get_or_init(copied).as_deref()
+}
+
+fn copied() -> Option<PathBuf> {
+    let packages = programs::bring("vscode-extension")?;
+    let to = place().join("extension");
+    if to.exists() {
+        std::fs::remove_dir_all(&to).unwrap();
+    }
+    std::fs::create_dir_all(&to).unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../editors/vscode");
+    copy(&from, &to);
+    for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        let path = from.join("../..").join(licence);
+        std::fs::copy(path, to.join(licence)).unwrap();
+    }
+    std::os::unix::fs::symlink(packages.join("node_modules"), to.join("node_modules")).unwrap();
+    Some(to)
+}
+
+/// Copies a folder, without what is built or brought there.
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let name = entry.file_name();
+        if name == "node_modules"
+            || name == "dist"
+            || path.extension().is_some_and(|it| it == "vsix")
+        {
+            continue;
+        }
+        if path.is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// Runs one of the extension's own scripts.
+fn run(sources: &Path, script: &[&str]) -> Output {
+    let output = Command::new("npm")
+        .arg("run")
+        .arg("--silent")
+        .args(script)
+        .current_dir(sources)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "npm run {script:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+#[test]
+fn the_extension_has_its_types_its_style_and_its_unit_tests_right() {
+    let Some(sources) = sources() else {
+        return;
+    };
+    run(sources, &["check"]);
+    run(sources, &["test"]);
+}
+
+/// The packaged extension, unpacked into a folder of extensions as an editor would.
+fn installed(sources: &Path, extensions: &Path) {
+    run(sources, &["package", "--", "--out", "fillrate.vsix"]);
+    let unpacked = extensions.join("unpacked");
+    // A package is a zip file, and Python is there for the demo anyway.
+    let status = Command::new("python3")
+        .args(["-m", "zipfile", "-e"])
+        .arg(sources.join("fillrate.vsix"))
+        .arg(&unpacked)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let name = "fillrate.fillrate-0.1.0";
+    std::fs::rename(unpacked.join("extension"), extensions.join(name)).unwrap();
+    std::fs::remove_dir_all(unpacked).unwrap();
+}
+
+#[test]
+fn a_person_completes_and_looks_into_it_in_a_real_editor() {
+    let (Some(sources), Some(tools), Some(chromium)) = (
+        sources(),
+        programs::bring("code-server"),
+        programs::bring("chromium"),
+    ) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let pictures = place().join("pictures");
+    std::fs::create_dir_all(&pictures).unwrap();
+    for name in ["extensions", "home"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    installed(sources, &folder.path().join("extensions"));
+    let input = json!({
+        "tools": tools, "chromium": chromium, "fillrate": env!("CARGO_BIN_EXE_fillrate"),
+        "folder": folder.path(), "pictures": pictures,
+    });
+    let path = folder.path().join("input.json");
+    std::fs::write(&path, input.to_string()).unwrap();
+    let output = Command::new(tools.join("bin/node"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/clients/vscode.mjs"))
+        .arg(&path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    eprintln!("{said}");
+    assert!(
+        output.status.success(),
+        "{said}\nSee {}",
+        pictures.display()
+    );
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    let line = |member: &str| {
+        seen[member]
+            .as_str()
+            .unwrap()
+            .lines()
+            .last()
+            .unwrap()
+            .trim()
+    };
+    assert_eq!(seen["ghost"], "max(values)");
+    assert_eq!(line("accepted"), "highest = max(values)");
+    assert_eq!(line("dismissed"), "lowest =");
+    assert_eq!(line("word"), "result = compute");
+    assert_eq!(line("line"), "result = compute(total, rate)");
+    assert_eq!(seen["candidates"], json!(["sum(values)", "len(values)"]));
+    assert_eq!(line("second"), "total = len(values)");
+    assert_eq!(line("other"), "average = total / count");
+
+    assert_listed(&seen["models"], &["default", "eager", "steady"]);
+    assert_listed(&seen["units"], &["request", "session", "day", "pairs"]);
+    let explanation = seen["explanation"].as_str().unwrap();
+    for part in [
+        "Completion at open.py:",
+        "Model: ",
+        "What is offered",
+        "max(values)",
+    ] {
+        assert!(explanation.contains(part), "no “{part}” in {explanation}");
+    }
+    let outline = seen["outline"].as_str().unwrap();
+    for part in [
+        "combobox \"Span of time\"",
+        "table \"Figures by model\"",
+        "rowheader",
+        "columnheader",
+    ] {
+        assert!(outline.contains(part), "no “{part}” in {outline}");
+    }
+    assert!(
+        seen["charts"].as_u64().unwrap() >= 1,
+        "{}",
+        seen["statistics"]
+    );
+    assert_eq!(seen["errors"], json!([]));
+    assert_recorded(&seen["recorded"]);
+    assert_eq!(seen["afterNo"], seen["recorded"].as_array().unwrap().len());
+}
+
+/// Each of these stands at the beginning of a row of a list.
+fn assert_listed(rows: &Value, names: &[&str]) {
+    for name in names {
+        let mut rows = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row.as_str().unwrap().trim());
+        assert!(
+            rows.any(|row| row.starts_with(name)),
+            "no {name} in {rows:?}"
+        );
+    }
+}
+
+/// What became of the completions is in the record, and nothing of the code.
+fn assert_recorded(recorded: &Value) {
+    assert!(!recorded.to_string().contains("values"), "{recorded}");
+    let recorded = recorded.as_array().unwrap();
+    for one in recorded {
+        assert!(one["client"].is_string(), "{one}");
+        assert_eq!(one["language"], "python");
+        assert_eq!(one["simulated"], false);
+        let certainty = &one["shown"]["certainty"];
+        assert!(certainty.is_null() || certainty == "estimated", "{one}");
+    }
+    // In the order of the steps: `max(values)` was read, taken and edited; `len(values)` was the
+    // second candidate; `total / count` came from the other model.
+    let accepted: Vec<_> = recorded
+        .iter()
+        .filter(|one| !one["accepted"].is_null())
+        .collect();
+    let of = |one: &Value| {
+        let model = one["model"].as_str().unwrap();
+        json!([
+            model.rsplit('-').next(),
+            one["accepted"]["candidate"],
+            one["accepted"]["characters"]
+        ])
+    };
+    assert_eq!(
+        accepted.iter().map(|one| of(one)).collect::<Vec<_>>(),
+        [
+            json!(["steady", 0, 11]),
+            json!(["steady", 1, 11]),
+            json!(["eager", 0, 13])
+        ]
+    );
+    let shown_ms = accepted[0]["shown"]["ms"].as_f64().unwrap();
+    assert!(shown_ms >= 900.0, "it stood for longer than {shown_ms} ms");
+    let distance = |one: &Value| one["retention"]["2"]["distance"].as_f64().unwrap();
+    // Three characters of fourteen were put into it.
+    assert!(
+        (distance(accepted[0]) - 3.0 / 14.0).abs() < 1e-9,
+        "{}",
+        accepted[0]
+    );
+    assert!(distance(accepted[2]).abs() < 1e-9, "{}", accepted[2]);
+    let dismissed = |one: &&Value| one["dismissed"] == true && one["shown"]["ms"].is_number();
+    assert_eq!(recorded.iter().filter(dismissed).count(), 2);
+    // `compute` as a word, then `(total, rate)`, the rest of its line, with the line's end.
+    let partly: Vec<_> = recorded.iter().map(|one| &one["partly"]).collect();
+    let sum = |member: &str| {
+        partly
+            .iter()
+            .filter_map(|one| one[member].as_u64())
+            .sum::<u64>()
+    };
+    assert_eq!((sum("steps"), sum("characters")), (2, 21), "{partly:?}");
+}
+
+/// The settings in a schema's tables under a path, each with its default as the reference page
+/// writes it. Tables whose keys are a person's own names have no row.
+fn settings(schema: &Value, path: &str, table: &Value, rows: &mut BTreeMap<String, String>) {
+    let table = resolved(schema, table);
+    let Some(properties) = table["properties"].as_object() else {
+        if table["additionalProperties"].is_object() {
+            return;
+        }
+        let default = match &table["default"] {
+            Value::Null => "none".to_owned(),
+            default => format!("`{default}`"),
+        };
+        rows.insert(path.to_owned(), default);
+        return;
+    };
+    assert_eq!(table["additionalProperties"], false, "{path} takes any key");
+    for (key, value) in properties {
+        let path = format!("{path}.{key}");
+        settings(schema, path.trim_start_matches('.'), value, rows);
+    }
+}
+
+/// What a schema refers to, or itself.
+fn resolved<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
+    let reference = [&part["$ref"], &part["allOf"][0]["$ref"]];
+    match reference.into_iter().find_map(Value::as_str) {
+        Some(reference) => schema.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => part,
+    }
+}
+
+#[test]
+fn the_schema_of_settings_has_those_of_the_reference_page_and_no_others() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let mut have = BTreeMap::new();
+    settings(&schema, "", &schema, &mut have);
+    let (_, section) = REFERENCE.split_once("\n## Settings\n").unwrap();
+    let rows = section
+        .lines()
+        .take_while(|line| !line.starts_with("## "))
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let mut cells = line.trim_matches('|').split(" | ").map(str::trim);
+            let name = cells.next().unwrap().trim_matches('`');
+            (name.to_owned(), cells.next().unwrap().to_owned())
+        });
+    let expected: BTreeMap<_, _> = rows.collect();
+    assert_eq!(have, expected);
+    // The named models have the keys of `[model]`.
+    let named = resolved(
+        &schema,
+        &schema["properties"]["models"]["additionalProperties"],
+    );
+    assert_eq!(named, &schema["definitions"]["model"]);
+}
+
+#[test]
+fn the_schema_of_settings_names_the_values_that_the_code_takes() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let values = |pointer: &str| schema.pointer(pointer).unwrap().clone();
+    let extents = [
+        Extent::Line,
+        Extent::Statement,
+        Extent::Block,
+        Extent::Definition,
+        Extent::Anything,
+    ];
+    let families: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+    for (pointer, expected) in [
+        (
+            "/definitions/model/properties/protocol",
+            json!(Protocol::ALL),
+        ),
+        ("/definitions/model/properties/family", json!(families)),
+        (
+            "/properties/context/properties/profile",
+            json!(Profile::ALL.map(Profile::name)),
+        ),
+        ("/properties/cleanup/properties/extent", json!(extents)),
+        (
+            "/properties/trial/properties/unit",
+            json!(Unit::ALL.map(Unit::name)),
+        ),
+    ] {
+        assert_eq!(values(&format!("{pointer}/enum")), expected, "{pointer}");
+    }
+}
