@@ -5,8 +5,6 @@
 mod editor;
 #[path = "support/play.rs"]
 mod play;
-#[path = "support/programs.rs"]
-mod programs;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,7 +28,7 @@ struct Machine {
 impl Machine {
     /// Gives nothing where Neovim can't be had.
     fn new(settings: &str) -> Option<Self> {
-        let neovim = programs::bring("neovim")?;
+        let neovim = play::programs::bring("neovim")?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
         let machine = Self { neovim, folder };
@@ -285,7 +283,7 @@ fn thirty_holes(unit: &str) -> Option<Filled> {
         sources,
     };
     let table = filled.machine.fillrate(&["telemetry", "stats"]);
-    programs::say(&format!("by {unit}: {}\n{table}", filled.counts));
+    play::programs::say(&format!("by {unit}: {}\n{table}", filled.counts));
     Some(filled)
 }
 
@@ -433,7 +431,7 @@ fn the_lua_is_formatted_and_has_nothing_to_remark() {
             ["--no-color", "--config", ".luacheckrc"].as_slice(),
         ),
     ] {
-        let Some(path) = programs::bring(program) else {
+        let Some(path) = play::programs::bring(program) else {
             continue;
         };
         let output = Command::new(path)

@@ -13,7 +13,7 @@ mod identifiers;
 mod language;
 mod python;
 
-pub use acceptance::{first_line, first_token, oracle_prefix};
+pub use acceptance::{READ_MS, first_line, first_token, oracle_prefix};
 pub use cceval::{remove_comments_cceval, truncate_cceval};
 pub use dependencies::dependency_invocation_rate;
 pub use edit::{difflib_ratio, indel_distance, levenshtein};

@@ -5,10 +5,10 @@ use fillrate::developer::typist::Typist;
 use fillrate::import::FORMATS;
 use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
 use fillrate::mutate::Operator;
-use fillrate::report::acceptance::{READ_MS, VARIANTS};
+use fillrate::report::acceptance::VARIANTS;
 use fillrate::report::export::{COLUMNS, SCHEMA};
-use fillrate::report::policies::{POLICY_METRICS, READ_MS};
-use fillrate::score::{METRICS, ScoringLanguage, Unit};
+use fillrate::report::policies::POLICY_METRICS;
+use fillrate::score::{METRICS, READ_MS, ScoringLanguage, Unit};
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
 

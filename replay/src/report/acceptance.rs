@@ -15,6 +15,7 @@ use fillrate_server::telemetry::{
 };
 use serde::Serialize;
 
+use crate::score::READ_MS;
 use crate::stats::{self, Estimate};
 
 pub use trial::{Arm, Difference, Trial};
@@ -68,9 +69,6 @@ pub const VARIANTS: [&str; 8] = [
     "latency_ms/median",
     "latency_ms/p90",
 ];
-
-/// How long a completion has to be shown to count as read, in milliseconds: Cody's figure.
-pub const READ_MS: f64 = 750.0;
 
 /// What rows are made by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

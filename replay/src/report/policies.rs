@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Scored, shown};
 use crate::developer::policy::{Place, View};
 use crate::developer::typing::{EDITOR_DELAY_MS, Fate, Request};
+use crate::score::READ_MS;
 use crate::stats::{self, Estimate};
 use crate::store::{Behaviour, Typing};
 use crate::task::Hole;
@@ -66,10 +67,6 @@ pub const POLICY_METRICS: [&str; 11] = [
     LATE,
     LATENCY_SEEN,
 ];
-
-/// How long a completion must be on display to count as read, in milliseconds: Cody's, for its
-/// completion acceptance rate.
-pub const READ_MS: f64 = 750.0;
 
 impl PolicyFigures {
     /// A metric's figure.

@@ -1,5 +1,9 @@
 //! What a simulated developer would take of a completion.
 
+/// How long a completion must be on display to count as read, in milliseconds: Cody's, for its
+/// completion acceptance rate.
+pub const READ_MS: f64 = 750.0;
+
 /// How many bytes of a completion the acceptance policy `oracle-prefix` takes, given what
 /// remains to be typed. This is the policy of a developer who knows what they are about to
 /// write and accepts a completion only as a whole: without the white space at its end, it is

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use super::{Figure, Mix, Observation, Side, Unit};
 use crate::developer::typing::Fate;
-use crate::report::policies::{
-    CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED, READ, READ_MS, SHOWN, named,
-};
+use crate::report::policies::{CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED, READ, SHOWN, named};
+use crate::score::READ_MS;
 use crate::store::Typing;
 use crate::task::Hole;
 
