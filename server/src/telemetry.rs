@@ -18,6 +18,9 @@ mod span;
 mod store;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +42,7 @@ pub use retention::{Left, NEAR, RETAINED, STILL_IN_CODE};
 pub use span::Span;
 pub use store::{Contents, Entry, Line, SCHEMA, Store, TelemetryError, default_path, read};
 
+use span::place_after;
 use writer::Writer;
 
 /// Notes what becomes of one session's completions. Every method returns at once, but for those
@@ -143,8 +147,8 @@ struct Desk {
 struct Offer {
     id: String,
     form: Form,
-    /// The cursor it was made for, an empty span.
-    place: Span,
+    /// The cursor it was made for, in bytes.
+    place: usize,
     candidates: Vec<String>,
     /// Whether it was accepted, dismissed or superseded.
     ended: bool,
@@ -158,8 +162,8 @@ struct Followed {
     candidate: usize,
     /// What was taken.
     text: String,
-    /// Where it was offered, until it is found.
-    place: Span,
+    /// Where it was offered, in bytes.
+    place: usize,
     /// Where it stands; nothing until it is found.
     span: Option<Span>,
     /// Horizons that are to come, in seconds.
@@ -259,10 +263,10 @@ impl Recorder {
         for change in changes {
             desk.characters += change.inserted.chars().count();
             for offer in &mut desk.offers {
-                offer.place.follow(change);
+                offer.place = place_after(offer.place, change);
             }
             for followed in &mut desk.followed {
-                followed.place.follow(change);
+                followed.place = place_after(followed.place, change);
                 if let Some(span) = &mut followed.span {
                     span.follow(change);
                 }
@@ -313,7 +317,7 @@ impl Recorder {
             .rev()
             .find(|offer| offer.form == request.form);
         if let Some(last) = last
-            && last.place.range().start == request.cursor.0
+            && last.place == request.cursor.0
             && last.candidates == completion.candidates
             && !last.accepted
         {
@@ -339,7 +343,7 @@ impl Recorder {
             desk.offers.push_back(Offer {
                 id: id.clone(),
                 form: request.form,
-                place: Span::new(request.cursor.0..request.cursor.0),
+                place: request.cursor.0,
                 candidates: completion.candidates.clone(),
                 ended: false,
                 accepted: false,
@@ -532,7 +536,7 @@ impl Recorder {
             completion: offer.id.clone(),
             candidate,
             text,
-            place: offer.place.clone(),
+            place: offer.place,
             span,
             ahead: ahead.clone(),
             timer: None,
@@ -656,7 +660,7 @@ impl Followed {
     /// Looks for the text where it was offered, unless it is found already.
     fn find(&mut self, text: &Text) {
         if self.span.is_none() {
-            let found = located(text, self.place.range().start, &self.text);
+            let found = located(text, self.place, &self.text);
             self.span = found.map(Span::new);
         }
     }
@@ -742,7 +746,7 @@ fn part_taken(
 ) -> Option<(String, Range<usize>)> {
     let offer = &desk.offers[offer];
     let text = offer.candidates.get(candidate)?;
-    let place = offer.place.range().start;
+    let place = offer.place;
     let stands = desk
         .document
         .text

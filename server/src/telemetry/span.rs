@@ -121,6 +121,11 @@ fn joined(first: &Change, second: &Change) -> Option<Change> {
     })
 }
 
+/// Where a place stands after a change; what is inserted just there comes after it.
+pub(super) fn place_after(place: usize, change: &Change) -> usize {
+    moved(&(place..place), change).start
+}
+
 /// Where a stretch stands after a change.
 fn moved(range: &Range<usize>, change: &Change) -> Range<usize> {
     let (removed, inserted) = (change.removed.len(), change.inserted.len());
@@ -396,6 +401,20 @@ mod tests {
             ],
         );
         assert_eq!(texts, ["foo(x)", "foo(y, z)", "foo(y, z)", "bar(y, z)"]);
+    }
+
+    #[test]
+    fn a_place_stays_before_what_is_inserted_there() {
+        let change = |start, removed: &str, inserted: &str| Change {
+            start: ByteOffset(start),
+            removed: removed.to_owned(),
+            inserted: inserted.to_owned(),
+        };
+        assert_eq!(place_after(4, &change(4, "", "abc")), 4);
+        assert_eq!(place_after(4, &change(4, "x", "")), 4);
+        assert_eq!(place_after(4, &change(3, "", "abc")), 7);
+        assert_eq!(place_after(4, &change(1, "xyz", "a")), 2);
+        assert_eq!(place_after(4, &change(2, "wxyz", "a")), 2);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
@@ -126,7 +126,17 @@ impl Store {
             path: path.to_owned(),
             database: Connection::open(path).map_err(database(path))?,
         };
-        store.prepare().map_err(database(path))?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match store.prepare() {
+                Ok(()) => break,
+                // SQLite itself does not wait where several put a new file under its log at once.
+                Err(error) if is_busy(&error) && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(error) => return Err(database(path)(error)),
+            }
+        }
         store.check()?;
         Ok(store)
     }
@@ -396,6 +406,13 @@ fn hash(salt: &str, text: &str) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+    )
 }
 
 fn json(row: &impl Serialize) -> rusqlite::Result<String> {
