@@ -16,6 +16,7 @@ use fillrate_server::telemetry::{self, Certainty, Form, PlaceKind, Recorded, Sho
 use serde_json::{Value, json};
 
 use editor::{Editor, Oracle, PATIENCE, text as text_of, uri};
+use play::programs::bring;
 use play::{Place, attempts, has, kitchen, text};
 
 /// What stands in every text of these tests, and may stand in no store.
@@ -638,12 +639,20 @@ impl Writing {
     }
 }
 
+impl Drop for Writing {
+    /// A test that fails leaves no editor at work.
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn several_editors_and_a_replay_write_at_once_and_one_is_killed() {
     if !has(&["python3"]) {
         return;
     }
-    let Some(neovim) = play::programs::bring("neovim") else {
+    let Some(neovim) = bring("neovim") else {
         return;
     };
     let place = Place::new();
