@@ -28,7 +28,9 @@ impl Acceptance {
             text.push_str(&table_of(grouping));
             rows = rest;
         }
-        if self.rows.is_empty() {
+        if self.rows.is_empty() && self.trial.is_some() {
+            text.push_str("Nothing was offered by one model alone.\n");
+        } else if self.rows.is_empty() {
             text.push_str("Nothing was offered in this time, so there is nothing to tell.\n");
         } else {
             text.push_str(
@@ -202,6 +204,8 @@ impl Trial {
                 "Strengths by choices (Bradley–Terry, natural logarithms, mean 0): {}.\n",
                 strengths.join("; ")
             ));
+        } else if pairs {
+            text.push_str("Strengths need each model to be chosen at least once.\n");
         }
         text
     }

@@ -529,6 +529,21 @@ fn pairs_give_strengths_by_their_choices() {
     assert_eq!(difference.shown_needed, Some(24));
     let table = acceptance.table();
     assert!(table.contains("Strengths by choices"), "{table}");
+    assert!(
+        table.starts_with("Nothing was offered by one model alone"),
+        "{table}"
+    );
+    // Who was never chosen has no strength that is finite.
+    let never = by_model(vec![
+        pair("f", ["a", "b"], Some(0)),
+        pair("g", ["a", "b"], Some(0)),
+    ]);
+    assert!(
+        never.table().contains("Strengths need each model"),
+        "{}",
+        never.table()
+    );
+    assert!(never.trial.unwrap().strengths.is_none());
 }
 
 #[test]
