@@ -129,10 +129,11 @@ person:keys("A<CR>x")
 person:wait_for_ghost("yz = 4")
 person:keys("<C-c>")
 person:wait_for_no_ghost()
+written("    x")
 
 -- A mapping of one's own comes back as it was.
 person:lua([[vim.keymap.set("i", "<Tab>", "own", { buffer = 0 })]])
-person:keys("A")
+person:keys("A<CR>x")
 person:wait_for_ghost("yz = 4")
 person:keys("q")
 person:wait_for_no_ghost()
