@@ -8,7 +8,6 @@ mod programs;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 use fillrate_server::cleanup::Extent;
 use fillrate_server::configuration::{Profile, Unit};
@@ -24,16 +23,11 @@ fn place() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("vscode")
 }
 
-/// A copy of the extension with the packages it is built with, since nothing is built among the
-/// sources. Nothing where they can't be had.
-fn sources() -> Option<&'static Path> {
-    static SOURCES: OnceLock<Option<PathBuf>> = OnceLock::new();
-    SOURCES.get_or_init(copied).as_deref()
-}
-
-fn copied() -> Option<PathBuf> {
+/// A copy of the extension, for this purpose alone, with the packages it is built with, since
+/// nothing is built among the sources. Nothing where they can't be had.
+fn sources(purpose: &str) -> Option<PathBuf> {
     let packages = programs::bring("vscode-extension")?;
-    let to = place().join("extension");
+    let to = place().join(purpose);
     if to.exists() {
         std::fs::remove_dir_all(&to).unwrap();
     }
@@ -88,11 +82,11 @@ fn run(sources: &Path, script: &[&str]) -> Output {
 
 #[test]
 fn the_extension_has_its_types_its_style_and_its_unit_tests_right() {
-    let Some(sources) = sources() else {
+    let Some(sources) = sources("checked") else {
         return;
     };
-    run(sources, &["check"]);
-    run(sources, &["test"]);
+    run(&sources, &["check"]);
+    run(&sources, &["test"]);
 }
 
 /// The packaged extension, unpacked into a folder of extensions as an editor would.
@@ -115,7 +109,7 @@ fn installed(sources: &Path, extensions: &Path) {
 #[test]
 fn a_person_completes_and_looks_into_it_in_a_real_editor() {
     let (Some(sources), Some(tools), Some(chromium)) = (
-        sources(),
+        sources("packaged"),
         programs::bring("code-server"),
         programs::bring("chromium"),
     ) else {
@@ -127,7 +121,7 @@ fn a_person_completes_and_looks_into_it_in_a_real_editor() {
     for name in ["extensions", "home"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
-    installed(sources, &folder.path().join("extensions"));
+    installed(&sources, &folder.path().join("extensions"));
     let input = json!({
         "tools": tools, "chromium": chromium, "fillrate": env!("CARGO_BIN_EXE_fillrate"),
         "folder": folder.path(), "pictures": pictures,
