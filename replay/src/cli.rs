@@ -20,6 +20,7 @@ mod augment;
 mod complete;
 mod doctor;
 mod export;
+mod fit;
 mod import;
 mod mine;
 mod mutate;
@@ -74,6 +75,7 @@ pub fn main() -> ExitCode {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Telemetry(arguments) => telemetry::run(&arguments),
+        Command::Fit(arguments) => fit::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     match outcome {
@@ -140,6 +142,8 @@ enum Command {
     Import(import::Arguments),
     /// Export or purge what was noted of completions on this machine
     Telemetry(telemetry::Arguments),
+    /// Fit a policy that accepts completions as people did
+    Fit(fit::Arguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::Arguments),
 }

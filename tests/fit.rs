@@ -1,0 +1,146 @@
+//! `fillrate fit`: from an export of telemetry to a policy that a replay takes, with the real
+//! program.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/play.rs"]
+mod play;
+
+use fillrate_server::telemetry::{
+    Accepted, Answered, Certainty, Line, PlaceKind, Recorded, Shown, Size, Timings,
+};
+use play::{Place, has, kitchen, text};
+
+/// Completions in 20 sessions, the shorter the likelier accepted; every tenth was not shown.
+fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
+    let completion = |index: usize| {
+        let characters = 4 + index * 37 % 60;
+        // Spread evenly, in another order than the lengths.
+        let chance = (index * 53 % 97) as f64 / 97.0;
+        let accepted = chance < 8.0 / (characters as f64 + 4.0);
+        let shown = index % 10 != 9;
+        let place = match index % 3 {
+            0 => PlaceKind::MidLine,
+            1 => PlaceKind::LineEnd,
+            _ => PlaceKind::NewBlock,
+        };
+        let recorded = Recorded {
+            answered: Answered {
+                completion: format!("c{index}"),
+                at_ms: 1_760_000_000_000 + index as i64 * 60_000,
+                session: format!("s{}", index % 20),
+                simulated: simulated(index),
+                place,
+                candidates: vec![Size {
+                    characters,
+                    lines: 1 + index % 4,
+                }],
+                timings: Timings {
+                    latency_ms: (index * 13 % 400) as f64,
+                    ..Timings::default()
+                },
+                ..Answered::default()
+            },
+            shown: shown.then_some(Shown {
+                certainty: Certainty::Confirmed,
+                ms: Some(900.0),
+            }),
+            accepted: (shown && accepted).then(|| Accepted {
+                at_ms: 1_760_000_000_000,
+                candidate: 0,
+                characters,
+                text: None,
+            }),
+            ..Recorded::default()
+        };
+        Line::Completion(Box::new(recorded)).written().to_string()
+    };
+    (0..count).map(completion).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_policy_is_fitted_and_accepts_in_a_replay() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let telemetry = text(&place.write("telemetry.jsonl", &export(2000, |_| false)));
+    let policy = text(&place.path("people.toml"));
+    let said = place.fillrate(&["fit", &telemetry, "-o", &policy]).ended(0);
+    assert!(said.out.starts_with("policy people: "), "{said:#?}");
+    assert!(
+        said.out
+            .contains("of 1800 shown completions accepted, in 20 sessions"),
+        "{said:#?}"
+    );
+    let file = std::fs::read_to_string(&policy).unwrap();
+    let fitted: toml::Table = file.parse().unwrap();
+    assert_eq!(fitted["simulated"].as_bool(), Some(false));
+    assert_eq!(fitted["data"]["first_day"].as_str(), Some("2025-10-09"));
+    let of_length = &fitted["coefficients"].as_array().unwrap()[0];
+    assert_eq!(of_length["feature"].as_str(), Some("log_characters"));
+    let (value, se) = (&of_length["value"], &of_length["se"]);
+    assert!(value.as_float().unwrap() + 4.0 * se.as_float().unwrap() < 0.0);
+    // The same twice over is the same.
+    place
+        .fillrate(&["fit", &telemetry, &telemetry, "-o", &policy])
+        .ended(0);
+    assert_eq!(std::fs::read_to_string(&policy).unwrap(), file);
+
+    let run = text(&place.path("run"));
+    let name = format!("probabilistic={policy}");
+    let corpus = kitchen();
+    let replay = [
+        "replay",
+        &corpus,
+        "--holes",
+        "2",
+        "--mode",
+        "type",
+        "--policy",
+        &name,
+        "--latency",
+        "50",
+        "--json",
+        "--out",
+        &run,
+    ];
+    let report = place.fillrate(&replay).ended(0).json();
+    let policies = &report["rows"][0]["policies"][0];
+    assert_eq!(policies["policy"], "probabilistic: people");
+    let shown = &policies["metrics"]["acceptance/shown(probabilistic: people)"];
+    assert!(shown["n"].as_u64().unwrap() > 0, "{report:#}");
+}
+
+#[test]
+fn simulated_completions_and_too_few_are_refused() {
+    let place = Place::new();
+    let policy = text(&place.path("policy.toml"));
+    let told = |name: &str, export: String, more: &[&str]| {
+        let telemetry = text(&place.write(name, &export));
+        let said = place.fillrate(&[&["fit", &telemetry, "-o", &policy], more].concat());
+        said.ended(1).complaint().to_owned()
+    };
+    let few = told("few.jsonl", export(100, |_| false), &[]);
+    assert!(few.starts_with("too little to fit a policy to"), "{few}");
+    let mixed = told("mixed.jsonl", export(2000, |index| index == 0), &[]);
+    assert!(
+        mixed.starts_with("1 of 1800 completions are simulated"),
+        "{mixed}"
+    );
+    let people = told("people.jsonl", export(2000, |_| false), &["--simulated"]);
+    assert_eq!(people, "there are no simulated completions that were shown");
+    let none = place.fillrate(&["fit", "gone.db", "-o", &policy]).ended(1);
+    assert!(none.complaint().contains("gone.db"), "{none:#?}");
+    assert!(!place.path("policy.toml").exists());
+
+    let simulated = text(&place.write("simulated.jsonl", &export(2000, |_| true)));
+    let fit = ["fit", &simulated, "-o", &policy, "--simulated"];
+    let said = place.fillrate(&fit).ended(0);
+    assert!(
+        said.out
+            .contains("simulated completions, no person's, accepted"),
+        "{said:#?}"
+    );
+    let file = std::fs::read_to_string(&policy).unwrap();
+    assert!(file.contains("simulated = true"), "{file}");
+}
