@@ -364,6 +364,45 @@ fn a_real_clock_takes_as_long_as_it_says() {
     assert_eq!(figures(&report, "oracle-prefix+latency")["late"]["n"], 1);
 }
 
+/// What the developer is shown and accepts reaches the server as an editor tells it: a store of
+/// telemetry has it, marked as simulated.
+#[test]
+fn a_store_notes_what_the_developer_saw_and_took() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let store = place.path("telemetry.db");
+    let more = [
+        "--holes",
+        "2",
+        "--policy",
+        "accept-all",
+        "--latency",
+        "30",
+        "--telemetry",
+        &text(&store),
+    ];
+    typed(&place, &kitchen(), "run", &more).ended(0);
+    let (mut on_display, mut accepts) = (0, 0);
+    for typing in typings(&place.path("run")).into_values() {
+        for request in typing["session"]["requests"].as_array().unwrap() {
+            on_display += usize::from(request["fate"] == "shown");
+            accepts += usize::from(request.get("accepted").is_some());
+        }
+    }
+    assert!(accepts > 0);
+    let noted = fillrate_server::telemetry::read(&store)
+        .unwrap()
+        .completions;
+    assert!(noted.iter().all(|one| one.answered.simulated));
+    // When filling, the developer takes what is offered at once, and says nothing of its display.
+    let typed: Vec<_> = noted.iter().filter(|one| !one.answered.invoked).collect();
+    let taken = typed.iter().filter(|one| one.accepted.is_some()).count();
+    let timed = typed.iter().filter_map(|one| one.shown?.ms).count();
+    assert_eq!((timed, taken), (on_display, accepts));
+}
+
 #[test]
 fn what_has_no_meaning_is_refused_in_a_sentence() {
     let place = Place::new();

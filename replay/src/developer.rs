@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use fillrate_server::completion::{Retrieved, Trace};
 use fillrate_server::context::Given;
 use fillrate_server::lsp::{
-    EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
+    EVENT, EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
     InlineCompletionParams, RETRIEVE, RetrieveParams, Status, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
 use fillrate_server::telemetry::SIMULATION;
@@ -62,8 +62,9 @@ pub struct Offer {
     pub answered: bool,
     /// How it came about, as the server tells it.
     pub trace: Option<Trace>,
-    /// What an editor runs when the first candidate is accepted.
-    pub command: Option<Command>,
+    /// What an editor runs when a candidate is accepted, in their order; empty where the server
+    /// names nothing.
+    pub commands: Vec<Command>,
 }
 
 /// Why the conversation with the server failed.
@@ -282,7 +283,8 @@ impl Developer {
             }
         };
         let latency = started.elapsed();
-        let command = list.items.first().and_then(|item| item.command.clone());
+        let commands = list.items.iter().filter_map(|item| item.command.clone());
+        let commands = commands.collect();
         let explanation: Option<Explanation> = self
             .request(EXPLAIN, json!({"textDocument": {"uri": buffer.uri}}))
             .await?;
@@ -295,7 +297,7 @@ impl Developer {
             latency,
             answered,
             trace: explanation.map(|explanation| explanation.trace),
-            command,
+            commands,
         })
     }
 
@@ -357,6 +359,14 @@ impl Developer {
             }),
         )
         .await
+    }
+
+    /// Tells the server what became of a completion: the parameters of [`EVENT`].
+    ///
+    /// # Errors
+    /// The server went away.
+    pub async fn tell(&mut self, event: Value) -> Result<(), DeveloperError> {
+        self.notify(EVENT, event).await
     }
 
     /// Runs an item's command, as an editor does once its text is inserted.

@@ -216,6 +216,13 @@ pub(crate) trait Editor {
     /// Replaces a range of the file, in bytes, and tells the server.
     async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), Self::Error>;
 
+    /// Tells the server that what it answered to a request, counted from 0, was on display for so
+    /// many milliseconds.
+    async fn shown(&mut self, request: usize, ms: f64) -> Result<(), Self::Error>;
+
+    /// Tells the server that a candidate of that answer was accepted, whose text is already in.
+    async fn accepted(&mut self, request: usize, candidate: usize) -> Result<(), Self::Error>;
+
     /// Lets time pass.
     async fn sleep(&mut self, time: Duration);
 }
@@ -271,7 +278,7 @@ pub(crate) async fn play<E: Editor>(
             None => desk.key(key).await?,
         };
     }
-    desk.end_display();
+    desk.end_display().await?;
     desk.session.duration_ms = desk.now;
     Ok(desk.session)
 }
@@ -418,7 +425,7 @@ impl<'a, E: Editor> Desk<'a, E> {
                 Some(_) => Fate::Nothing,
             };
             if request.fate == Fate::Nothing {
-                self.end_display_at(seen_at);
+                self.end_display_at(seen_at).await?;
             }
             self.session.requests.push(request);
             return Ok(look);
@@ -436,7 +443,7 @@ impl<'a, E: Editor> Desk<'a, E> {
             });
         } else {
             let text = text.clone();
-            self.end_display_at(seen_at);
+            self.end_display_at(seen_at).await?;
             self.last = Some((index, whole));
             self.display = Some(Display {
                 request: index,
@@ -483,18 +490,19 @@ impl<'a, E: Editor> Desk<'a, E> {
         });
         match (left, &mut self.display) {
             (Some(left), Some(display)) => display.text = left,
-            _ => self.end_display_at(now),
+            _ => self.end_display_at(now).await?,
         }
         Ok(Moment::Typed)
     }
 
     /// Accepts a candidate, and takes back what departs from the reference.
     async fn accept(&mut self, request: usize, candidate: usize) -> Result<Moment, E::Error> {
-        self.end_display();
+        self.end_display().await?;
         self.last = None;
         self.session.keys.accepts += 1;
         let text = self.session.requests[request].candidates[candidate].clone();
         self.put(&text).await?;
+        self.editor.accepted(request, candidate).await?;
         let kept = agreeing(&text, self.remaining());
         let (right, wrong) = text.split_at(kept);
         let back: Vec<&str> = keys(wrong).collect();
@@ -527,14 +535,17 @@ impl<'a, E: Editor> Desk<'a, E> {
         Ok(())
     }
 
-    fn end_display(&mut self) {
-        self.end_display_at(self.now);
+    async fn end_display(&mut self) -> Result<(), E::Error> {
+        self.end_display_at(self.now).await
     }
 
-    fn end_display_at(&mut self, time: f64) {
+    async fn end_display_at(&mut self, time: f64) -> Result<(), E::Error> {
         if let Some(Display { request, since, .. }) = self.display.take() {
-            self.session.requests[request].shown_ms += (time - since).max(0.0);
+            let shown_ms = &mut self.session.requests[request].shown_ms;
+            *shown_ms += (time - since).max(0.0);
+            self.editor.shown(request, *shown_ms).await?;
         }
+        Ok(())
     }
 }
 
@@ -598,6 +609,19 @@ mod tests {
 
         async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), Self::Error> {
             self.text.replace_range(range, text);
+            Ok(())
+        }
+
+        async fn shown(&mut self, request: usize, ms: f64) -> Result<(), Self::Error> {
+            assert!(request < self.asked && ms >= 0.0, "{request} {ms}");
+            Ok(())
+        }
+
+        async fn accepted(&mut self, request: usize, candidate: usize) -> Result<(), Self::Error> {
+            assert!(
+                request < self.asked && candidate < 5,
+                "{request} {candidate}"
+            );
             Ok(())
         }
 

@@ -404,6 +404,7 @@ impl<'a> Replay<'a> {
             buffer,
             given: self.contestant.given(hole, shown, None),
             configuration: String::new(),
+            noted: self.telemetry.is_some().then(Vec::new),
         };
         let scene = Scene {
             hole: &hole.id,
@@ -531,7 +532,7 @@ impl<'a> Replay<'a> {
         let offer = developer.ask(&buffer, cursor, self.patience, given).await?;
         if let Some(text) = offer.candidates.first() {
             developer.accept(&mut buffer, cursor, text).await?;
-            if let Some(command) = offer.command.as_ref().filter(|_| self.telemetry.is_some()) {
+            if let Some(command) = offer.commands.first().filter(|_| self.telemetry.is_some()) {
                 developer.run(command).await?;
             }
             // What the editor shows is what the tests are given.
@@ -613,7 +614,7 @@ fn verbatim(text: &str) -> Offer {
         latency: Duration::ZERO,
         answered: false,
         trace: None,
-        command: None,
+        commands: Vec::new(),
     }
 }
 

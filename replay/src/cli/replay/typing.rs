@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use fillrate_server::completion::Source;
 use fillrate_server::context::Given;
 use fillrate_server::text::ByteOffset;
+use lsp_types::Command;
+use serde_json::{Value, json};
 
 use super::super::CliError;
 use crate::developer::policy::Policy;
@@ -145,6 +147,8 @@ pub(super) struct Keyboard<'a> {
     pub(super) given: Option<Given>,
     /// Which settings decided the completions, once one was asked for.
     pub(super) configuration: String,
+    /// What tells of each request's accept, by candidate, where telemetry is noted.
+    pub(super) noted: Option<Vec<Vec<Command>>>,
 }
 
 /// Why typing broke off.
@@ -166,6 +170,9 @@ impl Editor for Keyboard<'_> {
             self.given.clone(),
         );
         let offer = asked.await.map_err(Broken::Developer)?;
+        if let Some(noted) = &mut self.noted {
+            noted.push(offer.commands);
+        }
         if !offer.answered {
             return Ok(Answer::default());
         }
@@ -187,6 +194,30 @@ impl Editor for Keyboard<'_> {
         let range = ByteOffset(range.start)..ByteOffset(range.end);
         let edited = self.developer.edit(&mut self.buffer, range, text);
         edited.await.map_err(Broken::Developer)
+    }
+
+    async fn shown(&mut self, request: usize, ms: f64) -> Result<(), Broken> {
+        let commands = self.noted.as_ref().and_then(|noted| noted.get(request));
+        let told = commands.and_then(|commands| commands.first());
+        let Some(Value::Object(mut event)) =
+            told.and_then(|command| command.arguments.as_ref()?.first().cloned())
+        else {
+            return Ok(());
+        };
+        event.insert("event".to_owned(), json!("shown"));
+        event.insert("certainty".to_owned(), json!("confirmed"));
+        event.insert("shownMs".to_owned(), json!(ms));
+        let told = self.developer.tell(Value::Object(event));
+        told.await.map_err(Broken::Developer)
+    }
+
+    async fn accepted(&mut self, request: usize, candidate: usize) -> Result<(), Broken> {
+        let commands = self.noted.as_ref().and_then(|noted| noted.get(request));
+        if let Some(command) = commands.and_then(|commands| commands.get(candidate)) {
+            let run = self.developer.run(command);
+            run.await.map_err(Broken::Developer)?;
+        }
+        Ok(())
     }
 
     async fn sleep(&mut self, time: Duration) {
