@@ -9,6 +9,7 @@ mod design;
 mod figure;
 mod join;
 pub mod offline;
+pub mod online;
 mod page;
 mod pair;
 pub mod plan;

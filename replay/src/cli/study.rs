@@ -60,7 +60,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value = "corpora/demo.toml", value_name = "MANIFEST")]
     corpus: PathBuf,
     /// For the demo: how many holes each version is given
-    #[arg(long, default_value_t = 40, value_name = "N")]
+    #[arg(long, default_value_t = 80, value_name = "N")]
     holes: usize,
     /// Equal seeds give equal studies
     #[arg(long, default_value_t = 0)]
@@ -209,7 +209,22 @@ fn typed_run(folder: &Path) -> Result<Side, CliError> {
 
 /// What people's editors told.
 fn telemetry(path: &Path) -> Result<Side, CliError> {
-    Err(CliError::Refused(format!("{}: not yet", path.display())))
+    if path.join(crate::store::FILE_NAME).is_file() {
+        return Err(CliError::Refused(format!(
+            "{}: a run's acceptance is a simulated developer's, not people's; give it to \
+             --simulated",
+            path.display()
+        )));
+    }
+    let contents = fillrate_server::telemetry::read(path)?;
+    let side = study::online::side(&contents, &path.display().to_string());
+    side.ok_or_else(|| {
+        CliError::Refused(format!(
+            "{} has no completion that was offered to a person; what a replay noted is \
+             simulated, and never counted as online",
+            path.display()
+        ))
+    })
 }
 
 /// A run's own name: its folder's.

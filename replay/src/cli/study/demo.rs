@@ -28,6 +28,9 @@ const VERSIONS: [(&str, &str); 5] = [
     ("v5-default", "[model]\nprotocol = \"embedded\"\n"),
 ];
 
+/// The kinds of holes: those that so weak a model fills now and then.
+const KINDS: &str = "line,span";
+
 /// The time that every answer takes in the demo, in milliseconds: scripted, so that the demo comes
 /// to the same figures on every machine.
 const LATENCY_MS: &str = "30";
@@ -59,7 +62,7 @@ pub(super) fn play(arguments: &Arguments) -> Result<Vec<PathBuf>, CliError> {
             .arg("replay")
             .arg(&arguments.corpus)
             .args(["--mode", "type", "--latency", LATENCY_MS])
-            .args(["--holes", &arguments.holes.to_string()])
+            .args(["--holes", &arguments.holes.to_string(), "--kinds", KINDS])
             .arg("--model")
             .arg(&file)
             .arg("--out")
