@@ -11,14 +11,15 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use fillrate::developer::typing::{Accepted, Fate, Keys, Request, Session};
 use fillrate::mine::Rejection;
-use fillrate::store::{Attempt, Audit, Machine, MiningCounts, ProjectState, Run, State};
+use fillrate::store::{Attempt, Audit, Machine, MiningCounts, ProjectState, Run, State, Typing};
 use fillrate::task::{Category, Hole, Kind, Mutation, Subject, Survivor};
 use fillrate::verdict::{Outcome, Verdict};
 use fillrate_server::cleanup::Decision;
 use fillrate_server::completion::{Step, Trace};
 use fillrate_server::context::Window;
-use play::programs::bring;
+use play::programs::{bring, say};
 use play::{Place, text};
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -169,6 +170,43 @@ fn add(folder: &Path, attempts: impl Iterator<Item = Attempt>) {
     transaction.commit().unwrap();
 }
 
+/// A hole at which a developer saw one completion.
+fn typing(hole: &Hole, model: &str, policy: &str, accepts: bool) -> Typing {
+    let characters = hole.reference.chars().count();
+    Typing {
+        key: format!("{model}-{}-{policy}", hole.id),
+        hole: hole.id.clone(),
+        project: hole.project.clone(),
+        model: model.into(),
+        configuration: String::new(),
+        policy: policy.into(),
+        policy_version: 1,
+        session: Session {
+            requests: vec![Request {
+                at_ms: 0.0,
+                written: 0,
+                pause_ms: 900.0,
+                latency_ms: Some(20.0),
+                candidates: vec![hole.reference.clone()],
+                fate: Fate::Shown,
+                shown_ms: 880.0,
+                accepted: accepts.then_some(Accepted {
+                    candidate: 0,
+                    kept: characters,
+                    removed: 0,
+                }),
+                outcome: Some(Outcome::Passed),
+            }],
+            keys: Keys {
+                typed: if accepts { 0 } else { characters },
+                accepts: usize::from(accepts),
+                deletes: 0,
+            },
+            duration_ms: 1000.0,
+        },
+    }
+}
+
 /// Two runs on twelve holes: the second passes where the first does not, and more often.
 fn small(place: &Place) -> [PathBuf; 2] {
     let mut holes = holes(6);
@@ -194,6 +232,14 @@ fn small(place: &Place) -> [PathBuf; 2] {
             })
         });
         add(folder, attempts);
+        for (hole, _) in &holes {
+            for policy in ["accept-all", "oracle-prefix"] {
+                // Under one policy the first run looks better, under the other the second.
+                let accepts = (policy == "accept-all") == (number == 0) || hole.kind == Kind::Line;
+                run.add_typing(&typing(hole, model, policy, accepts))
+                    .unwrap();
+            }
+        }
         let first = &holes[0].0;
         run.add_audit(&Audit {
             attempt: format!("{model}-{}-0", first.id),
@@ -284,6 +330,11 @@ fn every_page_opens_from_the_disk_in_both_colours() {
             .to_string()
             .contains("nothing to draw")
     );
+    says("index", "Simulated developers");
+    says("index", "keystrokes-saved");
+    says("index", "REVERSED: alpha leads beta under accept-all");
+    says("plots", "Simulated acceptance by policy against pass rate");
+    says("hole", "Typed by simulated developers");
     says("flips", "Passes more often with “beta”");
     says("runs", "full/cgroup-v2, verdicts: 36");
     says(
@@ -345,6 +396,13 @@ fn the_figures_are_those_of_show() {
         let ours = ours.unwrap();
         assert_eq!(ours["metrics"], all["metrics"]);
         assert_eq!(ours["outcomes"], all["outcomes"]);
+        assert_eq!(ours["policies"], all["policies"]);
+        let policies = ours["policies"].as_array().unwrap();
+        let accepted = &policies[1]["metrics"]["acceptance/shown(oracle-prefix)"];
+        assert_eq!(
+            (&accepted["value"], &accepted["n"]),
+            (&json!([0.5, 1.0][number]), &json!(12))
+        );
         assert!(
             ours["metrics"]["pass@1/mutation-weighted"]["n"] == 12,
             "{ours}"
@@ -357,6 +415,11 @@ fn the_figures_are_those_of_show() {
     };
     assert!((rate(0).as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert!((rate(1).as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-12);
+    let rankings = summary["rankings"].to_string();
+    assert!(
+        rankings.contains("REVERSED: alpha leads beta under accept-all"),
+        "{rankings}"
+    );
     let flips = data(&report, "flips");
     let pair = &flips["pairs"][0];
     assert_eq!(pair["against"][0][0], "pass@1");
@@ -397,12 +460,12 @@ fn a_hundred_thousand_attempts_are_usable() {
 
     let seen = browser.look("attempts", &report);
     let says = |what: &str| seen[what].as_str().unwrap();
-    eprintln!(
+    say(&format!(
         "100,000 attempts: first view after {:.0} ms, all read after {:.0} ms, sorted in {} ms",
         seen["firstView"].as_f64().unwrap(),
         seen["allRead"].as_f64().unwrap(),
         seen["sorting"]
-    );
+    ));
     // Two seconds are what is promised; other tests may have this machine's processors.
     assert!(seen["firstView"].as_f64().unwrap() < 20_000.0);
     assert_eq!(says("everything"), "100,000 of 100,000");

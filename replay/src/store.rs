@@ -558,6 +558,24 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
+    /// How many typings there are, and a number that grows with each that is added: what can be
+    /// asked often while a run goes on.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn typings_state(&self) -> Result<(i64, i64), StoreError> {
+        if !self.has_table("typings")? {
+            return Ok((0, 0));
+        }
+        self.database
+            .query_row(
+                "SELECT count(*), coalesce(max(rowid), 0) FROM typings",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .map_err(|source| self.fault(source))
+    }
+
     /// What came of typing holes, in the order of holes and policies. A run in which nobody typed
     /// has none.
     ///

@@ -117,7 +117,9 @@ impl Comparison {
         let contexts: Vec<Compared> = contexts.collect();
         let sensitivity = [SHOWN, KEYSTROKES_SAVED].into_iter().filter_map(|metric| {
             let runs = contexts.iter().zip(&developers);
-            let standings = runs.flat_map(|(run, developers)| standings(metric, run, developers));
+            let standings = runs.flat_map(|(run, developers)| {
+                standings(metric, &run.context, &run.row.policies, developers)
+            });
             Sensitivity::of(metric, &standings.collect::<Vec<_>>())
         });
         Ok(Self {
@@ -187,7 +189,12 @@ impl Comparison {
 }
 
 /// How a run stands under each of its policies.
-fn standings(metric: &str, run: &Compared, developers: &Developers) -> Vec<Standing> {
+pub(super) fn standings(
+    metric: &str,
+    name: &str,
+    policies: &[PolicyFigures],
+    developers: &Developers,
+) -> Vec<Standing> {
     let typed = developers.typed(None);
     let of_policy = |figures: &PolicyFigures| -> Option<Standing> {
         let of_policy = typed
@@ -203,13 +210,13 @@ fn standings(metric: &str, run: &Compared, developers: &Developers) -> Vec<Stand
             })
             .collect();
         Some(Standing {
-            model: run.context.clone(),
+            model: name.to_owned(),
             policy: figures.policy.clone(),
             value: figures.figure(metric)?.value,
             holes,
         })
     };
-    run.row.policies.iter().filter_map(of_policy).collect()
+    policies.iter().filter_map(of_policy).collect()
 }
 
 impl Against {

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Scored, context_of};
+use super::{Developers, Scored, context_of};
 use crate::store::{Attempt, Audit, Run, StoreError};
 use crate::task::Hole;
 
@@ -131,6 +131,9 @@ struct Contender {
     own: Vec<usize>,
     /// Holes whose file is another one in this run than in an earlier, by place.
     other_files: HashMap<usize, Hole>,
+    /// What simulated developers did, and the state of the run's table of it.
+    developers: Developers,
+    typed: (i64, i64),
     /// What judging attempts again came to, by key.
     audits: BTreeMap<String, Audit>,
     /// Its attempts of all rounds, without traces and test outputs.
@@ -193,6 +196,8 @@ impl Site {
             let model = text(&identity["model"]).unwrap_or_else(|| "?".to_owned());
             let context = context_of(&identity).unwrap_or("?").to_owned();
             contenders.push(Contender {
+                developers: Developers::of(&run)?,
+                typed: run.typings_state()?,
                 name: String::new(),
                 model,
                 context,
@@ -475,6 +480,12 @@ impl Contender {
         let audits = self.run.audits()?;
         let mut changed = audits != self.audits;
         self.audits = audits;
+        let typed = self.run.typings_state()?;
+        if typed != self.typed {
+            self.typed = typed;
+            self.developers = Developers::of(&self.run)?;
+            changed = true;
+        }
         // Holes of one file follow each other, so the last file is kept at hand.
         let mut file: Option<(String, String)> = None;
         for (key, outcome) in self.run.outcomes()? {

@@ -239,6 +239,11 @@ const fillrate = (() => {
       setTimeout(follow, 2000);
     };
     theme();
+    // The part after # says what a page shows, so that the way to the content must not change it.
+    document.querySelector('.skip')?.addEventListener('click', (event) => {
+      event.preventDefault();
+      main.focus();
+    });
     void show().then(() => {
       if (live) {
         void follow();

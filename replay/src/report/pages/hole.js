@@ -5,6 +5,8 @@
   let holes = null;
   /** @type {any} */
   let summary = null;
+  /** What is drawn, so that nobody who reads is disturbed where nothing has changed. */
+  let drawn = '';
 
   /** Which hole, and which of its attempts, the address names. */
   function wanted() {
@@ -127,6 +129,25 @@
     return details;
   }
 
+  /** What simulated developers did, policy by policy. @param {[number, any][]} typings */
+  function typed(typings) {
+    const rows = typings.map(([run, typing]) => {
+      const { requests, keys, duration_ms } = typing.session;
+      const cells = [requests.length, requests.filter((/** @type {any} */ one) => one.fate === 'shown').length, requests.filter((/** @type {any} */ one) => one.accepted).length, keys.typed, keys.accepts, keys.deletes, Math.round(duration_ms)];
+      return fillrate.row(summary.runs[run].name, typing.policy, ...cells.map((value) => el('td', { class: 'numeric' }, count(value))));
+    });
+    const steps = typings.map(([run, typing]) => {
+      const lines = typing.session.requests.map((/** @type {any} */ one) => {
+        const taken = one.accepted ? `, accepted: ${one.accepted.kept} characters kept, ${one.accepted.removed} taken back` : '';
+        const outcome = one.outcome ? `, ${one.outcome}` : '';
+        return `${number(one.at_ms, 0)} ms, ${one.written} bytes written: ${one.fate}${taken}${outcome}${one.candidates.length > 0 ? `\n    ${JSON.stringify(one.candidates[0])}` : ''}`;
+      });
+      return fold(`${summary.runs[run].name}, ${typing.policy}: each request`, code(lines.join('\n'), 'Requests'));
+    });
+    const heads = ['requests', 'shown', 'accepted', 'keys typed', 'keys to accept', 'keys to take back', 'ms'];
+    return [el('h2', {}, 'Typed by simulated developers'), fillrate.table('What each policy made of it', ['run', 'policy', ...heads.map((name) => el('th', { scope: 'col', class: 'numeric' }, name))], rows), ...steps];
+  }
+
   /** @param {any} hole */
   function about(hole) {
     const mutation = hole.mutation;
@@ -153,15 +174,25 @@
     const main = /** @type {HTMLElement} */ (document.getElementById('main'));
     const asked = wanted();
     const place = holes.id.indexOf(asked.id);
-    document.getElementById('hole')?.remove();
-    const box = main.appendChild(el('div', { id: 'hole' }));
+    const empty = () => {
+      document.getElementById('hole')?.remove();
+      return main.appendChild(el('div', { id: 'hole' }));
+    };
     if (place < 0) {
+      drawn = '';
+      const box = empty();
       box.append(el('p', { role: 'alert' }, asked.id === '' ? 'No hole is named. ' : `The report has no hole ${asked.id}. `, el('a', { href: 'attempts.html' }, 'All attempts')));
       return;
     }
     const shard = Math.floor(place / summary.holes_in_detail);
     const details = await fillrate.load(`hole-${shard}`);
     const hole = details.holes[place - details.first];
+    const now = location.hash + JSON.stringify(hole);
+    if (now === drawn) {
+      return;
+    }
+    drawn = now;
+    const box = empty();
     const heading = /** @type {HTMLElement} */ (main.querySelector('h1'));
     heading.textContent = hole.id;
     document.title = `${hole.id} – Fillrate`;
@@ -178,6 +209,7 @@
       ...[cut(hole.left_out[0], 'above'), source(hole), cut(hole.left_out[1], 'below')].filter(Boolean),
       el('h2', {}, `Attempts: ${count(all.length)}`),
       ...all.map((/** @type {any} */ attempt) => show(hole, attempt, attempt === first)),
+      ...(hole.typings.length > 0 ? typed(hole.typings) : []),
     );
     if (asked.run !== null) {
       document.getElementById(`attempt-${asked.run}-${asked.sample}-${asked.round}`)?.scrollIntoView();
@@ -186,7 +218,7 @@
   }
 
   addEventListener('hashchange', () => {
-    if (holes && location.hash !== '#main') {
+    if (holes) {
       void draw();
       scrollTo(0, 0);
     }

@@ -72,9 +72,36 @@
         figureCell(Object.hasOwn(row.metrics, metric.name) ? row.metrics[metric.name] : null, metric.unit)),
     ));
     const percent = Math.round(100 * summary.confidence);
+    document.getElementById('policies')?.replaceChildren(...policies(summary));
     place.replaceChildren(
       fillrate.table(`Figures, each with its ${percent} % interval (clustered by file) and its n`, heads, rows),
     );
+  }
+
+  /** What simulated developers made of it, a row for each policy. @param {any} summary */
+  function policies(summary) {
+    const metrics = summary.policy_metrics;
+    if (metrics.length === 0) {
+      return [];
+    }
+    const names = ['project', 'language', 'kind'].filter((name) => split.get(name) || (name === 'language' && split.get('project')));
+    const rows = summary.rows.filter(isShown).flatMap((/** @type {any} */ row) => (row.policies ?? []).map((/** @type {any} */ one) => fillrate.row(
+      summary.runs[row.run].name,
+      ...names.map((name) => row[name]),
+      one.policy,
+      el('td', { class: 'numeric' }, count(one.holes)),
+      ...metrics.map((/** @type {any} */ metric) => {
+        const name = `${metric.name}(${one.policy})`;
+        return figureCell(Object.hasOwn(one.metrics, name) ? one.metrics[name] : null, metric.unit);
+      }),
+    )));
+    const heads = metrics.map((/** @type {any} */ metric) => el('th', { scope: 'col', class: 'numeric' }, metric.name, el('small', {}, unitName(metric.unit))));
+    return [
+      el('h2', {}, 'Simulated developers'),
+      el('p', {}, 'Each policy says what a simulated developer accepts. None of these figures is a person’s.'),
+      fillrate.table('What simulated developers made of the completions, by policy', ['run', ...names, 'policy', el('th', { scope: 'col', class: 'numeric' }, 'holes'), ...heads], rows),
+      ...summary.rankings.map((/** @type {string} */ text) => el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': 'Ranking under each policy' }, text)),
+    ];
   }
 
   /** How many attempts ended how, each number a way to those attempts. @param {any} summary */
@@ -110,6 +137,7 @@
         el('div', { id: 'tasks' }),
         el('fieldset', { class: 'controls' }, el('legend', {}, 'Split rows'), ...boxes),
         el('div', { id: 'figures' }),
+        el('div', { id: 'policies' }),
         el('div', { id: 'notes' }),
         el('h2', {}, 'How attempts ended'),
         el('div', { id: 'outcomes' }),
@@ -123,7 +151,7 @@
       ...others.map((/** @type {any} */ run) => el('p', { class: 'warning', role: 'note' }, `${run.name}: ${count(run.other_files)} holes are in files that differ from an earlier run's.`)),
     );
     figures(summary);
-    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...summary.metrics.flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.name), el('dd', {}, metric.about)]))));
+    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.name), el('dd', {}, metric.about)]))));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));
     performance.mark('first-view');
   });

@@ -22,7 +22,7 @@
       drawing.setAttribute('aria-label', `${plot.title}; its figures are in the table below`);
       parts.push(
         document.importNode(drawing, true),
-        el('ul', { class: 'legend', 'aria-label': 'Runs' }, ...plot.series.map((/** @type {string} */ name, /** @type {number} */ index) =>
+        el('ul', { class: 'legend', 'aria-label': 'Legend' }, ...plot.series.map((/** @type {string} */ name, /** @type {number} */ index) =>
           el('li', {}, el('span', { class: `mark series-${index % 8}`, 'aria-hidden': 'true' }, marks[index % 3]), ' ', name))),
       );
     } else {

@@ -10,7 +10,7 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::{Site, SiteError};
 use crate::report::Scored;
-use crate::store::{Attempt, Audit};
+use crate::store::{Attempt, Audit, Typing};
 use crate::task::Hole;
 
 /// The most lines that are shown before a hole and after it.
@@ -40,6 +40,8 @@ struct Detail<'a> {
     /// What attempts were told of the repository; attempts name theirs by its number.
     prompts: Vec<Told>,
     attempts: Vec<AttemptDetail>,
+    /// What simulated developers did, each with its run's number.
+    typings: Vec<(usize, &'a Typing)>,
 }
 
 /// What a model was told.
@@ -100,6 +102,12 @@ impl Site {
                 attempts.push(attempt_detail(run, hole, scored, audit, &mut prompts));
             }
         }
+        let typings = self.contenders.iter().enumerate();
+        let typings = typings.flat_map(|(run, contender)| {
+            let of_hole = contender.developers.typed_where(|one| one.hole == hole.id);
+            of_hole.into_iter().map(move |one| (run, one.typing))
+        });
+        let typings = typings.collect();
         attempts.sort_by_key(|one| (one.run, one.attempt.sample, one.attempt.round));
         let contents = self.source(hole)?;
         let (before, after) = hole.cut(&contents).unwrap_or_default();
@@ -113,6 +121,7 @@ impl Site {
             left_out: (above, below),
             prompts,
             attempts,
+            typings,
         })
     }
 

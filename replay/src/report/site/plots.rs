@@ -11,6 +11,7 @@ use plotters::prelude::*;
 use serde::Serialize;
 
 use super::{Contender, Site, SiteError};
+use crate::report::policies::SHOWN;
 use crate::report::{ACCEPTANCE, Scored, evidence, of_holes, pass_at, rate, row};
 use crate::stats::{self, Estimate};
 use crate::verdict::Outcome;
@@ -151,6 +152,7 @@ impl Site {
             plots: vec![
                 self.pass_at_k()?,
                 self.acceptance()?,
+                self.policies()?,
                 self.latency()?,
                 self.mutation()?,
                 self.calibration()?,
@@ -257,6 +259,56 @@ impl Site {
             },
             &frame,
             series,
+        )
+    }
+
+    /// A point for each run under each policy; a policy is a series.
+    fn policies(&self) -> Result<Plot, SiteError> {
+        let mut rows = Vec::new();
+        let mut by_policy: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+        for contender in &self.contenders {
+            let first = contender.first_answers();
+            let Some(pass) = pass_at(&of_holes(&first), 1) else {
+                continue;
+            };
+            for figures in contender.developers.figures(None, &first) {
+                let Some(accepted) = figures.figure(SHOWN) else {
+                    continue;
+                };
+                rows.push(vec![
+                    Figure::Text(figures.policy.clone()),
+                    Figure::Text(contender.name.clone()),
+                    Figure::Estimate(pass),
+                    Figure::Estimate(*accepted),
+                ]);
+                let point = Point {
+                    within_x: pass.low.zip(pass.high),
+                    ..Point::estimated(pass.value, accepted)
+                };
+                by_policy.entry(figures.policy).or_default().push(point);
+            }
+        }
+        let series = by_policy.into_iter();
+        let series = series.map(|(name, points)| Series { name, points });
+        let frame = Frame {
+            x: Axis::share("pass@1"),
+            y: Axis::share("acceptance/shown, simulated"),
+            lines: false,
+            marks: true,
+            diagonal: true,
+        };
+        plot(
+            Plot {
+                name: "policies",
+                title: "Simulated acceptance by policy against pass rate",
+                about: "A point for each run under each policy: of the completions that a simulated developer was shown, those it accepted, against pass@1. What to look for is whether runs stand in the same order under every policy. Bars are 95 % intervals, clustered by file.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["policy", "run", "pass@1", SHOWN],
+                rows,
+            },
+            &frame,
+            series.collect(),
         )
     }
 

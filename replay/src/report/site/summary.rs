@@ -6,7 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Contender, OUTCOMES, Progress, SHARD, Site, SiteError};
-use crate::report::comparison::{Against, against, by_hole};
+use crate::report::comparison::{Against, against, by_hole, standings};
+use crate::report::policies::{
+    ACCEPTED_GIVEN_PASS, CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED, LATE, LATENCY_SEEN,
+    PASS_GIVEN_ACCEPTED, POLICY_METRICS, READ, REPAIRED, SHOWN, WASTED,
+};
+use crate::report::sensitivity::Sensitivity;
 use crate::report::{
     ACCEPTANCE, INVOCATION, LATENCY, Round, Row, Scored, TYPES, WEIGHTED, rounds, row,
 };
@@ -35,7 +40,11 @@ pub(super) struct Summary<'a> {
     holes_in_detail: usize,
     runs: Vec<RunSummary<'a>>,
     metrics: Vec<Note>,
+    /// Of the figures of simulated developers, by policy.
+    policy_metrics: Vec<Note>,
     rows: Vec<Cell>,
+    /// How the runs rank under every policy, a text for each metric that ranks them.
+    rankings: Vec<String>,
 }
 
 /// One run.
@@ -101,6 +110,13 @@ struct Cell {
     row: Row,
 }
 
+impl Cell {
+    /// Whether it is of all of a run's attempts.
+    fn is_of_all(&self) -> bool {
+        [self.kind, &self.row.project, &self.row.language] == ["*"; 3]
+    }
+}
+
 /// What `data/flips.js` holds: every two runs, the later held against the earlier.
 #[derive(Serialize)]
 pub(super) struct Flips {
@@ -145,6 +161,11 @@ impl Site {
             .collect();
         let mut metrics: Vec<Note> = names.into_iter().map(|name| note(name)).collect();
         metrics.sort_by_key(|note| order(&note.name));
+        let policy_metrics = POLICY_METRICS.iter().filter(|metric| {
+            let mut figures = rows.iter().flat_map(|cell| &cell.row.policies);
+            figures.any(|one| one.figure(metric).is_some())
+        });
+        let policy_metrics = policy_metrics.map(|name| policy_note(name)).collect();
         Ok(Summary {
             program: env!("CARGO_PKG_VERSION"),
             live: self.live,
@@ -158,6 +179,8 @@ impl Site {
             holes_in_detail: self.holes_in_detail(),
             runs,
             metrics,
+            policy_metrics,
+            rankings: self.rankings(&rows),
             rows,
         })
     }
@@ -181,12 +204,39 @@ impl Site {
         groups.entry(("*", "*", None)).or_default();
         let cells = groups
             .into_iter()
-            .map(|((project, language, kind), scored)| Cell {
-                run: number,
-                kind: kind.map_or("*", Kind::name),
-                row: row(project, language, &scored),
+            .map(|((project, language, kind), scored)| {
+                let mut row = row(project, language, &scored);
+                row.policies = contender.developers.figures_where(&scored, |typing| {
+                    let hole = &self.holes[self.places[&typing.hole]];
+                    (project == "*" || hole.project == project)
+                        && (language == "*" || hole.language == language)
+                        && kind.is_none_or(|kind| hole.kind == kind)
+                });
+                Cell {
+                    run: number,
+                    kind: kind.map_or("*", Kind::name),
+                    row,
+                }
             });
         Ok(cells.collect())
+    }
+
+    /// How the runs rank under every policy.
+    fn rankings(&self, rows: &[Cell]) -> Vec<String> {
+        let metrics = [SHOWN, KEYSTROKES_SAVED].into_iter();
+        let rankings = metrics.filter_map(|metric| {
+            let mut of_runs = Vec::new();
+            for (number, contender) in self.contenders.iter().enumerate() {
+                let all = rows
+                    .iter()
+                    .find(|cell| cell.run == number && cell.is_of_all());
+                let policies = all.map_or(&[][..], |cell| cell.row.policies.as_slice());
+                let developers = &contender.developers;
+                of_runs.extend(standings(metric, &contender.name, policies, developers));
+            }
+            Sensitivity::of(metric, &of_runs)
+        });
+        rankings.map(|ranking| ranking.text()).collect()
     }
 
     pub(super) fn flips(&self) -> Flips {
@@ -348,6 +398,30 @@ fn note(name: &str) -> Note {
         name: name.to_owned(),
         unit,
         about,
+    }
+}
+
+/// Likewise of a metric of simulated developers.
+fn policy_note(name: &str) -> Note {
+    let about = match name {
+        SHOWN => "of completions shown, those accepted",
+        READ => "of completions shown for 750 ms or longer, or accepted, those accepted",
+        CHARACTERS => "as acceptance/read, weighted by characters",
+        COMPLETED_CODE => "accepted characters, of all that entered the file",
+        KEYSTROKES_SAVED => "1 − keys / characters of the reference",
+        PASS_GIVEN_ACCEPTED => "of completions accepted, those that pass the tests",
+        ACCEPTED_GIVEN_PASS => {
+            "of completions shown at an empty hole that pass the tests, those accepted"
+        }
+        WASTED => "of completions accepted, those that fail the tests",
+        REPAIRED => "of completions accepted, those of which something was taken back",
+        LATE => "of requests, those whose answer was not there before the next key",
+        _ => "median time from the key to a completion that was shown",
+    };
+    Note {
+        name: name.to_owned(),
+        unit: if name == LATENCY_SEEN { "ms" } else { "share" },
+        about: about.to_owned(),
     }
 }
 
