@@ -70,7 +70,6 @@ impl Desk {
             cursor: ByteOffset(cursor),
             latency: Duration::from_millis(3),
             configuration: &self.configuration,
-            trial: None,
         };
         self.recorder.answered(request, &completion)
     }
