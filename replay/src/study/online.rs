@@ -6,6 +6,7 @@ use fillrate_server::completion::Source;
 use fillrate_server::telemetry::{Contents, PlaceKind, Recorded};
 
 use super::{Figure, Mix, Observation, Side, Unit};
+use crate::score::READ_MS;
 
 /// Accepted completions, of those shown (Ziegler et al. 2022,
 /// <https://doi.org/10.1145/3520312.3534864>).
@@ -16,9 +17,6 @@ pub const READ: &str = "acceptance/read";
 pub const CHARACTERS: &str = "acceptance/chars";
 /// Accepted characters, of all that entered the files.
 pub const COMPLETED_CODE: &str = "completed-code";
-
-/// How long a completion must be shown to count as read, in milliseconds: Cody's.
-const READ_MS: f64 = 750.0;
 
 /// A completion that came before a person, once: what is left of it after its beginning was typed
 /// is the same one, still shown.
@@ -75,13 +73,14 @@ impl<'a> Impression<'a> {
 }
 
 /// The figures of what people did: of each model and configuration, by language. Samples are
-/// clustered by session and file. A replay's sessions are left out, so `None` where there is
+/// clustered by session and file. Pairs of a trial and a replay's sessions are left out, so `None` where there is
 /// nothing else. `source` is what people know the store by, and tells its clusters from others'.
 pub fn side(contents: &Contents, source: &str) -> Option<Side> {
     let mut impressions: Vec<Impression<'_>> = Vec::new();
     let mut last: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in &contents.completions {
-        if one.answered.simulated || !one.is_offered() {
+        // Of a pair, each model had half of the person's attention.
+        if one.answered.simulated || !one.is_offered() || one.answered.is_pair() {
             continue;
         }
         let place = (one.answered.session.as_str(), one.answered.file.as_str());
