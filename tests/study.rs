@@ -213,3 +213,47 @@ fn a_plan_says_what_it_takes() {
     let said = place.fillrate(&["plan", "--true-r", "1.5"]).ended(1);
     assert_eq!(said.complaint(), "the true r must be from -1 to 1, not 1.5");
 }
+
+/// The demo, small: five versions are played in both modes, and what a simulated developer
+/// accepted is never called online. Its simulated figures are those of the runs' own reports.
+#[test]
+fn the_demo_plays_five_versions_and_says_that_it_is_simulated() {
+    if !play::has(&["python3", "node", "npm"]) {
+        return;
+    }
+    let place = Place::new();
+    let corpus = play::demo();
+    let arguments = [
+        "study", "--demo", "--holes", "4", "--corpus", &corpus, "-o", "demo", "--json",
+    ];
+    let said = place.fillrate(&arguments).ended(0);
+    assert!(!said.out.to_lowercase().contains("online"), "{}", said.out);
+    let study = said.json();
+    assert_eq!(study["second"], "simulated");
+    assert_eq!(study["versions"].as_array().unwrap().len(), 5);
+    let pairs = study["pairs"].as_array().unwrap();
+    let main = &pairs[0];
+    assert_eq!(main["offline"], "pass@1");
+    assert_eq!(main["second"], "acceptance/shown(oracle-prefix)");
+    for point in main["points"].as_array().unwrap() {
+        let version = point["version"].as_u64().unwrap() as usize;
+        let label = study["versions"][version]["label"].as_str().unwrap();
+        let run = format!("demo/versions/{label}");
+        let report = place.fillrate(&["show", &run, "--json"]).ended(0).json();
+        let rows = report["rows"].as_array().unwrap();
+        let all = rows.iter().find(|row| row["project"] == "*").unwrap();
+        let passing = &all["metrics"]["pass@1"];
+        assert_eq!(point["offline"]["value"], passing["value"]);
+        assert_eq!(point["offline"]["n"], passing["n"]);
+        let name = "acceptance/shown(oracle-prefix)";
+        let accepted = &all["policies"][0]["metrics"][name];
+        assert_eq!(point["second"]["value"], accepted["value"], "{all:#}");
+        assert_eq!(point["second"]["n"], accepted["n"]);
+    }
+    let page = fs::read_to_string(place.path("demo/index.html")).unwrap();
+    assert!(page.contains("<strong>Simulated.</strong>"), "{page}");
+    assert!(!page.to_lowercase().contains("online"), "{page}");
+    // What was played is not played again.
+    let again = place.fillrate(&arguments).ended(0);
+    assert_eq!(again.json(), study);
+}

@@ -516,3 +516,78 @@ const STATSMODELS: [(f64, f64); 4] = [
     (0.857142857142857, 0.1224489795918367),
     (0.2857142857142857, 0.12744893874282445),
 ];
+
+/// What people's editors told: what was taken was seen, what is left after typing on is the same
+/// completion, and what a replay noted is nobody's.
+#[test]
+fn what_people_accepted_is_counted_by_its_definitions() {
+    use fillrate_server::completion::Source;
+    use fillrate_server::telemetry::{
+        Accepted, Answered, Certainty, Contents, Left, Recorded, Shown, Size,
+    };
+    let recorded =
+        |file: &str, characters: usize, shown_ms: Option<f64>, accepted: bool| Recorded {
+            answered: Answered {
+                model: "m".to_owned(),
+                configuration: "0123456789abcdef".to_owned(),
+                session: "s".to_owned(),
+                file: file.to_owned(),
+                language: Some("python".to_owned()),
+                candidates: vec![Size {
+                    characters,
+                    lines: 1,
+                }],
+                ..Answered::default()
+            },
+            shown: shown_ms.map(|ms| Shown {
+                certainty: Certainty::Estimated,
+                ms: Some(ms),
+            }),
+            accepted: accepted.then_some(Accepted {
+                at_ms: 0,
+                candidate: 0,
+                characters,
+                text: None,
+            }),
+            ..Recorded::default()
+        };
+    let mut kept = recorded("a", 10, None, true);
+    let left = Left {
+        distance: 0.1,
+        removed: false,
+        word_distance: 0.9,
+    };
+    kept.retention = [(30, Some(left)), (120, None)].into();
+    let mut rest = recorded("b", 4, Some(500.0), true);
+    rest.answered.source = Source::TypedThrough;
+    let mut replayed = recorded("c", 7, Some(900.0), true);
+    replayed.answered.simulated = true;
+    let contents = Contents {
+        completions: vec![
+            kept,
+            recorded("a", 6, Some(800.0), false),
+            recorded("a", 6, Some(100.0), false),
+            recorded("b", 8, Some(500.0), false),
+            rest,
+            recorded("b", 5, None, false),
+            replayed.clone(),
+        ],
+        entered: Vec::new(),
+    };
+    let side = online::side(&contents, "t.db").unwrap();
+    let figure = |metric: &str| {
+        let one = side.observations.iter().find(|it| it.metric == metric);
+        one.map(|it| (it.figure.value().unwrap(), it.figure.n().unwrap()))
+    };
+    assert_eq!(figure("acceptance/shown"), Some((2.0 / 4.0, 4)));
+    assert_eq!(figure("acceptance/read"), Some((2.0 / 3.0, 3)));
+    assert_eq!(figure("acceptance/chars"), Some((18.0 / 24.0, 3)));
+    assert_eq!(figure("retained@30"), Some((1.0, 1)));
+    assert_eq!(figure("still-in-code@30"), Some((0.0, 1)));
+    assert_eq!(figure("retained@120"), None);
+    let replays = Contents {
+        completions: vec![replayed],
+        entered: Vec::new(),
+    };
+    assert_eq!(online::side(&replays, "t.db"), None);
+}
