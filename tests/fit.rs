@@ -44,7 +44,7 @@ fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
                 certainty: Certainty::Confirmed,
                 ms: Some(900.0),
             }),
-            accepted: (shown && accepted).then(|| Accepted {
+            accepted: (shown && accepted).then_some(Accepted {
                 at_ms: 1_760_000_000_000,
                 candidate: 0,
                 characters,
