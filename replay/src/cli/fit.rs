@@ -78,7 +78,7 @@ fn observation(recorded: &Recorded) -> Option<Observation> {
 fn told(fitted: &Fitted) -> String {
     let data = &fitted.data;
     let kind = if fitted.simulated {
-        "simulated completions, no person's"
+        "simulated completions (no person's)"
     } else {
         "completions"
     };
