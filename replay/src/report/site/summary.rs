@@ -15,7 +15,7 @@ use crate::report::sensitivity::Sensitivity;
 use crate::report::{
     ACCEPTANCE, INVOCATION, LATENCY, Round, Row, Scored, TYPES, WEIGHTED, rounds, row,
 };
-use crate::score::{self, Unit};
+use crate::score::{self, READ_MS, Unit};
 use crate::stats::CONFIDENCE;
 use crate::store::{Audit, Machine, ProjectState};
 use crate::task::Kind;
@@ -403,9 +403,11 @@ fn note(name: &str) -> Note {
 
 /// Likewise of a metric of simulated developers.
 fn policy_note(name: &str) -> Note {
+    let read =
+        format!("of completions shown for {READ_MS} ms or longer, or accepted, those accepted");
     let about = match name {
         SHOWN => "of completions shown, those accepted",
-        READ => "of completions shown for 750 ms or longer, or accepted, those accepted",
+        READ => &read,
         CHARACTERS => "as acceptance/read, weighted by characters",
         COMPLETED_CODE => "accepted characters, of all that entered the file",
         KEYSTROKES_SAVED => "1 − keys / characters of the reference",
