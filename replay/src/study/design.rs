@@ -19,10 +19,10 @@ pub struct Design {
     pub seen_of_one: Option<f64>,
     /// How often such a study finds true correlations.
     pub power: Vec<PowerAt>,
-    /// The least true correlation that it finds with probability [`ENOUGH`]; `None` where it would
+    /// The least true correlation that it finds with probability .8; `None` where it would
     /// have to be above 1.
     pub least_found: Option<f64>,
-    /// How many versions would find a true correlation with probability [`ENOUGH`].
+    /// How many versions would find a true correlation with probability .8.
     pub needed: Vec<Needed>,
 }
 
