@@ -1029,7 +1029,8 @@ impl Server {
     async fn switched_to(&self, engine: &Engines) {
         let said = format!("fillrate: {}", engine.about());
         self.client.log_message(MessageType::INFO, said).await;
-        self.tell(State::Ready, None).await;
+        let files = lock(&self.status).as_ref().and_then(|status| status.files);
+        self.tell_ready(engine, files).await;
     }
 
     fn open_document(&self, path: &Path) -> Option<Arc<Snapshot>> {
@@ -1051,11 +1052,16 @@ impl Server {
             said.push_str(&format!("; left out {count}: {reason}"));
         }
         self.client.log_message(MessageType::INFO, said).await;
+        self.tell_ready(engine, Some(indexed.files)).await;
+    }
+
+    /// Tells the client that other settings are in force, even where it can't see that in them.
+    async fn tell_ready(&self, engine: &Engines, files: Option<usize>) {
         let status = Status {
             content: self.keeps_content(),
             model: engine.answering(None),
             trial: engine.configuration().trial().is_some(),
-            ..Status::of(State::Ready, Some(indexed.files))
+            ..Status::of(State::Ready, files)
         };
         *lock(&self.status) = Some(status.clone());
         progress::tell(&self.client, status).await;
