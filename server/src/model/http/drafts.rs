@@ -44,11 +44,14 @@ impl Drafts {
         draft.text.push_str(&piece.text);
         draft.tokens += piece.log_probabilities.len();
         draft.log_probability += piece.log_probabilities.iter().sum::<f64>();
-        // No stop begins in the safe part, so only what comes after it is searched.
+        // No stop begins in the safe part, so only what comes after it is searched. The stop that is
+        // whole first counts, as with servers, however the text was cut into pieces.
+        let rest = &draft.text[draft.safe..];
         let stop = stops
             .iter()
-            .filter_map(|stop| draft.text[draft.safe..].find(stop.as_str()))
-            .min();
+            .filter_map(|stop| Some((rest.find(stop.as_str())?, stop.len())))
+            .min_by_key(|(at, length)| (at + length, *at))
+            .map(|(at, _)| at);
         let end = match stop {
             Some(at) => {
                 draft.text.truncate(draft.safe + at);
@@ -242,7 +245,12 @@ mod tests {
             stops in prop::collection::vec("[ab<>|é]{1,4}", 0..4),
         ) {
             let whole = pieces.concat();
-            let expected = stops.iter().filter_map(|stop| whole.find(stop.as_str())).min();
+            // The stop that is whole first, and of several the longest.
+            let expected = stops
+                .iter()
+                .filter_map(|stop| Some((whole.find(stop.as_str())?, stop.len())))
+                .min_by_key(|(at, length)| (at + length, *at))
+                .map(|(at, _)| at);
             let expected = &whole[..expected.unwrap_or(whole.len())];
             let pieces: Vec<_> = pieces.iter().map(String::as_str).collect();
             let stops: Vec<_> = stops.iter().map(String::as_str).collect();
