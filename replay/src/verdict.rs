@@ -43,7 +43,7 @@ use crate::task::sha256_hex;
 use baseline::Baseline;
 use memory::Memory;
 use report::{TestOutcome, TestResult};
-use runner::{BESIDE, Bench, Finding, TestRun};
+use runner::{BESIDE, Bench, Finding, Readiness, TestRun};
 use types::Types;
 pub use types::{TypeCheck, TypeErrors};
 
@@ -81,9 +81,11 @@ pub struct Compiled {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// A fork of a process that has loaded everything outside the project, or workers on what such
-    /// a process has transformed, for the tests that run a changed line, then for the others; from
-    /// the start where the framework does neither.
+    /// A fork of a process that has collected the unchanged project's tests, with the changed
+    /// functions put in place; where that is not all there is to a change, of one that has loaded
+    /// everything outside the project; or workers on what such a process has transformed. First
+    /// for the tests that run a changed line, then for the others. From the start where the
+    /// framework does none of this.
     #[default]
     Warm,
     /// The same choice of tests, every run from the start.
@@ -483,7 +485,9 @@ impl Judge {
         // Next to a runner that starts quickly, the files that it starts count, too.
         let starts: BTreeSet<&str> = rest.iter().filter_map(|id| self.bench.file(id)).collect();
         let (start, files) = if self.is_warm(engine) {
-            (Duration::from_millis(100), starts.len())
+            let collected = self.baseline.is_collectable();
+            let start = if collected { 20 } else { 100 };
+            (Duration::from_millis(start), starts.len())
         } else {
             (Duration::from_millis(1500), 0)
         };
@@ -578,14 +582,39 @@ impl Judge {
 
     fn execute_in(&self, engine: Engine, run: &TestRun<'_>) -> Result<Finding, VerdictError> {
         if self.is_warm(engine) {
-            let memory = self.most_memory();
-            if let Some(finding) = self.bench.run_warm(run, self.baseline.loaded(), memory)? {
+            if let Some(finding) = self.run_warm(run, Readiness::Collected)? {
+                return Ok(finding);
+            }
+            if let Some(finding) = self.run_warm(run, Readiness::Loaded)? {
                 return Ok(finding);
             }
         }
         match engine {
             Engine::Naive => self.bench.run_in_copy(run),
             Engine::Warm | Engine::Cold => self.bench.run(run),
+        }
+    }
+
+    fn run_warm(
+        &self,
+        run: &TestRun<'_>,
+        readiness: Readiness,
+    ) -> Result<Option<Finding>, VerdictError> {
+        let collected = readiness == Readiness::Collected;
+        if collected && !self.baseline.is_collectable() {
+            return Ok(None);
+        }
+        let memory = self.most_memory();
+        let found = self
+            .bench
+            .run_warm(run, self.baseline.loaded(), readiness, memory);
+        match found {
+            // It could before; the other way still can.
+            Err(VerdictError::Sandbox(SandboxError::Program { .. })) if collected => {
+                self.bench.give_up_collecting();
+                Ok(None)
+            }
+            found => found,
         }
     }
 

@@ -267,8 +267,12 @@ async function ghostAfter(text) {
 }
 
 const saved = async () => {
-  await page.keyboard.press("Control+S");
-  await until("the file to be saved", async () => (await page.locator(".tab.dirty").count()) === 0);
+  // What is taken comes a moment after its key, and a save between the two leaves it out.
+  await until("the file to be saved", async () => {
+    await page.keyboard.press("Control+S");
+    await pause(200);
+    return (await page.locator(".tab.dirty").count()) === 0;
+  });
   return file();
 };
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::VerdictError;
 use super::report::TestOutcome;
-use super::runner::{Bench, Finding, STATUS, TestRun};
+use super::runner::{Bench, Finding, Readiness, STATUS, TestRun};
 use crate::corpus::tree;
 use crate::sandbox::{End, Limits, SandboxError};
 
@@ -20,7 +20,7 @@ use crate::sandbox::{End, Limits, SandboxError};
 pub const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 
 /// How a project's own tests run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub struct Baseline {
     /// Why they can't be run by means of a process that has loaded all that; nothing where they
     /// can.
     unfit: Option<String>,
+    /// Why they can't be run by means of a process that has collected them, too.
+    uncollectable: Option<String>,
     /// Whether nothing tells which lines a test runs: every test counts as running every line.
     #[serde(default)]
     blind: bool,
@@ -56,6 +58,10 @@ pub(super) struct Loaded {
     pub(super) modules: BTreeSet<String>,
     /// Of the project, by file, and whether the framework rewrites its assertions.
     pub(super) sources: BTreeMap<String, bool>,
+    /// Of the project, the files that are read when the tests are collected, and not only imported:
+    /// what was made of them then is unknown.
+    #[serde(default)]
+    pub(super) read: BTreeSet<String>,
     /// Whether a test's id says what it stands in.
     pub(super) plain_names: bool,
 }
@@ -177,7 +183,11 @@ fn measure(
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut baseline = Baseline::of(&project, &findings)?;
     baseline.blind = !bench.chooses();
-    baseline.unfit = try_warm(bench, &mut baseline, &plain)?;
+    baseline.unfit = try_warm(bench, &mut baseline, &plain, Readiness::Loaded)?;
+    baseline.uncollectable = match &baseline.unfit {
+        Some(reason) => Some(reason.clone()),
+        None => try_warm(bench, &mut baseline, &plain, Readiness::Collected)?,
+    };
     Ok(baseline)
 }
 
@@ -188,6 +198,7 @@ fn try_warm(
     bench: &Bench,
     baseline: &mut Baseline,
     plain: &TestRun<'_>,
+    readiness: Readiness,
 ) -> Result<Option<String>, VerdictError> {
     let most = baseline.coverage.iter().max_by_key(|(_, runs)| runs.len());
     let same = match most {
@@ -203,7 +214,7 @@ fn try_warm(
             replaced,
             ..plain.clone()
         };
-        let finding = match bench.run_warm(&run, &baseline.loaded, plain.limits.memory) {
+        let finding = match bench.run_warm(&run, &baseline.loaded, readiness, plain.limits.memory) {
             Ok(Some(finding)) => finding,
             Ok(None) => return Ok(Some("its framework is not kept".to_owned())),
             Err(VerdictError::Sandbox(
@@ -351,10 +362,15 @@ impl Baseline {
                 .map(|(_, finding)| Loaded {
                     modules: finding.report.modules.clone(),
                     sources: finding.report.sources.clone(),
+                    read: findings
+                        .iter()
+                        .flat_map(|(_, finding)| finding.report.read.iter().cloned())
+                        .collect(),
                     plain_names: finding.report.plain_names,
                 })
                 .unwrap_or_default(),
             unfit: Some("it was not tried".to_owned()),
+            uncollectable: Some("it was not tried".to_owned()),
             blind: false,
         })
     }
@@ -385,6 +401,11 @@ impl Baseline {
     /// Whether the tests can be run by means of a process that has loaded these.
     pub fn is_warm(&self) -> bool {
         self.unfit.is_none()
+    }
+
+    /// Whether they can be run by means of a process that has collected them.
+    pub fn is_collectable(&self) -> bool {
+        self.uncollectable.is_none()
     }
 
     /// Whether a test does not agree with itself.

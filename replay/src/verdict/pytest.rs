@@ -1,7 +1,7 @@
 //! pytest.
 
 use super::baseline::Loaded;
-use super::runner::{HARNESS, REPOSITORY, Runner, Warm};
+use super::runner::{HARNESS, REPOSITORY, Readiness, Runner, Warm};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
@@ -38,6 +38,7 @@ impl Runner for Pytest {
                 include_str!("harness/fillrate_compile.py"),
             ),
             ("fillrate_warm.py", include_str!("harness/fillrate_warm.py")),
+            ("fillrate_swap.py", include_str!("harness/fillrate_swap.py")),
             (
                 "fillrate_report.py",
                 include_str!("harness/fillrate_report.py"),
@@ -68,15 +69,17 @@ impl Runner for Pytest {
         Some((PYTHON.to_owned(), vec![script]))
     }
 
-    fn warm(&self, prepared: &Prepared, loaded: &Loaded) -> Option<Warm> {
+    fn warm(&self, prepared: &Prepared, loaded: &Loaded, readiness: Readiness) -> Option<Warm> {
         let own = prepared.project.arguments();
         let options = OPTIONS.iter().map(ToString::to_string);
         let task = serde_json::json!({
             "modules": loaded.modules,
             "sources": loaded.sources,
             "plain_names": loaded.plain_names,
+            "read": loaded.read,
             "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
             "directory": REPOSITORY,
+            "collected": readiness == Readiness::Collected,
         });
         Some(Warm {
             program: PYTHON.to_owned(),

@@ -24,6 +24,9 @@ pub(super) struct Report {
     /// The project's files that were loaded, and whether their assertions were rewritten; from a
     /// run of all tests.
     pub(super) sources: BTreeMap<String, bool>,
+    /// The project's files that were read before the first test and not only imported, from a run
+    /// with coverage.
+    pub(super) read: BTreeSet<String>,
     /// Whether a test's id says what it stands in, from a run of all tests.
     pub(super) plain_names: bool,
     /// Functions that decide over tests and were found replaced after one.
@@ -132,6 +135,8 @@ enum Line {
         #[serde(default)]
         sources: BTreeMap<String, bool>,
         #[serde(default)]
+        read: BTreeSet<String>,
+        #[serde(default)]
         plain_names: bool,
         #[serde(default)]
         message: Option<String>,
@@ -173,6 +178,7 @@ impl Report {
                     marks,
                     modules,
                     sources,
+                    read,
                     plain_names,
                     message,
                 }) => {
@@ -180,6 +186,7 @@ impl Report {
                     report.marks.extend(marks);
                     report.modules.extend(modules);
                     report.sources.extend(sources);
+                    report.read.extend(read);
                     report.plain_names |= plain_names;
                     report.stray_errors = message;
                 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -26,8 +27,9 @@ pub(super) struct Bench {
     harness: PathBuf,
     /// The project's files that tests have no business in changing, by their paths in it.
     guarded: Vec<PathBuf>,
-    /// Workers that wait for a run.
-    idle: Mutex<Vec<Worker>>,
+    idle: Mutex<Vec<Idle>>,
+    /// Whether a process could not collect the tests, though one could before.
+    uncollectable: AtomicBool,
     /// What transforms for runs that do without the framework's own main process.
     stage: Mutex<Option<Stage>>,
 }
@@ -98,9 +100,8 @@ pub(super) trait Runner: Sync {
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
-    /// How the framework is started so that it has at hand what the project's own tests load;
-    /// nothing where it can't.
-    fn warm(&self, _prepared: &Prepared, _loaded: &Loaded) -> Option<Warm> {
+    /// How the framework is started so that it has this at hand; nothing where it can't.
+    fn warm(&self, _: &Prepared, _: &Loaded, _: Readiness) -> Option<Warm> {
         None
     }
 
@@ -121,6 +122,26 @@ pub(super) trait Runner: Sync {
     /// What must be seen of the host beside the project and the harness.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
 }
+
+/// What a process has at hand before a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// What the project's own tests load; of the project itself at most what was made of its text.
+    Loaded,
+    /// The project itself, unchanged, and all of its tests, collected.
+    Collected,
+}
+
+/// A worker that waits for a run.
+struct Idle {
+    worker: Worker,
+    readiness: Readiness,
+    since: Instant,
+}
+
+/// How long forks of one process that has collected a project's tests are made. What its modules
+/// noted of the time when they were imported must not be older than in a slow run of all tests.
+const COLLECTED_LIFE: Duration = Duration::from_secs(60);
 
 /// A program for a [`Worker`].
 pub(super) struct Warm {
@@ -182,6 +203,7 @@ impl Bench {
             harness: lay_out(runner.harness(), cache)?,
             guarded: tree::other_files(prepared).map_err(faulty)?,
             idle: Mutex::default(),
+            uncollectable: AtomicBool::new(false),
             stage: Mutex::default(),
         })
     }
@@ -299,8 +321,8 @@ impl Bench {
         Ok(self.finding(finished, &order))
     }
 
-    /// Runs tests in a fork of a process that has `loaded` at hand, or on what such a process
-    /// transforms; nothing where the framework can't, or this run has to be done by all of it.
+    /// Runs tests in a fork of a process that has all this at hand, or on what such a process
+    /// transforms; nothing where the framework can't, or this run has to be done by more of it.
     ///
     /// # Errors
     /// The sandbox can't be had, or not be kept; the framework is not fit for it.
@@ -308,17 +330,21 @@ impl Bench {
         &self,
         run: &TestRun<'_>,
         loaded: &Loaded,
+        readiness: Readiness,
         memory: u64,
     ) -> Result<Option<Finding>, VerdictError> {
-        let Some(warm) = self.runner.warm(&self.prepared, loaded) else {
+        let collected = readiness == Readiness::Collected;
+        if collected && (run.coverage.is_some() || self.uncollectable.load(Ordering::Relaxed)) {
+            return Ok(None);
+        }
+        let Some(warm) = self.runner.warm(&self.prepared, loaded, readiness) else {
             return Ok(None);
         };
         if let Some(host) = &warm.host {
             return self.run_staged(run, &warm, host);
         }
-        let waiting = super::lock(&self.idle).pop();
-        let worker = match waiting {
-            Some(worker) => worker,
+        let Idle { worker, since, .. } = match self.take_idle(readiness) {
+            Some(idle) => idle,
             None => {
                 let limits = Limits {
                     memory,
@@ -326,7 +352,11 @@ impl Bench {
                 };
                 let mut job = self.job(warm.program, warm.arguments, limits);
                 job.question = Some(warm.task);
-                Worker::start(sandbox::Sandbox::default().executable, job)?
+                Idle {
+                    worker: Worker::start(sandbox::Sandbox::default().executable, job)?,
+                    readiness,
+                    since: Instant::now(),
+                }
             }
         };
         let order = Order::new(run);
@@ -337,8 +367,28 @@ impl Bench {
             cpu: run.limits.cpu,
         };
         let (finished, worker) = worker.round(round)?;
-        super::lock(&self.idle).extend(worker);
-        Ok(Some(self.finding(finished, &order)))
+        super::lock(&self.idle).extend(worker.map(|worker| Idle {
+            worker,
+            readiness,
+            since,
+        }));
+        let finding = self.finding(finished, &order);
+        Ok((!finding.report.missed).then_some(finding))
+    }
+
+    /// A worker that waits with this at hand, if there is one; those that are too old are dropped.
+    fn take_idle(&self, readiness: Readiness) -> Option<Idle> {
+        let mut idle = super::lock(&self.idle);
+        idle.retain(|idle| {
+            idle.readiness == Readiness::Loaded || idle.since.elapsed() < COLLECTED_LIFE
+        });
+        let index = idle.iter().position(|idle| idle.readiness == readiness)?;
+        Some(idle.swap_remove(index))
+    }
+
+    /// Has no further process collect the tests before a run.
+    pub(super) fn give_up_collecting(&self) {
+        self.uncollectable.store(true, Ordering::Relaxed);
     }
 
     fn run_staged(
@@ -526,6 +576,8 @@ struct Order<'a> {
     select: Option<&'a [&'a str]>,
     coverage: Option<&'a [String]>,
     first_failure_ends: bool,
+    /// The files that differ from the project's own.
+    changed: Vec<&'a str>,
 }
 
 impl<'a> Order<'a> {
@@ -537,6 +589,7 @@ impl<'a> Order<'a> {
             select: run.select,
             coverage: run.coverage,
             first_failure_ends: run.first_failure_ends,
+            changed: run.replaced.iter().map(|(path, _)| *path).collect(),
         }
     }
 

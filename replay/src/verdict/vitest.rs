@@ -2,7 +2,7 @@
 
 use super::Evidence;
 use super::baseline::Loaded;
-use super::runner::{HARNESS, REPOSITORY, Runner, Warm};
+use super::runner::{HARNESS, REPOSITORY, Readiness, Runner, Warm};
 use super::stage::SCENE;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -84,7 +84,10 @@ impl Runner for Vitest {
         (node(prepared), arguments)
     }
 
-    fn warm(&self, prepared: &Prepared, loaded: &Loaded) -> Option<Warm> {
+    fn warm(&self, prepared: &Prepared, loaded: &Loaded, readiness: Readiness) -> Option<Warm> {
+        if readiness == Readiness::Collected {
+            return None;
+        }
         let own = prepared.project.test.iter().flat_map(|test| &test.args);
         let script = format!("{HARNESS}/fillrate_vitest_stage.mjs");
         let task = serde_json::json!({

@@ -14,6 +14,7 @@ functions that decide over tests are still those of the beginning.
 import functools
 import importlib.metadata
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -35,8 +36,9 @@ from fillrate_report import (
     left_threads,
     take_order,
 )
+from fillrate_swap import Readings
 
-#: Tests that must fail.  ``repr`` of the token takes the place of ``TOKEN``.
+#: Tests that must fail.  ``TOKEN`` is set before they run.
 SENTINELS = """
 import unittest
 
@@ -67,6 +69,9 @@ class SentinelTest(unittest.TestCase):
 
 #: The seal of a process that was made to be forked, see fillrate_warm.
 SEALED = None
+#: What waits, in a process that is forked when all tests are collected, for the
+#: order of a fork: see fillrate_warm.
+WAIT = None
 #: Whether every test is known by the names of what it stands in, one after the
 #: other: then what holds no selected test need not even be collected.
 PLAIN_NAMES = False
@@ -103,22 +108,28 @@ class Plugin:
     """The hooks; pytest finds them because the instance is registered."""
 
     def __init__(self, report, root, order, seal, coverage):
-        """Keep the settings; ``selected`` is None when every test runs."""
+        """Keep the settings; ``selected`` is None when every test runs.
+
+        Without an order every test is collected, and the order comes then.
+        """
         self.report = report
         self.root = root
-        selected = order["select"]
+        selected = order and order["select"]
         self.selected = None if selected is None else set(selected)
         self.selected_files = selected and {name.split("::")[0] for name in selected}
         self.wanted = within(selected) if selected and PLAIN_NAMES else None
         self.plain_names = False
-        self.first_failure_ends = order["first_failure_ends"]
-        self.token = order["token"]
+        self.order = order
         self.seal = seal
         self.coverage = coverage
+        self.readings = Readings(root) if coverage else None
+        self.read = []
         self.phases = []
         self.tests = 0
         self.functions = {}
         self.sentinels = {}
+        self.sentinel_names = {}
+        self.sentinel_file = None
         self.threads = set(threading.enumerate())
         self.raised = None
         self.traced = sys.gettrace()
@@ -195,12 +206,14 @@ class Plugin:
         """Collect the tests that must fail."""
         self.wanted = None
         folder = Path(tempfile.mkdtemp(prefix="fillrate-"))
-        path = folder / f"test_{self.token}.py"
-        path.write_text(SENTINELS.replace("TOKEN", repr(self.token)), encoding="utf-8")
+        path = folder / f"test_{folder.name.replace('-', '_')}.py"
+        path.write_text(SENTINELS, encoding="utf-8")
         pytest.register_assert_rewrite(path.stem)
         module = pytest.Module.from_parent(session, path=path)
         found = list(session.genitems(module))
+        self.sentinel_file = path
         self.sentinels = {item: item.name for item in found}
+        self.sentinel_names = vars(module.obj)
         self.functions.update((item, code_of(item)) for item in found)
         return found
 
@@ -251,6 +264,32 @@ class Plugin:
 
     # Running
 
+    @pytest.hookimpl(tryfirst=True)
+    @guarded
+    def pytest_runtestloop(self, session):
+        """Wait for an order, if there is none yet, and leave what it doesn't select."""
+        if self.order is None and not session.testsfailed:
+            if self.sentinel_file:
+                shutil.rmtree(self.sentinel_file.parent)
+            order, descriptor, fits = WAIT(session.config)
+            if self.sentinel_file:
+                # Without it, pytest shows how it calls tests in every failure's message.
+                self.sentinel_file.parent.mkdir()
+                self.sentinel_file.write_text(SENTINELS, encoding="utf-8")
+            self.order = order
+            self.report = Report(descriptor, order["nonce"], self.root)
+            if not fits:
+                self.report.write("miss")
+                os._exit(0)
+            self.seal.renew()
+            self.functions = {item: code_of(item) for item in self.functions}
+            if order["select"] is not None:
+                self.selected = {*order["select"], *(item.nodeid for item in self.sentinels)}
+                self.deselect(session.config, session.items, True)
+        self.sentinel_names["TOKEN"] = self.order["token"]
+        if self.readings:
+            self.read = self.readings.end()
+
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
         """Enclose set-up, call and teardown of one test."""
@@ -283,6 +322,18 @@ class Plugin:
         if sys.gettrace() is not self.traced or sys.getprofile() is not None:
             self.report.write("broken", what="the interpreter's trace function")
 
+    @pytest.hookimpl(tryfirst=True)
+    @guarded
+    def pytest_runtest_makereport(self, item, call):
+        """Begin a failure's traceback where the test does.
+
+        Python's own way to show it has pytest's frames, too: dozens, whose
+        sources would have to be read, before what the test says.
+        """
+        wanted = getattr(item, "_traceback_filter", None)
+        if call.excinfo is not None and wanted is not None:
+            call.excinfo.traceback = wanted(call.excinfo)
+
     @guarded
     def pytest_runtest_logreport(self, report):
         """Keep the reports of the phases of the test that runs now."""
@@ -306,7 +357,7 @@ class Plugin:
         self.report.write(
             "test", id=item.nodeid, outcome=outcome, seconds=seconds, message=message
         )
-        if self.first_failure_ends and outcome in ("failed", "error"):
+        if self.order["first_failure_ends"] and outcome in ("failed", "error"):
             item.session.shouldfail = "the first failure ends the run"
 
     def judge(self):
@@ -342,9 +393,12 @@ class Plugin:
         if self.coverage:
             for test, name, lines in self.coverage.finish():
                 self.report.write("coverage", test=test, file=name, lines=lines)
-        marks = sorted(set(self.seal.marks()) | set(left_threads(self.threads)))
+        marks = []
+        if not session.shouldfail:
+            # Otherwise the verdict is clear, and looking takes as long as some tests.
+            marks = sorted(set(self.seal.marks()) | set(left_threads(self.threads)))
         status = int(session.exitstatus)
-        fields = {}
+        fields = {"read": self.read} if self.read else {}
         if self.selected is None:
             fields["modules"] = list(self.modules())
             fields["sources"] = dict(self.sources())
@@ -428,6 +482,11 @@ def code_of(item):
     return getattr(function, "__code__", function)
 
 
+def plugin():
+    """Build the plugin of this process."""
+    return create(None, None) if WAIT else create(*take_order())
+
+
 def create(order, descriptor):
     """Build the plugin and start coverage at once.
 
@@ -436,8 +495,8 @@ def create(order, descriptor):
     report = None
     try:
         root = os.path.realpath(os.getcwd())
-        report = Report(descriptor, order["nonce"], root)
-        files = order["coverage"]
+        report = order and Report(descriptor, order["nonce"], root)
+        files = order and order["coverage"]
         coverage = None if files is None else LineCoverage(root, files)
         seal = SEALED or Seal()
         seal.finders = [list(sys.meta_path), list(sys.path_hooks)]

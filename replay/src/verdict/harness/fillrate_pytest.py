@@ -8,7 +8,7 @@ import fillrate_harness
 
 #: pytest registers the module, and a module's functions are its hooks; these
 #: are the instance's bound methods under the names that pytest looks for.
-_plugin = fillrate_harness.create(*fillrate_harness.take_order())
+_plugin = fillrate_harness.plugin()
 for _name in dir(_plugin):
     if _name.startswith("pytest_"):
         globals()[_name] = getattr(_plugin, _name)

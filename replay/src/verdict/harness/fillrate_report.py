@@ -14,6 +14,8 @@ Standard input is a socket.  Its first line is the order, a JSON object:
     null: nothing is recorded.
 ``first_failure_ends``
     Whether the first test that fails is the last that runs.
+``changed``
+    The list of repository-relative files that differ from the project's own.
 
 The report goes back through the socket, one JSON object a line (``event``):
 ``test``, ``sentinel``, ``collect_error``, ``coverage``, ``harness_error`` and,
@@ -38,7 +40,7 @@ import warnings
 
 #: Exit status of a run whose harness broke; pytest itself uses 0 to 5.
 HARNESS_BROKEN = 70
-#: Longest failure message that is kept, in characters.
+#: How much of a failure's message is kept, in characters.
 MESSAGE_LIMIT = 4000
 #: Coverage context of whatever runs between two tests; it is not reported.
 BETWEEN_TESTS = "\0between"
@@ -66,8 +68,15 @@ class Report:
             left = left[os.write(self.descriptor, left) :]
 
     def message(self, text):
-        """Make paths relative to the repository, then cut to the limit."""
-        return text.replace(self.prefix, "")[:MESSAGE_LIMIT]
+        """Make paths relative to the repository; keep both ends of what is too long.
+
+        A traceback says what happened at its end.
+        """
+        text = text.replace(self.prefix, "")
+        if len(text) <= MESSAGE_LIMIT:
+            return text
+        start = MESSAGE_LIMIT // 4
+        return text[:start] + "\n...\n" + text[-(MESSAGE_LIMIT - start) :]
 
 
 def break_off(report, error):
@@ -130,16 +139,29 @@ class Seal:
     def __init__(self):
         """Seal everything that is loaded."""
         self.modules = {}
+        self.added = []
         self.finders = [list(sys.meta_path), list(sys.path_hooks)]
         self.quick = None
         self.extend(lambda name, module: True)
 
     def extend(self, wanted):
         """Seal the modules that were loaded since."""
+        self.added = []
         for name, module in list(sys.modules.items()):
             if isinstance(module, types.ModuleType) and name not in self.modules:
                 if wanted(name, module):
                     self.modules[name] = (module, list(parts_of(module)))
+                    self.added.append(name)
+        self.quick = None
+
+    def renew(self):
+        """Seal the modules of the last extension as they are now.
+
+        They may hold functions of the project, whose code was put in place since.
+        """
+        for name in self.added:
+            module, _ = self.modules[name]
+            self.modules[name] = (module, list(parts_of(module)))
         self.quick = None
 
     def broken(self, names):

@@ -1,4 +1,9 @@
-"""A Python that has loaded what tests need and forks a pytest for each run.
+"""A Python that has loaded what tests need and forks for each run.
+
+It loads what is not the project's, and each fork is a pytest of its own; or it
+goes on, as the only pytest there is, until the project's tests are collected,
+and each fork puts the changed file's functions in place (see ``fillrate_swap``)
+and runs the tests.  The first can do all, the second is faster.
 
 Standard input is a socket.  The first line that comes is a JSON object:
 
@@ -14,6 +19,11 @@ Standard input is a socket.  The first line that comes is a JSON object:
 ``directory``
     The repository's root.  It holds the unchanged project now and is another
     for every run.
+``read``
+    The project's files that its tests read, or what they load does, and don't
+    only import.
+``collected``
+    Whether forks begin where the tests are collected.
 
 It says ``ready`` or ``unfit REASON``.  Every byte that comes then brings three
 descriptors along, the standard streams of a fork; when the fork is dead, its
@@ -29,13 +39,16 @@ import importlib
 import importlib.machinery
 import json
 import os
+import random
 import runpy
 import socket
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
 import fillrate_harness
+import fillrate_swap
 from _pytest import config
 from _pytest.assertion import rewrite
 
@@ -61,10 +74,11 @@ class Compiled:
     meets it: nothing is told by times or sizes, as it is with bytecode files.
     """
 
-    def __init__(self):
-        """Know nothing yet."""
+    def __init__(self, imports):
+        """Know nothing yet; tell ``imports`` what is given to whom."""
         self.plain = {}
         self.rewritten = {}
+        self.imports = imports
 
     def compile(self, path, rewritten):
         """Compile a file as an import, or pytest, would."""
@@ -87,7 +101,10 @@ class Compiled:
 
         def source_to_code(self_, data, path, *, _optimize=-1):
             known = self.plain.get((path, bytes(data)))
-            return known or to_code(self_, data, path, _optimize=_optimize)
+            if known is None:
+                return to_code(self_, data, path, _optimize=_optimize)
+            self.imports.give(path, known)
+            return known
 
         loader.source_to_code = source_to_code
         if not hasattr(rewrite, "_rewrite_test"):
@@ -112,17 +129,76 @@ def unfit():
     return None
 
 
-def run(arguments, directory):
-    """Be what ``python -m pytest`` is, in the repository."""
-    os.setpgid(0, 0)
-    os.chdir(directory)
-    for path in list(sys.path_importer_cache):
-        if path.startswith(FLEETING):
-            del sys.path_importer_cache[path]
-    importlib.invalidate_caches()
+class Orders:
+    """The socket over which runs are ordered, and the forks that do them."""
+
+    def __init__(self):
+        """Take standard input, and read the first line of it."""
+        self.socket = socket.socket(fileno=os.dup(0))
+        # A copy of standard input that somebody keeps, as pytest does, would let
+        # a fork speak for this process.
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self.socket.recv(1 << 16)
+        self.task = json.loads(line)
+        self.libc = ctypes.CDLL(None)
+        self.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+    def refuse(self, reason):
+        """Say that this process can't be forked."""
+        self.socket.sendall(f"unfit {reason}\n".encode())
+        os._exit(0)
+
+    def fork(self):
+        """Fork for each order; give the standard streams, in the fork."""
+        # What exists now is never looked at again, so that forks go on sharing it.
+        gc.collect()
+        gc.freeze()
+        self.socket.sendall(b"ready\n")
+        while True:
+            byte, streams, _, _ = socket.recv_fds(self.socket, 1, 3)
+            if not byte:
+                os._exit(0)
+            child = os.fork()
+            if child == 0:
+                self.socket.close()
+                self.libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+                os.setpgid(0, 0)
+                self.look_again()
+                return streams
+            for stream in streams:
+                os.close(stream)
+            _, status = os.waitpid(child, 0)
+            self.socket.sendall(b"%d\n" % status)
+
+    def look_again(self):
+        """Go to the repository of this run, and forget what was found in others."""
+        os.chdir(self.task["directory"])
+        for path in list(sys.path_importer_cache):
+            if path.startswith(FLEETING):
+                del sys.path_importer_cache[path]
+        importlib.invalidate_caches()
+
+
+def take(streams):
+    """Make these the standard streams."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+
+
+def shuffle():
+    """Let NumPy's random numbers be others than in the last fork, as Python's are."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
+
+
+def run(arguments, directory):
+    """Be what ``python -m pytest`` is, in the repository."""
     sys.path[0] = directory
     sys.argv = ["pytest", *arguments]
     try:
@@ -163,49 +239,140 @@ def prepare(arguments, directory):
     config.get_config = functools.wraps(make)(get_config)
 
 
+class Collected:
+    """A pytest that is forked when it has collected all tests."""
+
+    def __init__(self, orders, imports):
+        """Remember how everything was before the project had any part in it."""
+        self.orders = orders
+        self.imports = imports
+        self.owner = os.getpid()
+        self.streams = [os.readlink(f"/proc/self/fd/{number}") for number in range(3)]
+        self.before = self.written()
+
+    def written(self):
+        """List the files that can be written to, with what would tell if they were."""
+        found = {}
+        for top in (self.orders.task["directory"], "/tmp", "/dev/shm"):
+            for folder, _, names in os.walk(top):
+                for name in names:
+                    path = os.path.join(folder, name)
+                    status = os.lstat(path)
+                    found[path] = (status.st_mtime_ns, status.st_size)
+                found[folder] = None
+        return found
+
+    def run(self):
+        """Collect and fork; end each fork as pytest ends."""
+        fillrate_harness.WAIT = self.wait
+        os.chdir(self.orders.task["directory"])
+        self.imports.begin()
+        try:
+            run(self.orders.task["arguments"], self.orders.task["directory"])
+        finally:
+            if os.getpid() == self.owner:
+                self.orders.refuse("its tests can't be collected")
+
+    def wait(self, config):
+        """Be forked; then read the order, and put the changed files in place.
+
+        Return the order, where the report goes, and whether they could be.
+        """
+        alone = self.imports.end()
+        capture = config.pluginmanager.getplugin("capturemanager")
+        captures = captures_of(capture)
+        reason = unfit() or self.unfit(captures)
+        if not alone:
+            reason = "it looks at all calls itself"
+        if reason:
+            self.orders.refuse(reason)
+        state = random.getstate()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.chdir("/")
+        streams = self.orders.fork()
+        if self.imports.seeded:
+            random.setstate(state)
+        else:
+            shuffle()
+        for stream, captured in zip(streams[1:], captures):
+            if hasattr(captured, "targetfd_save"):
+                os.dup2(stream, captured.targetfd_save, inheritable=False)
+            if captured_in_file(captured):
+                # Nothing that a fork writes may be there for the next one.
+                captured.tmpfile.seek(0)
+                with tempfile.TemporaryFile() as fresh:
+                    os.dup2(fresh.fileno(), captured.tmpfile.fileno(), inheritable=False)
+        take(streams)
+        order, descriptor = fillrate_harness.take_order()
+        root = os.path.join(self.orders.task["directory"], "")
+        fits = all(self.imports.swap(root + name) for name in order["changed"])
+        return order, descriptor, fits
+
+    def unfit(self, captures):
+        """Say why a fork would not be as if it had collected the tests itself."""
+        try:
+            os.waitpid(-1, os.WNOHANG)
+            return "other processes run once its tests are collected"
+        except ChildProcessError:
+            pass
+        own = {self.orders.socket.fileno(), 0, 1, 2}
+        for captured in captures:
+            own.add(getattr(captured, "targetfd_save", 0))
+            if captured_in_file(captured):
+                own.add(captured.tmpfile.fileno())
+        for number in map(int, os.listdir("/proc/self/fd")):
+            try:
+                target = os.readlink(f"/proc/self/fd/{number}")
+            except OSError:
+                # This is what the list was read with.
+                continue
+            known = (*self.streams, "/dev/null", "/dev/urandom")
+            if number not in own and target not in known:
+                return f"{target} is open once its tests are collected"
+        now = self.written()
+        for path in now.keys() | self.before.keys():
+            if now.get(path, 0) != self.before.get(path, 0):
+                return f"{path} is made or changed when its tests are collected"
+        return None
+
+
+def captures_of(manager):
+    """Give what pytest captures standard output and standard error with, if it does."""
+    capturing = getattr(manager, "_global_capturing", None)
+    captures = (getattr(capturing, "out", None), getattr(capturing, "err", None))
+    return [capture for capture in captures if capture is not None]
+
+
+def captured_in_file(capture):
+    """Say whether pytest captures a stream of the whole process, and so in a file."""
+    return hasattr(capture, "targetfd_save") and hasattr(capture, "tmpfile")
+
+
 def main():
     """Load, then fork a run for each byte that comes."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    orders = socket.socket(fileno=os.dup(0))
-    line = b""
-    while not line.endswith(b"\n"):
-        line += orders.recv(1 << 16)
-    task = json.loads(line)
+    orders = Orders()
+    task = orders.task
     load(task["modules"])
-    compiled = Compiled()
+    imports = fillrate_swap.Imports(task["directory"], task["read"])
+    compiled = Compiled(imports)
     for name, rewritten in task["sources"].items():
         compiled.compile(os.path.join(task["directory"], name), rewritten)
     compiled.install()
-    prepare(task["arguments"], task["directory"])
+    if not task["collected"]:
+        prepare(task["arguments"], task["directory"])
     fillrate_harness.PLAIN_NAMES = task["plain_names"]
     fillrate_harness.choose_methods()
     reason = unfit()
     if reason:
-        orders.sendall(f"unfit {reason}\n".encode())
-        return
+        orders.refuse(reason)
     fillrate_harness.SEALED = fillrate_harness.Seal()
-    # What exists now is never looked at again, so that forks go on sharing it.
-    gc.collect()
-    gc.freeze()
-    orders.sendall(b"ready\n")
-    while True:
-        byte, streams, _, _ = socket.recv_fds(orders, 1, 3)
-        if not byte:
-            return
-        child = os.fork()
-        if child == 0:
-            orders.close()
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-                os.close(stream)
-            libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-            run(task["arguments"], task["directory"])
-            return
-        for stream in streams:
-            os.close(stream)
-        _, status = os.waitpid(child, 0)
-        orders.sendall(b"%d\n" % status)
+    if task["collected"]:
+        Collected(orders, imports).run()
+        return
+    take(orders.fork())
+    shuffle()
+    run(task["arguments"], task["directory"])
 
 
 if __name__ == "__main__":
