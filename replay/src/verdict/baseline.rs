@@ -1,7 +1,7 @@
 //! How a project's own tests run before anything is changed: five times, once with the lines each
 //! test runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Mutex;
@@ -466,6 +466,16 @@ impl Baseline {
         } else {
             stable.filter(|id| touching.contains(id)).collect()
         }
+    }
+
+    /// How many lines of the project each test runs.
+    pub(super) fn lines_run(&self) -> HashMap<String, usize> {
+        let mut lines: HashMap<String, usize> = HashMap::new();
+        for (test, ranges) in self.coverage.values().flatten() {
+            let count: usize = ranges.iter().map(|(first, last)| last - first + 1).sum();
+            *lines.entry(test.clone()).or_default() += count;
+        }
+        lines
     }
 
     /// Whether importing a file runs a one-based line of it.

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import fillrate_report
 import pytest
+from _pytest._code import ExceptionInfo
 from _pytest.unittest import UnitTestCase
 from fillrate_report import (
     BETWEEN_TESTS,
@@ -77,6 +78,8 @@ WAIT = None
 PLAIN_NAMES = False
 #: The names of the methods to collect, while a unittest class is.
 METHODS = None
+#: Whether exceptions are shown as Python does, whatever they are asked for as.
+NATIVELY = False
 
 
 class Seal(fillrate_report.Seal):
@@ -239,12 +242,14 @@ class Plugin:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
         """Report a file that can't be collected."""
-        global METHODS
+        global METHODS, NATIVELY
         if self.wanted is not None and isinstance(collector, UnitTestCase):
             start = collector.nodeid + "::"
             METHODS = {name[len(start) :] for name in self.wanted if name.startswith(start)}
+        NATIVELY = True
         outcome = yield
         METHODS = None
+        NATIVELY = False
         if outcome.excinfo is None:
             self.collected(outcome.get_result())
 
@@ -261,6 +266,12 @@ class Plugin:
         message = self.report.message(text)
         syntax = is_syntax_error(error)
         self.report.write("collect_error", id=name, message=message, syntax=syntax)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self):
+        """Show quickly why the session ends: because of what can't be collected."""
+        global NATIVELY
+        NATIVELY = True
 
     # Running
 
@@ -475,6 +486,21 @@ def choose_methods():
     unittest.TestLoader.getTestCaseNames = wanted
 
 
+def show_natively():
+    """Let exceptions that end a collection be shown as ``--tb=native`` shows others.
+
+    pytest shows them in another way whatever it is told, and reads and parses
+    the source of every frame to do so, which takes as long as a run of tests.
+    """
+    every = ExceptionInfo.getrepr
+
+    @functools.wraps(every)
+    def getrepr(self, *args, **kwargs):
+        return every(self, style="native") if NATIVELY else every(self, *args, **kwargs)
+
+    ExceptionInfo.getrepr = getrepr
+
+
 def code_of(item):
     """Give the code of the function that a test calls."""
     function = getattr(item, "obj", None)
@@ -498,6 +524,8 @@ def create(order, descriptor):
         report = order and Report(descriptor, order["nonce"], root)
         files = order and order["coverage"]
         coverage = None if files is None else LineCoverage(root, files)
+        if SEALED is None:
+            show_natively()
         seal = SEALED or Seal()
         seal.finders = [list(sys.meta_path), list(sys.path_hooks)]
         return Plugin(report, root, order, seal, coverage)

@@ -363,6 +363,7 @@ def main():
         prepare(task["arguments"], task["directory"])
     fillrate_harness.PLAIN_NAMES = task["plain_names"]
     fillrate_harness.choose_methods()
+    fillrate_harness.show_natively()
     reason = unfit()
     if reason:
         orders.refuse(reason)
