@@ -22,6 +22,7 @@ mod mocha;
 mod node;
 mod pytest;
 mod report;
+mod rounds;
 mod runner;
 mod stage;
 mod trial;
@@ -66,12 +67,6 @@ pub struct Judge {
     /// What checks types, where that was asked for and can be.
     types: Option<Types>,
 }
-
-/// How many tests are run before all others that run a changed line, where a run begins quickly.
-const TELLING: usize = 24;
-
-/// About what a file of tests takes before its first test, where each is started on its own.
-const FILE: Duration = Duration::from_millis(200);
 
 /// Words for versions of a file: two that compile to the same have the same word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -486,31 +481,13 @@ impl Judge {
             None => self.baseline.stable(),
         };
         let covering = self.covering(path, original, contents);
-        let (first, rest) = with_whole_files(&expected, &covering, |id| self.bench.file(id));
-        // Starting a runner takes as long as some tests do, so that short suites are run whole.
-        // Next to a runner that starts quickly, the files that it starts count, too.
-        let starts: BTreeSet<&str> = rest.iter().filter_map(|id| self.bench.file(id)).collect();
-        let (start, files) = if self.is_warm(engine) {
-            let collected = self.baseline.is_collectable();
-            let start = if collected { 20 } else { 100 };
-            (Duration::from_millis(start), starts.len())
-        } else {
-            (Duration::from_millis(1500), 0)
-        };
-        let whole = engine == Engine::Naive
-            || first.is_empty()
-            || rest.is_empty()
-            || self.baseline.seconds(&rest) + FILE.mul_f64(files as f64) < start;
-        let rounds: Vec<Vec<&str>> = if whole {
-            vec![expected]
-        } else if self.is_warm(engine) && self.baseline.is_collectable() {
-            let (telling, first) = self.telling(first);
-            vec![telling, first, rest]
-        } else {
-            vec![first, rest]
+        let rounds = match engine {
+            Engine::Naive => vec![expected],
+            _ if contents == original => vec![expected],
+            engine => self.rounds(engine, &expected, &covering),
         };
         let mut verdict = Verdict::bare(Outcome::Passed);
-        for round in rounds.iter().filter(|round| !round.is_empty()) {
+        for round in &rounds {
             let run = TestRun {
                 replaced: &[(path, contents)],
                 // Selecting everything that is stable leaves quarantined tests out.
@@ -538,26 +515,6 @@ impl Judge {
             }
         }
         Ok(verdict)
-    }
-
-    /// Of many tests a few that are likely to tell what is wrong, and the others: half of the few
-    /// are those that run the fewest lines, and so more than others the changed ones; half are
-    /// spread over all of them. Few tests are not parted.
-    fn telling<'a>(&self, tests: Vec<&'a str>) -> (Vec<&'a str>, Vec<&'a str>) {
-        if tests.len() < 2 * TELLING {
-            return (Vec::new(), tests);
-        }
-        let mut by_lines: Vec<&str> = tests.clone();
-        by_lines.sort_by_key(|id| self.lines.get(*id));
-        by_lines.truncate(TELLING / 2);
-        let step = tests.len().div_ceil(TELLING / 2);
-        let chosen: BTreeSet<&str> = tests
-            .iter()
-            .copied()
-            .step_by(step)
-            .chain(by_lines)
-            .collect();
-        tests.into_iter().partition(|id| chosen.contains(id))
     }
 
     /// The stable tests of these names; nothing where none is named.
@@ -889,25 +846,6 @@ fn decides(path: &str) -> bool {
         || name.is_some_and(|name| SETTINGS.contains(&name))
 }
 
-/// The tests to run first, and the others: those that cover a change, and where a file is started
-/// for one of its tests, all of that file, which would have to be started again for them.
-fn with_whole_files<'a>(
-    expected: &[&'a str],
-    covering: &BTreeSet<&str>,
-    file: impl Fn(&'a str) -> Option<&'a str>,
-) -> (Vec<&'a str>, Vec<&'a str>) {
-    let covers = |id: &&&str| covering.contains(**id);
-    let files: BTreeSet<&str> = expected
-        .iter()
-        .filter(covers)
-        .filter_map(|id| file(id))
-        .collect();
-    expected
-        .iter()
-        .copied()
-        .partition(|id| covering.contains(id) || file(id).is_some_and(|file| files.contains(file)))
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -944,16 +882,6 @@ fn changed_lines(original: &str, changed: &str) -> Option<std::ops::RangeInclusi
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_that_is_started_for_a_test_is_run_whole() {
-        let expected = ["a > 1", "a > 2", "b > 1"];
-        let covering = BTreeSet::from(["a > 2"]);
-        let by_file = with_whole_files(&expected, &covering, |id| id.split(" > ").next());
-        assert_eq!(by_file, (vec!["a > 1", "a > 2"], vec!["b > 1"]));
-        let by_test = with_whole_files(&expected, &covering, |_| None);
-        assert_eq!(by_test, (vec!["a > 2"], vec!["a > 1", "b > 1"]));
-    }
 
     #[test]
     fn changed_lines_are_found_from_both_ends() {
