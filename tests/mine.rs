@@ -52,6 +52,76 @@ fn a_function_that_is_called_at_import_marks_its_holes() {
     );
 }
 
+/// `fillrate mine` on the small project; the ids of the holes, and what it says.
+fn mined(place: &Place, name: &str, more: &[&str]) -> (Vec<String>, String) {
+    let tasks = place.path(name);
+    let mut arguments = vec!["mine".to_owned(), kitchen(), "-o".to_owned(), text(&tasks)];
+    arguments.extend(["--holes", "4", "--kinds", "line"].map(str::to_owned));
+    arguments.extend(more.iter().map(ToString::to_string));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let said = place.fillrate(&arguments).ended(0).out;
+    let id = |hole: &serde_json::Value| hole["id"].as_str().unwrap().to_owned();
+    (holes(&tasks).iter().map(id).collect(), said)
+}
+
+#[test]
+fn what_a_model_solves_without_other_files_is_left_out_when_asked_for() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let (all, _) = mined(&place, "tasks.jsonl", &[]);
+    let tasks = place.path("tasks.jsonl");
+    let lines: Vec<String> = holes(&tasks)
+        .iter()
+        .enumerate()
+        .map(|(index, hole)| {
+            // The first alone is solved.
+            let right = hole["reference"].as_str().unwrap();
+            let completion = if index == 0 { right } else { "pass" };
+            serde_json::json!({"hole": hole["id"], "completions": [completion]}).to_string()
+        })
+        .collect();
+    let predictions = text(&place.write("predictions.jsonl", &lines.join("\n")));
+    let replay = |context: &str| {
+        let run = place.path(context);
+        place
+            .fillrate(&[
+                "replay",
+                &kitchen(),
+                "--tasks",
+                &text(&tasks),
+                "--model",
+                &predictions,
+                "--context",
+                context,
+                "--out",
+                &text(&run),
+            ])
+            .ended(0);
+        text(&run)
+    };
+    let alone = replay("none");
+    let (others, said) = mined(&place, "others.jsonl", &["--unless-solved", &alone]);
+    assert_eq!(others.len(), all.len());
+    assert!(!others.contains(&all[0]), "{others:?}");
+    assert!(all[1..].iter().all(|id| others.contains(id)), "{others:?}");
+    assert!(said.contains("solved 1"), "{said}");
+
+    let everything = replay("editor");
+    let refused = place.fillrate(&[
+        "mine",
+        &kitchen(),
+        "-o",
+        &text(&place.path("no.jsonl")),
+        "--unless-solved",
+        &everything,
+    ]);
+    let refused = refused.ended(1);
+    assert!(refused.complaint().contains("--context none"));
+    assert!(!place.path("no.jsonl").exists());
+}
+
 #[test]
 fn what_needs_another_file_is_mined_when_asked_for() {
     if !has(&["python3"]) {

@@ -3,13 +3,15 @@
 //! `cargo bench -p fillrate --bench verdicts -- [CORPUS [HOLES [JOBS]]]` mines holes of a corpus
 //! (default: the demo's) and judges, for each, the reference, nothing, and two near misses, with
 //! the naive engine (a copy, every test, from the start), cold and warm, and warm as a run does it:
-//! identical text once. It prints verdicts a second and the median time of passing and of failing
-//! ones, and any verdict on which two engines disagree.
+//! identical text once. It prints verdicts a second, the median time of passing and of failing
+//! ones, the most memory that all processes held which judge, shared pages counted once, and how
+//! many verdicts are not the naive engine's.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use comfy_table::Table;
@@ -58,6 +60,7 @@ fn main() {
         "times naive",
         "failing ms (median)",
         "passing ms (median)",
+        "memory MiB",
         "disagreeing",
     ]);
     for project in &manifest.projects {
@@ -84,6 +87,7 @@ fn main() {
         let mut naive: Option<(Vec<Outcome>, f64)> = None;
         let ways = [Engine::Naive, Engine::Cold, Engine::Warm].map(|engine| (engine, false));
         for (engine, once) in ways.into_iter().chain([(Engine::Warm, true)]) {
+            let memory = Memory::watch();
             let begin = Instant::now();
             let verdicts = judge_all(&changes, jobs, |path, contents| {
                 let verdict = match once {
@@ -115,11 +119,69 @@ fn main() {
                 format!("{:.1}", rate / *slowest),
                 median(false),
                 median(true),
+                (memory.most() >> 10).to_string(),
                 disagreeing.count().to_string(),
             ]);
         }
     }
     println!("{table}\n{jobs} at a time");
+}
+
+/// Looks at the memory that this program's children hold, and theirs.
+struct Memory {
+    most: Arc<AtomicU64>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Memory {
+    fn watch() -> Self {
+        let (most, ended) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let (seen, over) = (Arc::clone(&most), Arc::clone(&ended));
+        std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                seen.fetch_max(held_below(std::process::id()), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        Self { most, ended }
+    }
+
+    /// The most that was seen, in KiB.
+    fn most(&self) -> u64 {
+        self.ended.store(true, Ordering::Relaxed);
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+/// The proportional memory of all processes that descend from one, in KiB.
+fn held_below(ancestor: u32) -> u64 {
+    let read = |pid: u32, name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
+    let pids = std::fs::read_dir("/proc").unwrap();
+    let parents: HashMap<u32, u32> = pids
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| {
+            let stat = read(pid, "stat").ok()?;
+            // The name in front may hold anything, blanks and brackets too.
+            let (_, after) = stat.rsplit_once(')')?;
+            Some((pid, after.split_whitespace().nth(1)?.parse().ok()?))
+        })
+        .collect();
+    let descends = |mut pid: u32| {
+        while let Some(parent) = parents.get(&pid) {
+            if *parent == ancestor {
+                return true;
+            }
+            pid = *parent;
+        }
+        false
+    };
+    let held = |pid: &u32| {
+        let rollup = read(*pid, "smaps_rollup").ok()?;
+        let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    let below = parents.keys().filter(|pid| descends(**pid));
+    below.filter_map(held).sum()
 }
 
 /// What is judged at a hole: right, nothing, and two near misses.

@@ -12,7 +12,7 @@ pub mod leak;
 mod spread;
 pub mod tokens;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,6 +60,9 @@ pub fn admit<E: Send>(
             break;
         }
         let try_one = |candidate: &Candidate| -> Result<Settled, E> {
+            if wanted.solved.contains(&candidate.hole.id) {
+                return Ok(Err(Rejection::Solved));
+            }
             if let Some(rejection) = rejection(candidate, &contents, audit, &tests.judge)? {
                 return Ok(Err(rejection));
             }
@@ -126,6 +129,8 @@ pub struct Wanted {
     pub seed: u64,
     /// The least mutation score of a hole, from 0 to 1; nothing where none is asked for.
     pub mutation_score: Option<f64>,
+    /// Holes, by id, that are not admitted because a model has filled them without other files.
+    pub solved: BTreeSet<String>,
 }
 
 /// What mining came to.
@@ -158,6 +163,8 @@ pub enum Rejection {
     /// The tests notice fewer of the faults put into its lines than is asked for, or there is no
     /// fault to put into them.
     MutationScore,
+    /// A model has written the reference, shown the hole's own file alone.
+    Solved,
 }
 
 /// What becomes of a candidate: admitted, with what tests make of faults where that was asked for.
@@ -174,6 +181,7 @@ impl Rejection {
             Self::RaisingPasses => "raising-passes",
             Self::Unsettled => "unsettled",
             Self::MutationScore => "mutation-score",
+            Self::Solved => "solved",
         }
     }
 }
@@ -306,6 +314,7 @@ mod tests {
             kinds: vec![Kind::Line],
             seed,
             mutation_score: None,
+            solved: BTreeSet::new(),
         };
         // Stands in for tests that notice everything but a missing log line.
         let judge = |_: &str, text: &str| {
@@ -447,7 +456,7 @@ mod tests {
                     python(format!("{index}.py"), contents)
                 })
                 .collect();
-            let wanted = Wanted { holes, kinds: vec![Kind::Line, Kind::Body, Kind::Span], seed, mutation_score: None };
+            let wanted = Wanted { holes, kinds: vec![Kind::Line, Kind::Body, Kind::Span], seed, mutation_score: None, solved: BTreeSet::new() };
             let mined = mined_of(&sources, &wanted, lax, 1);
             prop_assert_eq!(&mined_of(&sources, &wanted, lax, jobs), &mined);
             sources.reverse();
@@ -468,6 +477,7 @@ mod tests {
             kinds: vec![Kind::Line],
             seed: 3,
             mutation_score: None,
+            solved: BTreeSet::new(),
         };
         let any = mined_of(&sources, &wanted, 255, 2);
         assert!(any.holes.iter().all(|hole| hole.mutation.is_none()));
@@ -497,6 +507,7 @@ mod tests {
             kinds: vec![Kind::Line, Kind::Statement, Kind::Span],
             seed: 3,
             mutation_score: None,
+            solved: BTreeSet::new(),
         };
         let listed: Vec<String> = mined_of(&sources, &wanted, 255, 1)
             .holes
@@ -536,6 +547,7 @@ long.py statement common-tools log(a)
             kinds: vec![Kind::Line, Kind::Span],
             seed: 0,
             mutation_score: None,
+            solved: BTreeSet::new(),
         };
         let mined = mined_of(&sources, &wanted, 3, 2);
         assert!(!mined.rejected.is_empty(), "the tests were not lax enough");

@@ -9,7 +9,7 @@ pub mod scores;
 pub mod sensitivity;
 pub mod site;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_server::syntax::Language;
@@ -135,7 +135,7 @@ impl Report {
             row.policies = developers.figures(Some(name), &of_project);
             rows.push(row);
         }
-        let languages: std::collections::BTreeSet<&str> = names
+        let languages: BTreeSet<&str> = names
             .iter()
             .map(|name| projects[*name].language.as_str())
             .collect();
@@ -299,6 +299,27 @@ fn scored(run: &Run) -> Result<Vec<Scored>, StoreError> {
         }
     }
     Ok(scored)
+}
+
+/// How many attempts of a run were made without being shown another file, and the holes for which
+/// one of these has the reference, as `em/cceval` compares them.
+///
+/// # Errors
+/// The run can't be read.
+pub fn solved_alone(run: &Run) -> Result<(usize, BTreeSet<String>), StoreError> {
+    let mut alone = 0;
+    let mut solved = BTreeSet::new();
+    for one in first_answers(scored(run)?) {
+        let trace = one.attempt.trace.as_ref();
+        if !trace.is_some_and(|trace| trace.windows.is_empty()) {
+            continue;
+        }
+        alone += 1;
+        if one.text.get("em/cceval") == Some(&1.0) {
+            solved.insert(one.attempt.hole);
+        }
+    }
+    Ok((alone, solved))
 }
 
 /// The attempts but those that a model made after it was told what was wrong with one: they are no

@@ -1,12 +1,15 @@
 //! `fillrate mine`.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::{CliError, Execution, HoleChoice, Success, projects};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
+use crate::report;
+use crate::store::Run;
 use crate::task;
 
 /// Choose holes that a corpus's tests can judge, and write them to a file.
@@ -17,6 +20,10 @@ pub(super) struct Arguments {
     /// The file for the holes, as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Leave out the holes for which a model wrote the reference (em/cceval) in this run, where it
+    /// was shown no other file, and take others in their place; may be given again
+    #[arg(long, value_name = "RUN")]
+    unless_solved: Vec<PathBuf>,
     #[command(flatten)]
     choice: HoleChoice,
     #[command(flatten)]
@@ -24,6 +31,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+    let mut solved = BTreeSet::new();
+    for run in &arguments.unless_solved {
+        solved.extend(solved_alone(run)?);
+    }
     let manifest = Manifest::read(&arguments.corpus)?;
     let corpus = Corpus::from_environment()?;
     let jobs = arguments.execution.jobs();
@@ -42,7 +53,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     for ready in &ready {
         let name = &ready.prepared.project.name;
         let quota = projects::quota(&arguments.choice, &manifest, name);
-        let mined = projects::holes(ready, &ready.judge, &arguments.choice, quota, &cache, jobs)?;
+        let mined = projects::holes(
+            ready,
+            &ready.judge,
+            &arguments.choice,
+            quota,
+            &solved,
+            &cache,
+            jobs,
+        )?;
         let rejected: Vec<String> = mined
             .rejected
             .iter()
@@ -71,4 +90,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     task::write(&arguments.output, &holes)?;
     outln!("{} holes in {}", holes.len(), arguments.output.display());
     Ok(super::replay::success(&absent))
+}
+
+/// The holes of a run that a model filled without other files.
+fn solved_alone(run: &Path) -> Result<BTreeSet<String>, CliError> {
+    let (alone, solved) = report::solved_alone(&Run::open(run)?)?;
+    if alone == 0 {
+        return Err(CliError::Refused(format!(
+            "in the run {} every completion was given other files, so that it does not tell what a \
+             model can do without; replay the holes with `--context none`",
+            run.display()
+        )));
+    }
+    Ok(solved)
 }

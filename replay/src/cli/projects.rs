@@ -212,6 +212,7 @@ pub(super) fn holes<J>(
     judge: &Judge,
     choice: &HoleChoice,
     quota: usize,
+    solved: &BTreeSet<String>,
     cache: &Path,
     jobs: usize,
 ) -> Result<Mined, CliError> {
@@ -224,6 +225,7 @@ pub(super) fn holes<J>(
         kinds: choice.kinds.clone(),
         seed: choice.seed,
         mutation_score: choice.min_mutation_score,
+        solved: solved.clone(),
     };
     let version = env!("CARGO_PKG_VERSION");
     let key = format!("{version}\0{RULES}\0{name}\0{}\0{wanted:?}", judge.key());

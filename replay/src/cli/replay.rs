@@ -6,7 +6,7 @@ mod play;
 mod predictions;
 mod typing;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -171,7 +171,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
                         projects::UNTESTED
                     )));
                 };
-                let mined = projects::holes(ready, judge, &arguments.choice, quota, &cache, jobs)?;
+                let mined = projects::holes(
+                    ready,
+                    judge,
+                    &arguments.choice,
+                    quota,
+                    &BTreeSet::new(),
+                    &cache,
+                    jobs,
+                )?;
                 (mined.holes.clone(), Some((judge, mined)))
             }
         };

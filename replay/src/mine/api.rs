@@ -15,8 +15,8 @@
 //!
 //! Of the paper's filters, the number of lines before the cursor and of tokens in the reference
 //! are here, duplicates in [`distinct`], what stands in another file in
-//! [`Audit`](super::leak::Audit). What a small model completes without other files is not
-//! removed, as no model takes part in mining.
+//! [`Audit`](super::leak::Audit). What a small model completes without other files is
+//! left out where a run of it is given (`mine --unless-solved`).
 
 pub(super) mod imports;
 pub(super) mod uses;
