@@ -229,7 +229,7 @@ class Plugin:
     @guarded
     def initial_conftests_loaded(self, excinfo):
         """Write the failure and the end, as no session will be started."""
-        if excinfo is None:
+        if excinfo is None or self.report is None:
             return
         error = excinfo[1]
         text = "".join(traceback.format_exception(type(error), error, excinfo[2]))
@@ -262,7 +262,9 @@ class Plugin:
             self.collect_error(report.nodeid.split("::")[0], report.longreprtext, error)
 
     def collect_error(self, name, text, error):
-        """Write one collection failure."""
+        """Write one collection failure; a process that waits for an order ends over it."""
+        if self.report is None:
+            return
         message = self.report.message(text)
         syntax = is_syntax_error(error)
         self.report.write("collect_error", id=name, message=message, syntax=syntax)
@@ -278,28 +280,34 @@ class Plugin:
     @pytest.hookimpl(tryfirst=True)
     @guarded
     def pytest_runtestloop(self, session):
-        """Wait for an order, if there is none yet, and leave what it doesn't select."""
-        if self.order is None and not session.testsfailed:
-            if self.sentinel_file:
-                shutil.rmtree(self.sentinel_file.parent)
-            order, descriptor, fits = WAIT(session.config)
-            if self.sentinel_file:
-                # Without it, pytest shows how it calls tests in every failure's message.
-                self.sentinel_file.parent.mkdir()
-                self.sentinel_file.write_text(SENTINELS, encoding="utf-8")
-            self.order = order
-            self.report = Report(descriptor, order["nonce"], self.root)
-            if not fits:
-                self.report.write("miss")
-                os._exit(0)
-            self.seal.renew()
-            self.functions = {item: code_of(item) for item in self.functions}
-            if order["select"] is not None:
-                self.selected = {*order["select"], *(item.nodeid for item in self.sentinels)}
-                self.deselect(session.config, session.items, True)
+        """Wait for an order, if there is none yet."""
+        if self.order is None:
+            if session.testsfailed:
+                # What can't be collected can't be run either; pytest says so next.
+                return
+            self.be_forked(session)
         self.sentinel_names["TOKEN"] = self.order["token"]
         if self.readings:
             self.read = self.readings.end()
+
+    def be_forked(self, session):
+        """Wait for the order of a fork, and leave only the tests that it selects."""
+        if self.sentinel_file:
+            shutil.rmtree(self.sentinel_file.parent)
+        self.order, descriptor, fits = WAIT(session.config)
+        self.report = Report(descriptor, self.order["nonce"], self.root)
+        if not fits:
+            self.report.write("miss")
+            os._exit(0)
+        if self.sentinel_file:
+            # Without it, pytest shows how it calls tests in every failure's message.
+            self.sentinel_file.parent.mkdir()
+            self.sentinel_file.write_text(SENTINELS, encoding="utf-8")
+        self.seal.renew()
+        self.functions = {item: code_of(item) for item in self.functions}
+        if self.order["select"] is not None:
+            self.selected = {*self.order["select"], *(item.nodeid for item in self.sentinels)}
+            self.deselect(session.config, session.items, True)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
@@ -401,6 +409,8 @@ class Plugin:
     @guarded
     def session_ended(self, session):
         """Write the coverage, then the line that says the run is complete."""
+        if self.report is None:
+            return
         if self.coverage:
             for test, name, lines in self.coverage.finish():
                 self.report.write("coverage", test=test, file=name, lines=lines)

@@ -197,18 +197,6 @@ def shuffle():
         numpy_random.seed()
 
 
-def run(arguments, directory):
-    """Be what ``python -m pytest`` is, in the repository."""
-    sys.path[0] = directory
-    sys.argv = ["pytest", *arguments]
-    try:
-        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        if isinstance(end.code, int):
-            leave(end.code)
-        raise
-
-
 def leave(status):
     """End as the interpreter does, but without taking everything apart first.
 
@@ -222,6 +210,18 @@ def leave(status):
         sys.stderr.flush()
     finally:
         os._exit(status & 0xFF)
+
+
+def run(arguments, directory, end=leave):
+    """Be what ``python -m pytest`` is, in the repository, and ``end`` with its status."""
+    sys.path[0] = directory
+    sys.argv = ["pytest", *arguments]
+    try:
+        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+    except SystemExit as exit:
+        if isinstance(exit.code, int):
+            end(exit.code)
+        raise
 
 
 def prepare(arguments, directory):
@@ -267,11 +267,13 @@ class Collected:
         fillrate_harness.WAIT = self.wait
         os.chdir(self.orders.task["directory"])
         self.imports.begin()
-        try:
-            run(self.orders.task["arguments"], self.orders.task["directory"])
-        finally:
-            if os.getpid() == self.owner:
-                self.orders.refuse("its tests can't be collected")
+        run(self.orders.task["arguments"], self.orders.task["directory"], self.end)
+
+    def end(self, status):
+        """End a fork; where it is the process to be forked, pytest gave up too early."""
+        if os.getpid() == self.owner:
+            self.orders.refuse("its tests can't be collected")
+        leave(status)
 
     def wait(self, config):
         """Be forked; then read the order, and put the changed files in place.
