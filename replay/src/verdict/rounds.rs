@@ -94,7 +94,7 @@ fn most_telling_file<'a>(
     let Some((most, _)) = most else {
         return BTreeSet::new();
     };
-    let is_in = |id: &&'a str| file(*id) == most;
+    let is_in = |id: &&'a str| file(id) == most;
     tests.iter().copied().filter(is_in).collect()
 }
 
