@@ -35,6 +35,7 @@ mod score;
 mod serve;
 mod show;
 mod stats;
+mod stop;
 mod study;
 mod telemetry;
 
@@ -209,7 +210,7 @@ struct Execution {
     jobs: Option<u16>,
     /// How verdicts come about: warm, cold or naive; all give the same ones
     ///
-    /// warm: by means of a process that has loaded or transformed what the project's tests load,
+    /// warm: by means of a process that has loaded, collected or transformed the project's tests,
     /// covering tests first. cold: the same, each run from the start. naive: a copy of the
     /// project, all tests, each run from the start.
     #[arg(long, default_value_t = Engine::Warm, value_name = "ENGINE", verbatim_doc_comment)]
@@ -229,6 +230,15 @@ impl Execution {
             || std::thread::available_parallelism().map_or(1, usize::from),
             usize::from,
         )
+    }
+
+    /// What a person is told who stops the command while projects are judged.
+    fn kept(&self) -> String {
+        if self.anew {
+            "no verdict is kept, as `--anew` asks; without it, each is".to_owned()
+        } else {
+            "what was judged is kept in the cache, start the same command again to go on".to_owned()
+        }
     }
 }
 

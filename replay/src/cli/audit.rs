@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::progress::Progress;
 use super::projects::{self, Ready};
+use super::stop::tell_when_stopped;
 use super::{CliError, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
@@ -87,6 +88,7 @@ pub(super) fn judge_again(
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let run = Run::open(&arguments.run)?;
+    tell_when_stopped("nothing is written before all is judged, start again".to_owned());
     let manifest = match &arguments.corpus {
         Some(path) => path.clone(),
         None => run.corpus()?.ok_or_else(|| {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::stop::tell_when_stopped;
 use super::{CliError, Execution, HoleChoice, Success, projects};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
@@ -39,6 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let corpus = Corpus::from_environment()?;
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
+    tell_when_stopped(arguments.execution.kept());
     let (prepared, mut absent) =
         projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
     let (ready, failed) = projects::judge(

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::progress::Progress;
 use super::projects::{self, Ready};
+use super::stop::tell_when_stopped;
 use super::{CliError, Execution, Success, audit};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
@@ -73,6 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let cache = corpus.cache.root().to_owned();
     let Execution { engine, anew, .. } = arguments.execution;
     let jobs = arguments.execution.jobs();
+    tell_when_stopped(arguments.execution.kept());
     let (prepared, mut absent) =
         projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
     let (ready, failed) = projects::judge(prepared, &cache, engine, anew, jobs)?;

@@ -16,6 +16,7 @@ use fillrate_server::syntax::Language;
 use serde_json::{Value, json};
 
 use super::projects::{self, Absent, Playable};
+use super::stop::tell_when_stopped;
 use super::{CliError, Execution, HoleChoice, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
@@ -118,6 +119,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let jobs = arguments.execution.jobs();
     let cache = corpus.cache.root().to_owned();
 
+    tell_when_stopped(arguments.execution.kept());
     let (prepared, mut absent) =
         projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
     let projects: BTreeMap<&str, Value> = prepared
@@ -225,7 +227,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         }
         runs.push(run);
     }
-    tell_on_interrupt(runs.iter().map(|run| run.folder().to_owned()).collect());
+    let folders: Vec<String> = runs
+        .iter()
+        .map(|run| run.folder().display().to_string())
+        .collect();
+    tell_when_stopped(format!(
+        "what is done is kept in {}, start the same command again to go on",
+        folders.join(", ")
+    ));
 
     let patience = Duration::from_secs(arguments.patience);
     let telemetry = match &arguments.telemetry {
@@ -436,31 +445,6 @@ fn begin(
         }
     }
     Err(CliError::Refused("runs/ is full".to_owned()))
-}
-
-/// Says what a person who stops the program needs to know.
-fn tell_on_interrupt(folders: Vec<PathBuf>) {
-    std::thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-        else {
-            return;
-        };
-        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-            let folders: Vec<String> = folders
-                .iter()
-                .map(|folder| folder.display().to_string())
-                .collect();
-            eprintln!(
-                "\nfillrate: stopped; what is done is kept in {}, start the same command again \
-                 to go on",
-                folders.join(", ")
-            );
-            // 128 + SIGINT, as a shell reports it.
-            std::process::exit(130);
-        }
-    });
 }
 
 /// Each hole of the projects at hand with its file.

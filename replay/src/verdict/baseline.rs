@@ -60,7 +60,6 @@ pub(super) struct Loaded {
     pub(super) sources: BTreeMap<String, bool>,
     /// Of the project, the files that are read when the tests are collected, and not only imported:
     /// what was made of them then is unknown.
-    #[serde(default)]
     pub(super) read: BTreeSet<String>,
     /// Whether a test's id says what it stands in.
     pub(super) plain_names: bool,
@@ -473,7 +472,10 @@ impl Baseline {
         let mut lines: HashMap<String, usize> = HashMap::new();
         for (test, ranges) in self.coverage.values().flatten() {
             let count: usize = ranges.iter().map(|(first, last)| last - first + 1).sum();
-            *lines.entry(test.clone()).or_default() += count;
+            match lines.get_mut(test) {
+                Some(lines) => *lines += count,
+                None => drop(lines.insert(test.clone(), count)),
+            }
         }
         lines
     }

@@ -41,15 +41,13 @@ impl Judge {
 
     /// Whether a round takes less than what starting it does.
     fn is_short(&self, engine: Engine, round: &[&str]) -> bool {
-        let start = match self.is_warm(engine) {
-            true if self.baseline.is_collectable() => 20,
-            true => 100,
-            false => 1500,
-        };
-        // Next to a runner that starts quickly, the files that it starts count, too.
-        let files = match self.is_warm(engine) {
-            true => self.files(round).len(),
-            false => 0,
+        let (start, files) = if !self.is_warm(engine) {
+            (1500, 0)
+        } else if self.baseline.is_collectable() {
+            (20, 0)
+        } else {
+            // Next to a runner that starts quickly, the files that it starts count, too.
+            (100, self.files(round).len())
         };
         let takes = self.baseline.seconds(round) + FILE.mul_f64(files as f64);
         takes < Duration::from_millis(start)

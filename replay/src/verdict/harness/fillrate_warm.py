@@ -297,14 +297,12 @@ class Collected:
             random.setstate(state)
         else:
             shuffle()
-        for stream, captured in zip(streams[1:], captures):
-            if hasattr(captured, "targetfd_save"):
-                os.dup2(stream, captured.targetfd_save, inheritable=False)
-            if captured_in_file(captured):
-                # Nothing that a fork writes may be there for the next one.
-                captured.tmpfile.seek(0)
-                with tempfile.TemporaryFile() as fresh:
-                    os.dup2(fresh.fileno(), captured.tmpfile.fileno(), inheritable=False)
+        for stream, captured in captures:
+            os.dup2(streams[stream], captured.targetfd_save, inheritable=False)
+            # Nothing that a fork writes may be there for the next one.
+            captured.tmpfile.seek(0)
+            with tempfile.TemporaryFile() as fresh:
+                os.dup2(fresh.fileno(), captured.tmpfile.fileno(), inheritable=False)
         take(streams)
         order, descriptor = fillrate_harness.take_order()
         root = os.path.join(self.orders.task["directory"], "")
@@ -321,10 +319,8 @@ class Collected:
         except ChildProcessError:
             pass
         own = {self.orders.socket.fileno(), 0, 1, 2}
-        for captured in captures:
-            own.add(getattr(captured, "targetfd_save", 0))
-            if captured_in_file(captured):
-                own.add(captured.tmpfile.fileno())
+        for _, captured in captures:
+            own |= {captured.targetfd_save, captured.tmpfile.fileno()}
         for number in map(int, os.listdir("/proc/self/fd")):
             try:
                 target = os.readlink(f"/proc/self/fd/{number}")
@@ -342,15 +338,13 @@ class Collected:
 
 
 def captures_of(manager):
-    """Give what pytest captures standard output and standard error with, if it does."""
+    """Give what pytest captures the process's output with, and whose: 1 or 2.
+
+    It may capture only what Python's own streams write, in memory, or nothing.
+    """
     capturing = getattr(manager, "_global_capturing", None)
-    captures = (getattr(capturing, "out", None), getattr(capturing, "err", None))
-    return [capture for capture in captures if capture is not None]
-
-
-def captured_in_file(capture):
-    """Say whether pytest captures a stream of the whole process, and so in a file."""
-    return hasattr(capture, "targetfd_save") and hasattr(capture, "tmpfile")
+    captures = [(1, getattr(capturing, "out", None)), (2, getattr(capturing, "err", None))]
+    return [pair for pair in captures if hasattr(pair[1], "targetfd_save")]
 
 
 def main():
