@@ -148,7 +148,7 @@ fn attempt(hole: &Hole, model: &str, sample: u32, completion: &str, outcome: Out
             seconds: 0.25,
             sandbox: "full/cgroup-v2".into(),
             reason: "tests/test_f.py::test_f failed".into(),
-            ..Verdict::bare(outcome)
+            ..Verdict::from_outcome(outcome)
         },
     }
 }

@@ -659,7 +659,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         outcomes,
         again: scored
             .iter()
-            .filter(|one| one.attempt.verdict.again)
+            .filter(|one| one.attempt.verdict.rerun)
             .count(),
         policies: Vec::new(),
     }
@@ -754,7 +754,7 @@ mod tests {
             answered: true,
             latency_ms: f64::from(10 + sample),
             trace: None,
-            verdict: Verdict::bare(outcome),
+            verdict: Verdict::from_outcome(outcome),
         }
     }
 

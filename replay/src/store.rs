@@ -828,7 +828,7 @@ mod tests {
             answered: true,
             latency_ms: 1.5,
             trace: None,
-            verdict: Verdict::bare(Outcome::Passed),
+            verdict: Verdict::from_outcome(Outcome::Passed),
         }
     }
 

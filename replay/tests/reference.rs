@@ -48,8 +48,14 @@ fn every_piece_of_evidence_has_its_row() {
         .iter()
         .map(|cells| cells[0].trim_matches('`').to_owned())
         .collect();
-    assert_eq!(names, Evidence::ALL.map(Evidence::name));
-    for evidence in Evidence::ALL {
+    assert_eq!(
+        names,
+        Evidence::ALL
+            .iter()
+            .map(|evidence| evidence.name())
+            .collect::<Vec<_>>()
+    );
+    for &evidence in Evidence::ALL {
         let written = serde_json::to_value(evidence).expect("a name is written");
         assert_eq!(written, evidence.name());
     }

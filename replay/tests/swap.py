@@ -152,7 +152,7 @@ def changed_in_a_fork(folder, original, changed):
 
     def source_to_code(self, data, path, *, _optimize=-1):
         code = to_code(self, data, path, _optimize=_optimize)
-        imports.give(path, code)
+        imports.record_code(path, code)
         return code
 
     loader.source_to_code = source_to_code

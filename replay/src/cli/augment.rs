@@ -652,7 +652,7 @@ fn judge_one(target: &Target<'_>, candidate: &Candidate) -> Result<Judged, Verdi
     if augment::names_code_objects(&candidate.proposal.contents) {
         return Ok(Err(Rejection::ReadsText));
     }
-    let (verdict, ran) = judge.try_recorded(added, &tests, &hole.path)?;
+    let (verdict, ran) = judge.judge_added_tests_with_coverage(added, &tests, &hole.path)?;
     if let Some(rejection) = denied(&verdict, Rejection::Fails) {
         return Ok(Err(rejection));
     }
@@ -660,14 +660,14 @@ fn judge_one(target: &Target<'_>, candidate: &Candidate) -> Result<Judged, Verdi
         return Ok(Err(Rejection::Uncalled));
     }
     for _ in 1..PASSES {
-        let verdict = judge.try_tests(added, None, &tests)?;
+        let verdict = judge.judge_added_tests(added, None, &tests)?;
         if let Some(rejection) = denied(&verdict, Rejection::Flaky) {
             return Ok(Err(rejection));
         }
     }
     let range = super::mutate::lines_of(contents, hole.start.0..hole.end.0);
     let text = augment::disguised(language, contents, range);
-    let verdict = judge.try_tests(added, Some((&hole.path, &text)), &tests)?;
+    let verdict = judge.judge_added_tests(added, Some((&hole.path, &text)), &tests)?;
     if let Some(rejection) = denied(&verdict, Rejection::ReadsText) {
         return Ok(Err(rejection));
     }
@@ -677,7 +677,7 @@ fn judge_one(target: &Target<'_>, candidate: &Candidate) -> Result<Judged, Verdi
         // Twice, since chance may fail a test once that passed ten times.
         let mut noticed = true;
         for _ in 0..2 {
-            noticed = noticed && notices(&judge.try_tests(added, change, &tests)?, &id);
+            noticed = noticed && notices(&judge.judge_added_tests(added, change, &tests)?, &id);
         }
         if noticed {
             kills.insert(survivor.diff.clone());
@@ -688,7 +688,7 @@ fn judge_one(target: &Target<'_>, candidate: &Candidate) -> Result<Judged, Verdi
     }
     let mut all = judge.baseline().stable();
     all.push(&id);
-    if judge.try_tests(added, None, &all)?.outcome != Outcome::Passed {
+    if judge.judge_added_tests(added, None, &all)?.outcome != Outcome::Passed {
         return Ok(Err(Rejection::Disturbs));
     }
     Ok(Ok(kills))

@@ -273,7 +273,7 @@ fn mutants_of(judge: &Judge, file: &SourceFile, hole: &Hole) -> Result<Vec<Mutan
         .iter()
         .map(|mutant| mutant.edit.apply(&file.contents))
         .collect();
-    let compiled = judge.compiled(&hole.path, &file.contents, &texts)?;
+    let compiled = judge.compiled_forms(&hole.path, &file.contents, &texts)?;
     Ok(match compiled {
         Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
         None => mutants,

@@ -165,11 +165,7 @@ pub(super) fn open(
         });
         match judge {
             Ok(judge) => {
-                let judge = if anew {
-                    judge
-                } else {
-                    judge.remembering(cache)
-                };
+                let judge = if anew { judge } else { judge.with_cache(cache) };
                 let files = source_files(&prepared)?;
                 ready.push(Project {
                     prepared,
@@ -197,7 +193,7 @@ pub(super) fn checking_types(
     ready
         .into_iter()
         .map(|ready| {
-            let judge = ready.judge.map(|judge| judge.checking_types(cache));
+            let judge = ready.judge.map(|judge| judge.with_type_checker(cache));
             Ok(Playable {
                 judge: judge.transpose()?,
                 ..ready

@@ -147,8 +147,8 @@ fn show_attempt(attempt: &Attempt) {
         ),
         &verdict.reason,
     );
-    if !verdict.unasked.is_empty() {
-        let names: Vec<&str> = verdict.unasked.iter().map(|e| e.name()).collect();
+    if !verdict.unavailable.is_empty() {
+        let names: Vec<&str> = verdict.unavailable.iter().map(|e| e.name()).collect();
         print_section(
             "evidence that its test runner can't show",
             &names.join(", "),

@@ -184,7 +184,7 @@ pub static COLUMNS: [Column; 41] = [
         row.scored.attempt.verdict.failed.len().into()
     }),
     column!("tests_again", Truth, |row| {
-        row.scored.attempt.verdict.again.into()
+        row.scored.attempt.verdict.rerun.into()
     }),
     column!("tests_seconds", Real, |row| {
         Some(row.scored.attempt.verdict.seconds).into()

@@ -1,26 +1,26 @@
-//! What a model is told of its own failing completion.
+//! The feedback that a model gets on its own failing completion.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::Verdict;
-use super::runner::REPOSITORY;
+use super::outcome::Verdict;
+use super::runner::layout::REPOSITORY;
 
-/// The most characters of feedback: some 2,000 tokens, so that a prompt is still about the code.
+/// The most characters of feedback: some 2,000 tokens, so that the prompt still consists mostly of
+/// code.
 pub const MOST_CHARACTERS: usize = 7_000;
 
 /// The most tests that are named.
 pub const MOST_TESTS: usize = 10;
 
 impl Verdict {
-    /// What went wrong, for a model that is to mend it: why the verdict is what it is, the tests
-    /// that failed, and what they said, of at most [`MOST_CHARACTERS`].
+    /// Describes the failure for a model that repairs it: the verdict's reason, the failed tests
+    /// and their messages, at most [`MOST_CHARACTERS`].
     ///
-    /// What tests print is made by hostile code. Nothing in it but line breaks and tabs can steer
-    /// a terminal, and paths tell nothing of the machine: those of the project are relative, of
-    /// others only the file's name is left. It stays text that anybody may have written: whoever
-    /// puts it into a prompt must say so there.
+    /// Hostile code may write what tests print. The text has no control characters but line breaks
+    /// and tabs, and its paths reveal nothing of the machine: the project's are relative, others
+    /// are reduced to the file name. The text stays untrusted: a prompt that holds it must say so.
     pub fn feedback(&self) -> String {
         let mut text = format!("{}: {}\n", self.outcome.name(), self.reason);
         for test in self.failed.iter().take(MOST_TESTS) {
@@ -35,7 +35,7 @@ impl Verdict {
     }
 }
 
-/// A text without what steers a terminal.
+/// Removes control sequences and characters.
 fn plain(text: &str) -> String {
     static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
         // Control sequences and operating system commands, ECMA-48 §5.4 and §8.3.89.
@@ -49,7 +49,7 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-/// A text whose absolute paths are relative to the project, or a file's name alone.
+/// Makes absolute paths relative to the project, or reduces them to the file name.
 fn relative(text: &str) -> String {
     static PATH: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:file://)?(?P<path>(?:/[\w.@+~-]+){2,})")
@@ -74,7 +74,7 @@ fn relative(text: &str) -> String {
     .into_owned()
 }
 
-/// A text without its middle, where it is too long: how it begins and how it ends tells most.
+/// Removes the middle of a text that is too long: its beginning and end say most.
 fn cut(text: &str) -> String {
     let length = text.chars().count();
     if length <= MOST_CHARACTERS {
@@ -92,19 +92,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::verdict::Outcome;
+    use crate::verdict::outcome::Outcome;
 
     fn verdict(output: &str) -> Verdict {
         Verdict {
             reason: "tests/test_a.py::test_one failed".to_owned(),
             failed: vec!["tests/test_a.py::test_one".to_owned()],
             output: output.to_owned(),
-            ..Verdict::bare(Outcome::Failed)
+            ..Verdict::from_outcome(Outcome::Failed)
         }
     }
 
     #[test]
-    fn tests_and_messages_are_told_and_paths_of_the_machine_are_not() {
+    fn feedback_has_tests_and_messages_and_no_machine_paths() {
         let output = "\n--- tests/test_a.py::test_one\n/box/repo/src/a.py:3: \u{1b}[31mAssertionError\u{1b}[0m: 1 != 2\r\n  File \"/opt/python/versions/3.11.7/lib/python3.11/unittest/mock.py\", line 3\n    at file:///box/repo/tests/a.test.ts:1:2\n    at file:///box/node_modules/@vitest/runner/dist/hooks.js:155:11\n1/2 a/b/c https://example.org/a/b\n\u{1b}]0;title\u{7}\u{8}end\n";
         insta::assert_snapshot!(verdict(output).feedback(), @r#"
 failed: tests/test_a.py::test_one failed
@@ -121,7 +121,7 @@ end
     }
 
     #[test]
-    fn many_tests_are_not_all_named() {
+    fn feedback_names_at_most_ten_tests() {
         let mut verdict = verdict("");
         verdict.failed = (0..15).map(|index| format!("test_{index}")).collect();
         let feedback = verdict.feedback();

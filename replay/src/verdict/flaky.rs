@@ -1,18 +1,29 @@
-//! Failures that the change can hardly have caused: looked at again before they count.
+//! Reruns failures that the change can hardly have caused before they count.
 
 use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
+
+use super::engine::Engine;
+use super::error::VerdictError;
+use super::executor::Executor;
+use super::outcome::{Outcome, Verdict};
 use super::runner::TestRun;
-use super::{Engine, Judge, Outcome, Verdict, VerdictError, lock};
 
-/// How often the tests of a doubtful failure are run again with the change.
-const AGAIN: usize = 2;
+/// How often the tests of a doubtful failure are rerun with the change.
+const RERUNS: usize = 2;
 
-impl Judge {
-    /// Whether a failure is to be looked at again: nothing was changed; or none of the tests that
-    /// failed runs a changed line, while others do; or all of them have been seen to disagree with
-    /// themselves. `covering` are the tests that run a changed line.
-    pub(super) fn doubts(
+/// Tests that were stable at baseline and have proved flaky since.
+#[derive(Default)]
+pub(super) struct FlakyTests {
+    ids: Mutex<BTreeSet<String>>,
+}
+
+impl FlakyTests {
+    /// Whether a failure needs a rerun: nothing is changed; or none of the failed tests runs a
+    /// changed line, while others do; or all of them have proved flaky. `covering` are the tests
+    /// that run a changed line.
+    pub(super) fn is_doubtful(
         &self,
         verdict: &Verdict,
         covering: &BTreeSet<&str>,
@@ -22,45 +33,46 @@ impl Judge {
             return false;
         }
         let failed = || verdict.failed.iter().map(String::as_str);
-        let suspects = lock(&self.suspects);
+        let flaky = self.ids.lock();
         !is_changed
             || !covering.is_empty() && failed().all(|id| !covering.contains(id))
-            || failed().all(|id| suspects.contains(id))
+            || failed().all(|id| flaky.contains(id))
     }
 
-    /// Runs a round in which tests failed twice more with the change and once without it. The
-    /// failure stands if a test failed every time with the change and passes without it, or else
-    /// the verdict is that it hangs on tests which don't agree with themselves.
+    /// Reruns a batch with failed tests twice with the change and once without it. The failure
+    /// stands if a test fails every time with the change and passes without it; otherwise the
+    /// outcome becomes flaky.
     ///
     /// # Errors
-    /// The sandbox can't be had.
-    pub(super) fn run_again(
+    /// The sandbox is unavailable.
+    pub(super) fn rerun(
         &self,
+        executor: &Executor,
         engine: Engine,
         replaced: &[(&str, &str)],
-        round: &[&str],
+        batch: &[&str],
         verdict: &mut Verdict,
     ) -> Result<(), VerdictError> {
-        verdict.again = true;
+        verdict.rerun = true;
         let mut failures = |replaced| -> Result<BTreeSet<String>, VerdictError> {
             let run = TestRun {
                 replaced,
-                select: Some(round),
+                select: Some(batch),
                 coverage: None,
-                // What fails elsewhere must not keep these tests from being run.
+                // A failure of another test must not keep these tests from running.
                 first_failure_ends: false,
-                limits: self.limits(round),
+                limits: executor.limits(batch),
             };
-            let finding = self.execute(engine, &run)?;
-            verdict.seconds += finding.wall.as_secs_f64();
-            let tests = finding.report.tests.into_values();
+            let result = executor.execute(engine, &run)?;
+            verdict.seconds += result.wall.as_secs_f64();
+            let tests = result.report.tests.into_values();
             Ok(tests
                 .filter(|test| test.outcome.is_failure())
                 .map(|test| test.id)
                 .collect())
         };
         let mut with = Vec::new();
-        for _ in 0..AGAIN {
+        for _ in 0..RERUNS {
             with.push(failures(replaced)?);
         }
         let without = failures(&[])?;
@@ -79,10 +91,10 @@ impl Judge {
         verdict.reason = format!(
             "{first} does not agree with itself: it failed {times} of {} times with the change \
              and {} of 1 without",
-            1 + AGAIN,
+            1 + RERUNS,
             usize::from(without.contains(first)),
         );
-        lock(&self.suspects).extend(verdict.failed.iter().cloned());
+        self.ids.lock().extend(verdict.failed.iter().cloned());
         Ok(())
     }
 }

@@ -595,7 +595,7 @@ fn judge(ready: &Playable, hole: &Hole, filled: &str) -> Verdict {
     let Some(judge) = &ready.judge else {
         return Verdict {
             reason: UNTESTED.to_owned(),
-            ..Verdict::bare(Outcome::Unjudged)
+            ..Verdict::from_outcome(Outcome::Unjudged)
         };
     };
     judge

@@ -310,7 +310,7 @@ fn run(contender: &Contender) -> Result<RunSummary<'_>, SiteError> {
         machines: run.machines()?,
         sandboxes,
         projects: run.projects()?,
-        again: first.iter().filter(|one| one.attempt.verdict.again).count(),
+        again: first.iter().filter(|one| one.attempt.verdict.rerun).count(),
         audited: audits.len(),
         differing: audits
             .values()

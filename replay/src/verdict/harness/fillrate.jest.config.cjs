@@ -1,4 +1,4 @@
-// A jest configuration around the project's own.
+// A jest configuration that wraps the project's own.
 //
 // Use: jest --config=<this file>, with the working directory at the root of the
 // repository.  The project's configuration is found there as jest finds it by
@@ -10,7 +10,7 @@
 const os = require("node:os");
 const path = require("node:path");
 const { ROOT } = require("./fillrate_report.cjs");
-const { SCRATCH, order } = require("./fillrate_jest.cjs");
+const { SCRATCH, instructions } = require("./fillrate_jest.cjs");
 
 /** The most processes at one time: each has a dozen threads. */
 const MOST_AT_ONCE = 8;
@@ -31,7 +31,7 @@ async function projectConfig() {
 module.exports = async () => {
   const project = await projectConfig();
   if (project.projects) throw new Error("A configuration with several jest projects is not supported.");
-  const { token, select, coverage } = order;
+  const { token, select, coverage } = instructions;
   const config = {
     ...project,
     reporters: [path.join(__dirname, "fillrate_jest.cjs")],
@@ -39,20 +39,20 @@ module.exports = async () => {
       path.join(__dirname, "fillrate_jest_setup.cjs"),
       ...(project.setupFilesAfterEnv ?? []),
     ],
-    // The set-up file takes it away before the project's code is loaded.
+    // The set-up file removes it before the project's code is loaded.
     globals: { ...project.globals, FILLRATE: { token, select, coverage, scratch: SCRATCH } },
-    // They are run as they stand.
+    // The scripts are not transformed.
     transformIgnorePatterns: [
       ...(project.transformIgnorePatterns ?? ["/node_modules/", "\\.pnp\\.[^\\/]+$"]),
       "/fillrate_[a-z_]+\\.cjs$",
     ],
-    // The reporter ends the run itself: a sentinel is no failure to stop at.
+    // The reporter ends the run itself: a sentinel's failure must not.
     bail: 0,
     cache: false,
     cacheDirectory: "/tmp/fillrate-jest",
     maxWorkers: Math.max(1, Math.min(os.availableParallelism() - 1, MOST_AT_ONCE)),
     watchman: false,
-    // jest's own counters are by statement of the file as it stands.
+    // jest's own counters are by statement of the untransformed file.
     collectCoverage: coverage !== null,
     collectCoverageFrom: coverage ?? [],
     coverageDirectory: "/tmp/fillrate-jest-coverage",

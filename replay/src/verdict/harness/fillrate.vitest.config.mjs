@@ -1,4 +1,4 @@
-// A vitest configuration around the project's own.
+// A vitest configuration that wraps the project's own.
 //
 // Use: vitest run --root . --config <this file> --configLoader native, with
 // the working directory at the root of the repository.  Options on the command
@@ -8,15 +8,15 @@
 //   FILLRATE_VITEST_CONFIG   the project's configuration, relative to the root
 //                            or absolute; without it, vitest's defaults
 //
-// What to run and to record is read from standard input, see fillrate_vitest.mjs.
+// The instructions are read from standard input, see fillrate_vitest.mjs.
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadConfigFromFile, mergeConfig } from "vite";
-import { repositoryRoot, takeOrder } from "./fillrate_vitest.mjs";
+import { repositoryRoot, readInstructions } from "./fillrate_vitest.mjs";
 
-/** Give the path of a file of this directory. */
-function beside(name) {
+/** Return the path of a file of this directory. */
+function harnessFile(name) {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
@@ -55,25 +55,25 @@ export default async (environment) => {
       coverage: { enabled: false },
       typecheck: { enabled: false },
       sequence: { shuffle: false },
-      // The reporter ends the run itself: a sentinel is no failure to stop at.
+      // The reporter ends the run itself: a sentinel's failure must not.
       bail: 0,
     },
   });
   // Assigned rather than merged: mergeConfig would append to the lists.
   const { test } = config;
   test.setupFiles = [test.setupFiles ?? []].flat();
-  const { token, select, coverage, stage } = takeOrder();
-  test.reporters = stage ? [{}] : [beside("fillrate_vitest.mjs")];
+  const { token, select, coverage, transform } = readInstructions();
+  test.reporters = transform ? [{}] : [harnessFile("fillrate_vitest.mjs")];
   test.provide = { ...test.provide, fillrate: { token, select, coverage } };
-  test.setupFiles.unshift(beside("fillrate_sentinel.mjs"));
+  test.setupFiles.unshift(harnessFile("fillrate_sentinel.mjs"));
   if (select) {
     test.include = selectedFiles(select);
-    test.setupFiles.unshift(beside("fillrate_select.mjs"));
+    test.setupFiles.unshift(harnessFile("fillrate_select.mjs"));
   }
   if (coverage) {
-    // The counters must run before the project's own set-up files, and must
-    // not mix up tests that run at the same time.
-    test.setupFiles.unshift(beside("fillrate_coverage.mjs"));
+    // The counters must start before the project's own set-up files, and can't
+    // tell apart tests that run at the same time.
+    test.setupFiles.unshift(harnessFile("fillrate_coverage.mjs"));
     test.sequence.setupFiles = "list";
     test.maxConcurrency = 1;
   }

@@ -1,9 +1,9 @@
-"""Tell which of several versions of a file compile to the same.
+"""Compile several versions of a file and identify their bytecode.
 
 The working directory is the repository's root.  Standard input is a socket;
-the first line that comes is a JSON list of texts.  A list goes back with one
-entry for each: a digest of its bytecode without line numbers and file names,
-or null where it does not compile.
+the first line is a JSON list of texts.  The answer is a list with one entry for
+each: a digest of its bytecode without line numbers and file names, or null if
+it does not compile.
 """
 
 import ast
@@ -16,7 +16,7 @@ import warnings
 
 
 def plain(code):
-    """Give what runs of a code object, of those within it too, in plain values."""
+    """Return what a code object and those within it execute, as plain values."""
     constants = [
         plain(value) if hasattr(value, "co_code") else (type(value).__name__, repr(value))
         for value in code.co_consts
@@ -38,7 +38,7 @@ def plain(code):
 
 
 def digest(text):
-    """Compile a text; compilers warn about code that mutants are full of."""
+    """Compile a text without warnings, which mutants often cause."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
 // A vitest set-up file that records which lines each test runs.
 //
 // V8's precise coverage counts in blocks; a count is read, and set to zero,
-// when a test has ended.  What ran since the count before belongs to the test:
+// when a test has ended.  What ran since the previous count belongs to the test:
 // its hooks and also a beforeAll that precedes it.  What ran until the file was
 // collected is import time and has the empty test id.
 //
@@ -9,7 +9,7 @@
 // because lines may be longer than what is appended in one piece.  The
 // reporter moves them into the report at the end of the run.
 //
-// The order's `coverage` is the list of repository-relative source files.
+// The instructions' `coverage` is the list of repository-relative source files.
 
 import fs from "node:fs";
 import { Session } from "node:inspector";
@@ -20,7 +20,7 @@ import { beforeAll, beforeEach, inject } from "vitest";
 import { SCRATCH, SENTINEL, repositoryPath, testIds } from "./fillrate_vitest.mjs";
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/** What vite-node puts before a module's code, on the code's first line. */
+/** vite-node's prefix of a module's code, on the code's first line. */
 const WRAPPER = /^'use strict';async \([^)]*\)=>\{\{/;
 const SOURCE_MAP = /\/\/# sourceMappingURL=data:application\/json[^,]*;base64,([A-Za-z0-9+/=]+)/g;
 
@@ -45,8 +45,8 @@ function decodeSegment(text) {
  * List where in a script's text each original line has code: pairs of offset
  * and 1-based line, in ascending order of offset.
  *
- * node:module's SourceMap answers for one position only, while this needs all
- * of them.  A script without a source map stands for itself.
+ * node:module's SourceMap maps one position at a time, while this needs all of
+ * them.  A script without a source map is its own source.
  */
 function mappedOffsets(source) {
   const starts = [0];
@@ -124,14 +124,14 @@ class Recorder {
     return answer;
   }
 
-  /** Give the repository-relative file of a script, if it is to be measured. */
+  /** Return the repository-relative file of a script, if it is to be measured. */
   measuredFile(url) {
     if (!url.startsWith("/") && !url.startsWith("file:")) return undefined;
     const file = repositoryPath(url.startsWith("file:") ? fileURLToPath(url) : url);
     return this.files.has(file) ? file : undefined;
   }
 
-  /** Give a script's repository-relative file and its offsets, if it counts. */
+  /** Return a script's repository-relative file and its offsets, if it is measured. */
   script({ scriptId, url }) {
     if (!this.scripts.has(scriptId)) {
       const file = this.measuredFile(url);
@@ -140,7 +140,7 @@ class Recorder {
     return this.scripts.get(scriptId);
   }
 
-  /** Give the offsets of a measured file; a file of unknown text is a fault. */
+  /** Return the offsets of a measured file; a file of unknown text is an error. */
   offsets(file) {
     if (!this.sources.has(file)) throw new Error(`The text that ran for ${file} is not known.`);
     return mappedOffsets(this.sources.get(file));

@@ -1,14 +1,14 @@
-"""What stands beside the tests in a pytest run: report, sentinels, seal, coverage.
+"""The harness of a pytest run: report, sentinels, snapshots, coverage.
 
 ``fillrate_pytest`` makes a plugin of it.  It works with pytest 7 and 8 on
 Python 3.9 and later, in one process (``-p no:xdist``).
 
-What is read and written is described in ``fillrate_report``.
+Input and output are described in ``fillrate_report``.
 
 Sentinels are tests that must fail, one for each way in which tests usually
-say no.  They run last and through everything that the project's own tests run
-through, so that whoever bends that bends them.  The seal tells whether the
-functions that decide over tests are still those of the beginning.
+fail.  They run last and through the same code as the project's own tests, so
+that code which changes the framework affects them.  The snapshot detects
+whether functions that decide over tests were replaced.
 """
 
 import functools
@@ -31,15 +31,15 @@ from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
     Report,
-    break_off,
+    abort,
     guarded,
     is_syntax_error,
-    left_threads,
-    take_order,
+    new_threads,
+    read_instructions,
 )
 from fillrate_swap import Readings
 
-#: Tests that must fail.  ``TOKEN`` is set before they run.
+#: The sentinels.  ``TOKEN`` is set before they run.
 SENTINELS = """
 import unittest
 
@@ -68,24 +68,24 @@ class SentinelTest(unittest.TestCase):
 """
 
 
-#: The seal of a process that was made to be forked, see fillrate_warm.
-SEALED = None
-#: What waits, in a process that is forked when all tests are collected, for the
-#: order of a fork: see fillrate_warm.
+#: The snapshot of a warm worker, see fillrate_warm.
+SNAPSHOT = None
+#: In a warm worker that has collected all tests: the function that waits for the
+#: instructions of a fork, see fillrate_warm.
 WAIT = None
-#: Whether every test is known by the names of what it stands in, one after the
-#: other: then what holds no selected test need not even be collected.
+#: Whether every test's id is its parent's id and then its own name: then classes
+#: without a selected test need not even be collected.
 PLAIN_NAMES = False
-#: The names of the methods to collect, while a unittest class is.
-METHODS = None
-#: Whether exceptions are shown as Python does, whatever they are asked for as.
-NATIVELY = False
+#: The names of the methods to collect, during the collection of a unittest class.
+WANTED_METHODS = None
+#: Whether exceptions are formatted as Python does, whatever the style requested.
+NATIVE_TRACEBACKS = False
 
 
-class Seal(fillrate_report.Seal):
-    """The seal of what decides under pytest."""
+class Snapshot(fillrate_report.Snapshot):
+    """The snapshot of the modules that decide under pytest."""
 
-    #: Modules that decide over every test; they are looked at after each one.
+    #: Modules that decide over every test; checked after each one.
     DECIDING = (
         "_pytest.assertion",
         "_pytest.assertion.rewrite",
@@ -110,20 +110,20 @@ class Seal(fillrate_report.Seal):
 class Plugin:
     """The hooks; pytest finds them because the instance is registered."""
 
-    def __init__(self, report, root, order, seal, coverage):
+    def __init__(self, report, root, instructions, snapshot, coverage):
         """Keep the settings; ``selected`` is None when every test runs.
 
-        Without an order every test is collected, and the order comes then.
+        Without instructions every test is collected, and they follow then.
         """
         self.report = report
         self.root = root
-        selected = order and order["select"]
+        selected = instructions and instructions["select"]
         self.selected = None if selected is None else set(selected)
         self.selected_files = selected and {name.split("::")[0] for name in selected}
         self.wanted = within(selected) if selected and PLAIN_NAMES else None
         self.plain_names = False
-        self.order = order
-        self.seal = seal
+        self.instructions = instructions
+        self.snapshot = snapshot
         self.coverage = coverage
         self.readings = Readings(root) if coverage else None
         self.read = []
@@ -142,8 +142,8 @@ class Plugin:
     @guarded
     def pytest_ignore_collect(self, collection_path, config):
         """Leave out files without a selected test, so they aren't imported."""
-        # An __init__.py stands for its package, and a directory may hold
-        # conftest files: both are kept.
+        # An __init__.py represents its package, and a directory may hold conftest
+        # files: both are kept.
         if self.selected is None or collection_path.name == "__init__.py":
             return None
         try:
@@ -164,11 +164,11 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session, config, items):
-        """Deselect by exact node id; then add what must fail.
+        """Deselect by exact node id; then add the sentinels.
 
         Other plugins may rename items, so that this must come after them.  But
-        to sort many takes pytest long: where every name is known before, what
-        is not selected leaves before.
+        pytest takes long to sort many items: if all selected names are present
+        before, the others are deselected before.
         """
         names = [item.nodeid for item in items]
         self.deselect(config, items, self.selected_are_among(items))
@@ -178,7 +178,7 @@ class Plugin:
         self.begin(session, items)
 
     def selected_are_among(self, items):
-        """Say whether every selected test has its name by now."""
+        """Return whether every selected test has its final name already."""
         return self.selected is not None and self.selected <= {item.nodeid for item in items}
 
     @guarded
@@ -193,11 +193,11 @@ class Plugin:
 
     @guarded
     def begin(self, session, items):
-        """Look at what is about to run, and add the sentinels."""
+        """Take the snapshot of what is about to run, and add the sentinels."""
         inside = os.path.join(self.root, "")
         tests = {item.module for item in items if hasattr(item, "module")}
-        # The project's own modules may do to themselves what they like.
-        self.seal.extend(
+        # The project may change its own modules.
+        self.snapshot.extend(
             lambda name, module: module in tests
             or not str(getattr(module, "__file__", None) or inside).startswith(inside)
         )
@@ -206,7 +206,7 @@ class Plugin:
             items += self.make_sentinels(session)
 
     def make_sentinels(self, session):
-        """Collect the tests that must fail."""
+        """Collect the sentinels."""
         self.wanted = None
         folder = Path(tempfile.mkdtemp(prefix="fillrate-"))
         path = folder / f"test_{folder.name.replace('-', '_')}.py"
@@ -228,7 +228,7 @@ class Plugin:
 
     @guarded
     def initial_conftests_loaded(self, excinfo):
-        """Write the failure and the end, as no session will be started."""
+        """Write the failure and the end, as no session will start."""
         if excinfo is None or self.report is None:
             return
         error = excinfo[1]
@@ -242,27 +242,27 @@ class Plugin:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
         """Report a file that can't be collected."""
-        global METHODS, NATIVELY
+        global WANTED_METHODS, NATIVE_TRACEBACKS
         if self.wanted is not None and isinstance(collector, UnitTestCase):
             start = collector.nodeid + "::"
-            METHODS = {name[len(start) :] for name in self.wanted if name.startswith(start)}
-        NATIVELY = True
+            WANTED_METHODS = {name[len(start) :] for name in self.wanted if name.startswith(start)}
+        NATIVE_TRACEBACKS = True
         outcome = yield
-        METHODS = None
-        NATIVELY = False
+        WANTED_METHODS = None
+        NATIVE_TRACEBACKS = False
         if outcome.excinfo is None:
             self.collected(outcome.get_result())
 
     @guarded
     def collected(self, report):
-        """Write the failure while pytest still keeps the exception with it."""
+        """Write the failure while pytest still has its exception."""
         if report.failed:
             call = getattr(report, "call", None)
             error = call.excinfo.value if call and call.excinfo else None
             self.collect_error(report.nodeid.split("::")[0], report.longreprtext, error)
 
     def collect_error(self, name, text, error):
-        """Write one collection failure; a process that waits for an order ends over it."""
+        """Write one collection failure; without instructions the process ends later."""
         if self.report is None:
             return
         message = self.report.message(text)
@@ -271,42 +271,43 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self):
-        """Show quickly why the session ends: because of what can't be collected."""
-        global NATIVELY
-        NATIVELY = True
+        """Show quickly why the session ends: what can't be collected."""
+        global NATIVE_TRACEBACKS
+        NATIVE_TRACEBACKS = True
 
     # Running
 
     @pytest.hookimpl(tryfirst=True)
     @guarded
     def pytest_runtestloop(self, session):
-        """Wait for an order, if there is none yet."""
-        if self.order is None:
+        """Wait for instructions, if there are none yet."""
+        if self.instructions is None:
             if session.testsfailed:
-                # What can't be collected can't be run either; pytest says so next.
+                # What can't be collected can't run either; pytest reports it next.
                 return
-            self.be_forked(session)
-        self.sentinel_names["TOKEN"] = self.order["token"]
+            self.wait_for_instructions(session)
+        self.sentinel_names["TOKEN"] = self.instructions["token"]
         if self.readings:
             self.read = self.readings.end()
 
-    def be_forked(self, session):
-        """Wait for the order of a fork, and leave only the tests that it selects."""
+    def wait_for_instructions(self, session):
+        """Wait for the instructions of a fork, and keep only the tests that they select."""
         if self.sentinel_file:
             shutil.rmtree(self.sentinel_file.parent)
-        self.order, descriptor, fits = WAIT(session.config)
-        self.report = Report(descriptor, self.order["nonce"], self.root)
+        self.instructions, descriptor, fits = WAIT(session.config)
+        self.report = Report(descriptor, self.instructions["nonce"], self.root)
         if not fits:
             self.report.write("miss")
             os._exit(0)
         if self.sentinel_file:
-            # Without it, pytest shows how it calls tests in every failure's message.
+            # Without it, pytest adds its own frames to every failure's message.
             self.sentinel_file.parent.mkdir()
             self.sentinel_file.write_text(SENTINELS, encoding="utf-8")
-        self.seal.renew()
+        self.snapshot.refresh()
         self.functions = {item: code_of(item) for item in self.functions}
-        if self.order["select"] is not None:
-            self.selected = {*self.order["select"], *(item.nodeid for item in self.sentinels)}
+        if self.instructions["select"] is not None:
+            sentinels = {item.nodeid for item in self.sentinels}
+            self.selected = {*self.instructions["select"], *sentinels}
             self.deselect(session.config, session.items, True)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -328,15 +329,15 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item):
-        """See with own eyes how the test's function ends."""
+        """Observe how the test's function ends."""
         outcome = yield
         self.called(item, outcome.excinfo)
 
     @guarded
     def called(self, item, excinfo):
-        """Keep what was raised; look at the framework before it runs on."""
+        """Keep what was raised; check the framework before it goes on."""
         self.raised = excinfo and excinfo[1]
-        for name in self.seal.deciding():
+        for name in self.snapshot.deciding():
             self.report.write("broken", what=name)
         if sys.gettrace() is not self.traced or sys.getprofile() is not None:
             self.report.write("broken", what="the interpreter's trace function")
@@ -346,8 +347,8 @@ class Plugin:
     def pytest_runtest_makereport(self, item, call):
         """Begin a failure's traceback where the test does.
 
-        Python's own way to show it has pytest's frames, too: dozens, whose
-        sources would have to be read, before what the test says.
+        A native traceback would have dozens of pytest's frames first, whose
+        sources would have to be read.
         """
         wanted = getattr(item, "_traceback_filter", None)
         if call.excinfo is not None and wanted is not None:
@@ -376,7 +377,7 @@ class Plugin:
         self.report.write(
             "test", id=item.nodeid, outcome=outcome, seconds=seconds, message=message
         )
-        if self.order["first_failure_ends"] and outcome in ("failed", "error"):
+        if self.instructions["first_failure_ends"] and outcome in ("failed", "error"):
             item.session.shouldfail = "the first failure ends the run"
 
     def judge(self):
@@ -416,8 +417,8 @@ class Plugin:
                 self.report.write("coverage", test=test, file=name, lines=lines)
         marks = []
         if not session.shouldfail:
-            # Otherwise the verdict is clear, and looking takes as long as some tests.
-            marks = sorted(set(self.seal.marks()) | set(left_threads(self.threads)))
+            # Otherwise the verdict is clear, and the check takes as long as some tests.
+            marks = sorted(set(self.snapshot.marks()) | set(new_threads(self.threads)))
         status = int(session.exitstatus)
         fields = {"read": self.read} if self.read else {}
         if self.selected is None:
@@ -438,7 +439,7 @@ class Plugin:
     def modules(self):
         """Yield the names of loaded modules that are not the project's own.
 
-        pytest wants to load its plugins itself, so that it can rewrite their
+        Plugins are left out: pytest must load them itself to rewrite their
         assertions.
         """
         plugins = {
@@ -454,20 +455,20 @@ class Plugin:
 
 
 def skip_reason(phase):
-    """Give the reason of a skip, which pytest keeps as (path, line, reason)."""
+    """Return the reason of a skip, which pytest keeps as (path, line, reason)."""
     if isinstance(phase.longrepr, tuple):
         return str(phase.longrepr[2])
     return phase.longreprtext
 
 
 def entry_points(group):
-    """Give the entry points of a group; before Python 3.10 they are a dict."""
+    """Return the entry points of a group; before Python 3.10 they are a dict."""
     every = importlib.metadata.entry_points()
     return every.select(group=group) if hasattr(every, "select") else every.get(group, [])
 
 
 def are_plain(items):
-    """Say whether each item's id is its parent's and then its own name."""
+    """Return whether each item's id is its parent's and then its own name."""
     return all(
         item.nodeid == f"{item.parent.nodeid}::{item.name}"
         and "[" not in item.nodeid.split("::")[0]
@@ -476,7 +477,7 @@ def are_plain(items):
 
 
 def within(selected):
-    """Give the ids of all that selected tests stand in, and theirs without parameters."""
+    """Return the ids of the selected tests' parents, and theirs without parameters."""
     wanted = set()
     for name in selected:
         parts = name.split("[")[0].split("::")
@@ -484,35 +485,37 @@ def within(selected):
     return wanted
 
 
-def choose_methods():
-    """Let pytest make tests only of those methods of a unittest class that are wanted."""
+def limit_methods():
+    """Make pytest collect only the wanted methods of a unittest class."""
     every = unittest.TestLoader.getTestCaseNames
 
     @functools.wraps(every)
     def wanted(self, testCaseClass):
         names = every(self, testCaseClass)
-        return names if METHODS is None else [name for name in names if name in METHODS]
+        if WANTED_METHODS is None:
+            return names
+        return [name for name in names if name in WANTED_METHODS]
 
     unittest.TestLoader.getTestCaseNames = wanted
 
 
-def show_natively():
-    """Let exceptions that end a collection be shown as ``--tb=native`` shows others.
+def use_native_tracebacks():
+    """Format exceptions that end a collection as ``--tb=native`` formats others.
 
-    pytest shows them in another way whatever it is told, and reads and parses
-    the source of every frame to do so, which takes as long as a run of tests.
+    pytest ignores the option for them, and reads and parses the source of every
+    frame, which takes as long as a run of tests.
     """
     every = ExceptionInfo.getrepr
 
     @functools.wraps(every)
     def getrepr(self, *args, **kwargs):
-        return every(self, style="native") if NATIVELY else every(self, *args, **kwargs)
+        return every(self, style="native") if NATIVE_TRACEBACKS else every(self, *args, **kwargs)
 
     ExceptionInfo.getrepr = getrepr
 
 
 def code_of(item):
-    """Give the code of the function that a test calls."""
+    """Return the code of the function that a test calls."""
     function = getattr(item, "obj", None)
     function = getattr(function, "__func__", function)
     return getattr(function, "__code__", function)
@@ -520,10 +523,10 @@ def code_of(item):
 
 def plugin():
     """Build the plugin of this process."""
-    return create(None, None) if WAIT else create(*take_order())
+    return create(None, None) if WAIT else create(*read_instructions())
 
 
-def create(order, descriptor):
+def create(instructions, descriptor):
     """Build the plugin and start coverage at once.
 
     This runs before any conftest.py and so before the project is imported.
@@ -531,13 +534,13 @@ def create(order, descriptor):
     report = None
     try:
         root = os.path.realpath(os.getcwd())
-        report = order and Report(descriptor, order["nonce"], root)
-        files = order and order["coverage"]
+        report = instructions and Report(descriptor, instructions["nonce"], root)
+        files = instructions and instructions["coverage"]
         coverage = None if files is None else LineCoverage(root, files)
-        if SEALED is None:
-            show_natively()
-        seal = SEALED or Seal()
-        seal.finders = [list(sys.meta_path), list(sys.path_hooks)]
-        return Plugin(report, root, order, seal, coverage)
+        if SNAPSHOT is None:
+            use_native_tracebacks()
+        snapshot = SNAPSHOT or Snapshot()
+        snapshot.finders = [list(sys.meta_path), list(sys.path_hooks)]
+        return Plugin(report, root, instructions, snapshot, coverage)
     except Exception as error:
-        return break_off(report, error)
+        return abort(report, error)

@@ -4,28 +4,28 @@
 // Use: jest --config=fillrate.jest.config.cjs, which names this file, with the
 // working directory at the root of the repository.
 //
-// What is read and written is described in fillrate_report.cjs.  The nonce is
-// known to jest's main process alone.  Tests run in others, or, where jest takes
-// that for faster, in a context of their own in this one.
+// Input and output are described in fillrate_report.cjs.  Only jest's main process
+// knows the nonce.  Tests run in other processes or, if jest expects that to be
+// faster, in a context of their own in this one.
 
 "use strict";
 
 const fs = require("node:fs");
 const path = require("node:path");
-const { Report, SENTINEL, message, repositoryPath, takeLine } = require("./fillrate_report.cjs");
+const { Report, SENTINEL, message, repositoryPath, readLine } = require("./fillrate_report.cjs");
 
-/** The beginning of the names of files in which set-up files leave lines. */
+/** The prefix of files in which set-up files write lines. */
 const SCRATCH = "/tmp/fillrate.cov.";
-const order = takeLine(0);
-const report = new Report(0, order.nonce);
-const selected = order.select && new Set(order.select);
+const instructions = readLine(0);
+const report = new Report(0, instructions.nonce);
+const selected = instructions.select && new Set(instructions.select);
 
-/** Give the id of a test. */
+/** Return the id of a test. */
 function idOf(file, { ancestorTitles, title }) {
   return [repositoryPath(file), ...ancestorTitles, title].join(" > ");
 }
 
-/** Say whether a result is the sentinel's. */
+/** Return whether a result is the sentinel's. */
 function isSentinel({ title }) {
   return title === SENTINEL;
 }
@@ -33,14 +33,14 @@ function isSentinel({ title }) {
 /** The reporter; jest makes one instance. */
 class FillrateReporter {
   tests = 0;
-  /** What each kind of sentinel came to: the files in which it let something pass. */
+  /** By kind of sentinel: the files in which it did not fail. */
   sentinels = { expectations: [], test: [] };
   ran = false;
 
-  /** End the run at the first test that fails, if it was ordered so. */
+  /** End the run at the first failed test, if the instructions say so. */
   onTestCaseResult(test, result) {
     report.guard(() => {
-      if (!order.first_failure_ends || isSentinel(result) || result.status !== "failed") return;
+      if (!instructions.first_failure_ends || isSentinel(result) || result.status !== "failed") return;
       if (this.write(test.path, result)) process.exit(1);
     });
   }
@@ -58,11 +58,11 @@ class FillrateReporter {
       for (const result of results.testResults) {
         if (!isSentinel(result)) this.write(test.path, result);
       }
-      this.holdSentinel(file, results.testResults);
+      this.checkSentinel(file, results.testResults);
     });
   }
 
-  /** Write one test's line, if the test was to run; say whether it was. */
+  /** Write the line of a selected test; return whether it is selected. */
   write(file, result) {
     const id = idOf(file, result);
     if (selected && !selected.has(id)) return false;
@@ -78,26 +78,26 @@ class FillrateReporter {
     return true;
   }
 
-  /** Look at what must have failed in a file of which any test was run. */
-  holdSentinel(file, results) {
+  /** Check the sentinel of a file, if any of its tests ran. */
+  checkSentinel(file, results) {
     const ran = ({ status }) => ["passed", "failed"].includes(status);
     if (!results.some((result) => ran(result) && !isSentinel(result))) return;
     this.ran = true;
     const own = results.filter(isSentinel);
     const said = own[0]?.failureMessages?.[0]?.split("\n")[0] ?? "";
-    const start = `Error: ${order.token}`;
+    const start = `Error: ${instructions.token}`;
     const failed = own.length === 1 && own[0].status === "failed" && said.startsWith(start);
     if (!failed) this.sentinels.test.push(file);
-    const bent = said.slice(start.length);
-    if (!failed || bent) this.sentinels.expectations.push(`${file}: ${bent}`);
+    const ineffective = said.slice(start.length);
+    if (!failed || ineffective) this.sentinels.expectations.push(`${file}: ${ineffective}`);
   }
 
-  /** Write what is left, then the line that says the run is complete. */
+  /** Write the rest, then the line that marks the run as complete. */
   onRunComplete(_contexts, results) {
     report.guard(() => {
       for (const [id, passed] of this.ran ? Object.entries(this.sentinels) : []) {
         const outcome = passed.length > 0 ? "passed" : "failed";
-        report.write({ event: "sentinel", id, outcome, message: `${order.token} ${passed}` });
+        report.write({ event: "sentinel", id, outcome, message: `${instructions.token} ${passed}` });
       }
       this.gatherCoverage();
       const end = { event: "end", tests: this.tests };
@@ -106,9 +106,9 @@ class FillrateReporter {
     });
   }
 
-  /** Move the lines that the set-up files have counted into the report. */
+  /** Move the lines of the set-up files into the report. */
   gatherCoverage() {
-    if (!order.coverage) return;
+    if (!instructions.coverage) return;
     const prefix = path.basename(SCRATCH);
     const folder = path.dirname(SCRATCH);
     const names = fs.readdirSync(folder).filter((name) => name.startsWith(prefix));
@@ -123,4 +123,4 @@ class FillrateReporter {
 }
 
 module.exports = FillrateReporter;
-Object.assign(module.exports, { SCRATCH, order });
+Object.assign(module.exports, { SCRATCH, instructions });

@@ -1,14 +1,14 @@
 // A jest set-up file, the first of every test file's.
 //
-// It appends a test that must fail, runs only the tests that are selected, and
-// counts which lines each of them runs.  It knows jest-circus, whose state it
-// changes once the file has been collected: see
+// It appends the sentinel, runs only the selected tests, and records the lines
+// that each of them runs.  It depends on jest-circus, whose state it changes once
+// the file is collected: see
 // <https://github.com/jestjs/jest/tree/main/packages/jest-circus>.
 
 "use strict";
 
 const fs = require("node:fs");
-const { SENTINEL, expectations, repositoryPath, silent } = require("./fillrate_report.cjs");
+const { SENTINEL, expectations, repositoryPath, findIneffective } = require("./fillrate_report.cjs");
 
 const { token, select, coverage, scratch } = globalThis.FILLRATE;
 delete globalThis.FILLRATE;
@@ -16,7 +16,7 @@ const selected = select && new Set(select);
 const { afterAll, afterEach, beforeAll, beforeEach, expect, test } = globalThis;
 const wrong = [...token].reverse().join("");
 
-/** Give jest-circus's state of this test file. */
+/** Return jest-circus's state of this test file. */
 function circus() {
   const symbols = Object.getOwnPropertySymbols(globalThis);
   const symbol = symbols.find(({ description }) => description === "JEST_STATE_SYMBOL");
@@ -24,14 +24,14 @@ function circus() {
   return globalThis[symbol];
 }
 
-/** List the titles on the way to a test. */
+/** List the titles from the file to a test. */
 function titlesOf(test) {
   const titles = [];
   for (let part = test; part.parent; part = part.parent) titles.unshift(part.name);
   return titles;
 }
 
-/** Give a test's id. */
+/** Return a test's id. */
 function idOf(test) {
   return [repositoryPath(expect.getState().testPath), ...titlesOf(test)].join(" > ");
 }
@@ -41,7 +41,7 @@ function testsIn(block) {
   return block.children.flatMap((child) => (child.type === "test" ? [child] : testsIn(child)));
 }
 
-/** Expectations of jest that don't hold, by name; asked of whatever `expect` is by then. */
+/** Expectations of jest that must fail, by name; they use the `expect` of the time of the call. */
 const own = {
   ...expectations(token),
   toBe: () => globalThis.expect(token).toBe(wrong),
@@ -58,8 +58,8 @@ const own = {
 };
 
 test(SENTINEL, async () => {
-  const bent = await silent(own);
-  throw new Error(`${token}${bent}`);
+  const ineffective = await findIneffective(own);
+  throw new Error(`${token}${ineffective}`);
 });
 
 beforeAll(() => {
@@ -73,12 +73,12 @@ beforeAll(() => {
     const wanted = matches && (!selected || selected.has(idOf(test)));
     if (test !== sentinel && !wanted) test.mode = "skip";
   }
-  // Neither a pattern for names nor a test that is to run alone leaves it out.
+  // Neither a name pattern nor a test that is marked to run alone may skip it.
   state.testNamePattern = null;
   sentinel.mode = "only";
 });
 
-/** Which lines of files run, by test, from the counters that jest puts into them. */
+/** Line coverage by test, from the counters that jest adds to files. */
 class LineCoverage {
   constructor() {
     this.counts = new Map();
@@ -86,7 +86,7 @@ class LineCoverage {
     this.before = [""];
   }
 
-  /** Add what has run since to the lines of these tests. */
+  /** Add the lines that ran since the last call to these tests. */
   take(tests) {
     for (const [absolute, { s: counts, statementMap }] of Object.entries(globalThis.__coverage__ ?? {})) {
       const file = repositoryPath(absolute);
@@ -102,8 +102,8 @@ class LineCoverage {
     }
   }
 
-  /** A test begins: what ran since the one before belongs to both. */
-  begins(test) {
+  /** Count lines for a test; what ran since the one before counts for both. */
+  startTest(test) {
     if (this.before[0] === "") {
       this.take(this.before);
       this.before = [];
@@ -112,8 +112,8 @@ class LineCoverage {
     this.before = [test];
   }
 
-  /** Leave the lines for the reporter. */
-  leave() {
+  /** Write the lines for the reporter. */
+  save() {
     this.take(this.before);
     const text = [...this.lines].map(([key, lines]) => {
       const [test, file] = JSON.parse(key);
@@ -143,8 +143,8 @@ if (coverage) {
   const current = () => circus().currentlyRunningTest;
   beforeEach(() => {
     const test = current();
-    if (test.name !== SENTINEL) recorder.begins(idOf(test));
+    if (test.name !== SENTINEL) recorder.startTest(idOf(test));
   });
   afterEach(() => recorder.take(recorder.before));
-  afterAll(() => recorder.leave());
+  afterAll(() => recorder.save());
 }

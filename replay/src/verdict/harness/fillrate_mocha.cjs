@@ -4,30 +4,30 @@
 // working directory at the root of the repository.  As a required module it is
 // loaded before any code of the project.
 //
-// What is read and written is described in fillrate_report.cjs.  All files are
-// loaded and run in this one process.  When the run begins, tests that are not
-// selected are taken out of their suites, and one that must fail is appended to
-// the root suite: mocha ends with the number of failures as its status.
+// Input and output are described in fillrate_report.cjs.  All files are loaded and
+// run in this one process.  When the run starts, unselected tests are removed from
+// their suites and the sentinel is appended to the root suite: mocha exits with
+// the number of failures.
 
 "use strict";
 
 const {
-  LineCoverage, Report, SENTINEL, Seal, expectations, foundations, libraries,
-  message, repositoryPath, silent, takeLine,
+  LineCoverage, Report, SENTINEL, Snapshot, expectations, coreObjects, libraryObjects,
+  message, repositoryPath, findIneffective, readLine,
 } = require("./fillrate_report.cjs");
 
-const order = takeLine(0);
-const report = new Report(0, order.nonce);
-const coverage = order.coverage && new LineCoverage(order.coverage);
-const all = new Seal(libraries());
-let begun = false;
+const instructions = readLine(0);
+const report = new Report(0, instructions.nonce);
+const coverage = instructions.coverage && new LineCoverage(instructions.coverage);
+const all = new Snapshot(libraryObjects());
+let started = false;
 
-// What mocha can't load it tells nobody but the terminal.
+// mocha reports files that it can't load on the terminal alone.
 process.once("exit", () => {
-  if (!begun) report.write({ event: "collect_error", id: "the tests", message: "see the output" });
+  if (!started) report.write({ event: "collect_error", id: "the tests", message: "see the output" });
 });
 
-/** Give a test's or a hook's id. */
+/** Return a test's or a hook's id. */
 function idOf(runnable) {
   let holder = runnable;
   while (holder && !holder.file) holder = holder.parent;
@@ -35,7 +35,7 @@ function idOf(runnable) {
   return [file, ...runnable.titlePath()].join(" > ");
 }
 
-/** Expectations of chai that don't hold, where the project has chai. */
+/** Return expectations of chai that must fail, if the project has chai. */
 async function chaiExpectations(token) {
   const chai = await import("chai").catch(() => undefined);
   if (!chai?.expect) return {};
@@ -53,7 +53,7 @@ async function chaiExpectations(token) {
   };
 }
 
-/** Keep of a suite and the suites in it only the tests that are wanted. */
+/** Remove the unwanted tests of a suite and the suites in it. */
 function narrow(suite, wanted) {
   suite.tests = suite.tests.filter(wanted);
   for (const inner of suite.suites) narrow(inner, wanted);
@@ -68,27 +68,27 @@ class FillrateReporter {
     this.errors = new Map();
     const on = (event, work) => runner.on(event, (...args) => report.guard(() => work(...args)));
     on("start", () => this.begin());
-    on("test", (test) => this.own(test) && coverage?.begins(idOf(test)));
+    on("test", (test) => this.own(test) && coverage?.startTest(idOf(test)));
     on("fail", (runnable, error) => this.failed(runnable, error));
     on("test end", (test) => this.ended(test));
     on("end", () => this.end());
   }
 
-  /** Say whether a test is the project's. */
+  /** Return whether a test is the project's. */
   own(test) {
     return test !== this.sentinel;
   }
 
-  /** Choose the tests, and add what must fail. */
+  /** Select the tests, and add the sentinel. */
   begin() {
-    begun = true;
-    coverage?.imported();
+    started = true;
+    coverage?.endImports();
     const { runner } = this;
     if (runner.isParallelMode?.()) throw new Error("mocha's parallel mode is not supported.");
     const { suite } = runner;
     const { Suite, Test, Runnable, Hook, Runner } = require("mocha");
-    this.deciding = new Seal({
-      ...foundations(),
+    this.deciding = new Snapshot({
+      ...coreObjects(),
       "mocha Hook": Hook.prototype,
       "mocha Runnable": Runnable.prototype,
       "mocha Runner": Runner.prototype,
@@ -96,29 +96,29 @@ class FillrateReporter {
       "mocha Test": Test.prototype,
       "mocha reporter": FillrateReporter.prototype,
     });
-    // A pattern for names would leave out the sentinel as well.
+    // A name pattern would leave out the sentinel as well.
     const { _grep: pattern, _invert: inverted } = runner;
     if (pattern) {
       narrow(suite, (test) => pattern.test(test.fullTitle()) !== Boolean(inverted));
       runner._grep = runner._defaultGrep;
       runner._invert = false;
     }
-    if (order.select) {
-      const selected = new Set(order.select);
+    if (instructions.select) {
+      const selected = new Set(instructions.select);
       narrow(suite, (test) => selected.has(idOf(test)));
     }
     if (suite.total() === 0) return;
-    const own = expectations(order.token);
+    const own = expectations(instructions.token);
     this.sentinel = new Test(SENTINEL, async () => {
-      const bent = await silent({ ...own, ...(await chaiExpectations(order.token)) });
-      throw new Error(`${order.token}${bent}`);
+      const ineffective = await findIneffective({ ...own, ...(await chaiExpectations(instructions.token)) });
+      throw new Error(`${instructions.token}${ineffective}`);
     });
     this.sentinel.retries(0);
     const last = Suite.create(suite, SENTINEL);
     last.addTest(this.sentinel);
   }
 
-  /** Keep what was thrown; a hook's fault is an error of the test it was called for. */
+  /** Keep what was thrown; a hook's error is one of the test it was called for. */
   failed(runnable, error) {
     if (runnable.type !== "hook") {
       this.errors.set(runnable, error);
@@ -130,43 +130,43 @@ class FillrateReporter {
 
   /** Write a test's line. */
   ended(test) {
-    this.look();
+    this.checkFramework();
     const error = this.errors.get(test);
     if (!this.own(test)) {
       const said = String(error?.message);
-      const failed = test.state === "failed" && said.startsWith(order.token);
-      const bent = said.slice(order.token.length);
-      this.hold("test", failed);
-      this.hold("expectations", failed && !bent, bent);
+      const failed = test.state === "failed" && said.startsWith(instructions.token);
+      const ineffective = said.slice(instructions.token.length);
+      this.writeSentinel("test", failed);
+      this.writeSentinel("expectations", failed && !ineffective, ineffective);
       return;
     }
-    coverage?.ends(idOf(test));
+    coverage?.endTest(idOf(test));
     const outcomes = { passed: "passed", failed: "failed", pending: "skipped" };
     this.write(test, outcomes[test.state] ?? (test.isPending() ? "skipped" : "error"), message(error));
   }
 
-  /** Say what a sentinel came to. */
-  hold(id, failed, said = "") {
+  /** Write a sentinel's line. */
+  writeSentinel(id, failed, said = "") {
     const outcome = failed ? "failed" : "passed";
-    report.write({ event: "sentinel", id, outcome, message: `${order.token} ${said}` });
+    report.write({ event: "sentinel", id, outcome, message: `${instructions.token} ${said}` });
   }
 
-  /** Write one line, and end the run at the first failure if it was ordered so. */
+  /** Write one line, and end the run at the first failure if the instructions say so. */
   write(runnable, outcome, said) {
     this.tests += 1;
     const seconds = Math.round((runnable.duration ?? 0) * 1000) / 1e6;
     report.write({ event: "test", id: idOf(runnable), outcome, seconds, message: said });
-    if (order.first_failure_ends && ["failed", "error"].includes(outcome)) this.runner.abort();
+    if (instructions.first_failure_ends && ["failed", "error"].includes(outcome)) this.runner.abort();
   }
 
-  /** Look at what decides, between two tests. */
-  look() {
+  /** Report functions of the framework that were replaced since the last test. */
+  checkFramework() {
     for (const what of this.deciding.broken()) report.write({ event: "broken", what });
   }
 
-  /** Write what is left, then the line that says the run is complete. */
+  /** Write the rest, then the line that marks the run as complete. */
   end() {
-    this.look();
+    this.checkFramework();
     for (const event of coverage?.events() ?? []) report.write(event);
     const marks = all.broken().map((what) => `changed ${what}`);
     report.write({ event: "end", tests: this.tests, marks });

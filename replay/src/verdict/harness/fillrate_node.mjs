@@ -1,19 +1,19 @@
-// What runs the tests of node's own runner, and reports every test out of band.
+// Runs tests of node's own test framework, and reports every test out of band.
 //
 // Use: node fillrate_node.mjs [FILE or FOLDER ...], with the working directory
 // at the root of the repository.  Without arguments, and within folders, the
 // files are those that `node --test` takes by itself.
 //
-// Each file is run by a process of its own, fillrate_node_file.mjs, as
-// `node --test` does it.  The `run()` of node:test is not used: up to Node 22 it
-// neither hands anything to those processes, which the sentinels need, nor does
-// it have a channel to them that what tests print can't be taken for.
+// Each file runs in a process of its own, fillrate_node_file.mjs, as under
+// `node --test`.  The `run()` of node:test is unsuitable: up to Node 22 it neither
+// passes anything to those processes, which the sentinels need, nor has a channel
+// to them that is separate from what tests print.
 //
-// What is read and written is described in fillrate_report.cjs.  The nonce is
-// known in this process alone, in which no code of the project runs; every file's
-// process signs with a word of its own.  Selection is by file: of a file with a
-// selected test all tests are run, and those selected are reported.  Lines are
-// recorded by test, which takes Node 20.16, 22.3 or newer.
+// Input and output are described in fillrate_report.cjs.  Only this process, in
+// which no code of the project runs, knows the nonce; every file's process signs
+// with a nonce of its own.  Selection is by file: all tests of a file with a
+// selected test run, and the selected ones are reported.  Recording lines by test
+// requires Node 20.16, 22.3 or newer.
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -22,7 +22,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { HARNESS_BROKEN, ROOT, Report, repositoryPath, takeLine } from "./fillrate_report.cjs";
+import { HARNESS_BROKEN, ROOT, Report, repositoryPath, readLine } from "./fillrate_report.cjs";
 
 /** The file that runs one file of tests. */
 const CHILD = new URL("fillrate_node_file.mjs", import.meta.url);
@@ -50,7 +50,7 @@ function testFiles(folder, inTest) {
   return found;
 }
 
-/** List the test files that are asked for, relative to the repository. */
+/** List the wanted test files, relative to the repository. */
 function wantedFiles(names) {
   const files = (names.length > 0 ? names : ["."]).flatMap((name) => {
     const file = path.resolve(ROOT, name);
@@ -62,35 +62,35 @@ function wantedFiles(names) {
 
 /** The run of all files. */
 class Run {
-  constructor(order, report) {
-    this.order = order;
+  constructor(instructions, report) {
+    this.instructions = instructions;
     this.report = report;
-    this.selected = order.select && new Set(order.select);
+    this.selected = instructions.select && new Set(instructions.select);
     this.children = new Set();
     this.tests = 0;
     this.marks = new Set();
-    this.whole = true;
-    this.over = false;
+    this.complete = true;
+    this.stopped = false;
     this.statuses = [];
-    /** What each kind of sentinel came to: the files in which it let something pass. */
+    /** By kind of sentinel: the files in which it did not fail. */
     this.sentinels = { expectations: [], test: [] };
   }
 
-  /** Run all files, some at one time, and give the exit status. */
+  /** Run all files, several concurrently, and return the exit status. */
   async all(files) {
     const chosen = this.selected && new Set([...this.selected].map((id) => id.split(" > ")[0]));
     const left = chosen ? files.filter((file) => chosen.has(file)) : [...files];
     const some = left.length > 0;
     const lanes = Math.max(1, Math.min(os.availableParallelism() - 1, MOST_AT_ONCE));
     const lane = async () => {
-      while (left.length > 0 && !this.over) await this.file(left.shift());
+      while (left.length > 0 && !this.stopped) await this.file(left.shift());
     };
     await Promise.all(Array.from({ length: lanes }, lane));
     for (const [id, passed] of some ? Object.entries(this.sentinels) : []) {
       const outcome = passed.length > 0 ? "passed" : "failed";
-      this.report.write({ event: "sentinel", id, outcome, message: `${this.order.token} ${passed}` });
+      this.report.write({ event: "sentinel", id, outcome, message: `${this.instructions.token} ${passed}` });
     }
-    if (this.whole) {
+    if (this.complete) {
       this.report.write({ event: "end", tests: this.tests, marks: [...this.marks].sort() });
     }
     return this.statuses.find((status) => status !== 1) ?? 1;
@@ -98,8 +98,8 @@ class Run {
 
   /** Run one file. */
   file(file) {
-    const { token, coverage } = this.order;
-    const word = randomBytes(16).toString("hex");
+    const { token, coverage } = this.instructions;
+    const nonce = randomBytes(16).toString("hex");
     const child = spawn(
       process.execPath,
       [`--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout", fileURLToPath(CHILD)],
@@ -108,11 +108,11 @@ class Run {
     this.children.add(child);
     const channel = child.stdio[3];
     channel.on("error", () => {});
-    channel.write(`${JSON.stringify({ word, token, file, coverage })}\n`);
+    channel.write(`${JSON.stringify({ nonce, token, file, coverage })}\n`);
     const held = { expectations: false, test: false };
     let ended = false;
     createInterface({ input: channel }).on("line", (line) => {
-      const event = signed(line, word);
+      const event = signed(line, nonce);
       if (!event) this.report.pass(line);
       else if (event.event === "sentinel") held[event.id] = event.outcome === "failed";
       else if (event.event === "end") {
@@ -125,44 +125,44 @@ class Run {
         this.children.delete(child);
         for (const id of Object.keys(held)) if (!held[id]) this.sentinels[id].push(file);
         if (status === HARNESS_BROKEN) process.exit(HARNESS_BROKEN);
-        if (!ended) this.whole = false;
+        if (!ended) this.complete = false;
         this.statuses.push(status ?? 128 + (os.constants.signals[signal] ?? 0));
         resolve();
       });
     });
   }
 
-  /** Hand one line of a file's process on. */
+  /** Pass on one line of a file's process. */
   pass({ nonce, ...event }) {
     if (event.event === "test") {
       if (this.selected && !this.selected.has(event.id)) return;
       this.tests += 1;
     }
     this.report.write(event);
-    if (!this.order.first_failure_ends) return;
+    if (!this.instructions.first_failure_ends) return;
     if (event.event === "collect_error" || ["failed", "error"].includes(event.outcome)) {
-      this.over = true;
-      this.whole = false;
+      this.stopped = true;
+      this.complete = false;
       for (const child of this.children) child.kill("SIGKILL");
     }
   }
 }
 
-/** Give a line's event if the line has the word. */
-function signed(line, word) {
+/** Return a line's event if the line has the nonce. */
+function signed(line, nonce) {
   try {
     const event = JSON.parse(line);
-    return event?.nonce === word ? event : undefined;
+    return event?.nonce === nonce ? event : undefined;
   } catch {
     return undefined;
   }
 }
 
-const order = takeLine(0);
-const report = new Report(0, order.nonce);
+const instructions = readLine(0);
+const report = new Report(0, instructions.nonce);
 try {
-  const status = await new Run(order, report).all(wantedFiles(process.argv.slice(2)));
+  const status = await new Run(instructions, report).all(wantedFiles(process.argv.slice(2)));
   process.exit(status);
 } catch (error) {
-  report.breakOff(error);
+  report.abort(error);
 }

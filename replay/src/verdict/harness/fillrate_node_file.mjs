@@ -1,16 +1,16 @@
-// What runs one file of tests for node's own runner; see fillrate_node.mjs.
+// Runs one test file under node's own test framework; see fillrate_node.mjs.
 //
-// Descriptor 3 is a socket: the order comes in as one line, with the file and the
-// word to sign with, and the report goes out; see fillrate_node_reporter.mjs.
+// Descriptor 3 is a socket: its first line holds the instructions, with the file
+// and the nonce, and the report goes out; see fillrate_node_reporter.mjs.
 //
-// After the file's own tests comes one that must fail; see fillrate_report.cjs.
-// A file without any test is one test, as it is for `node --test`.
+// The sentinel follows the file's own tests; see fillrate_report.cjs.  A file
+// without any test counts as one test, as under `node --test`.
 
 import path from "node:path";
 import nodeTest from "node:test";
 import { pathToFileURL } from "node:url";
 import { coverage, failedToLoad, file, token } from "./fillrate_node_reporter.mjs";
-import { ROOT, SENTINEL, expectations, silent } from "./fillrate_report.cjs";
+import { ROOT, SENTINEL, expectations, findIneffective } from "./fillrate_report.cjs";
 
 const { test } = nodeTest;
 const absolute = path.join(ROOT, file);
@@ -22,8 +22,8 @@ try {
 } catch (error) {
   failedToLoad(error);
 }
-coverage?.imported();
+coverage?.endImports();
 test(SENTINEL, async () => {
-  const bent = await silent(own);
-  throw new Error(`${token}${bent}`);
+  const ineffective = await findIneffective(own);
+  throw new Error(`${token}${ineffective}`);
 });

@@ -1,59 +1,59 @@
 // The reporter of one file's process under node's own runner; see
 // fillrate_node_file.mjs, which loads it first.
 //
-// A file of its own, since node waits for the whole reporter before it starts the
-// first test, and the program may wait for that test.
+// It is a file of its own, since node waits for the whole reporter before it starts
+// the first test, and the program may wait for that test.
 
 import nodeTest from "node:test";
 import {
-  LineCoverage, Report, SENTINEL, Seal, foundations, isSyntaxError, libraries,
-  message, takeLine,
+  LineCoverage, Report, SENTINEL, Snapshot, coreObjects, isSyntaxError, libraryObjects,
+  message, readLine,
 } from "./fillrate_report.cjs";
 
-const { word, token, file, coverage: files } = takeLine(3);
+const { nonce, token, file, coverage: files } = readLine(3);
 export { file, token };
-const report = new Report(3, word);
+const report = new Report(3, nonce);
 const { afterEach, beforeEach } = nodeTest;
-const deciding = new Seal({ ...foundations(), "node:test": nodeTest });
-const all = new Seal(libraries());
+const deciding = new Snapshot({ ...coreObjects(), "node:test": nodeTest });
+const all = new Snapshot(libraryObjects());
 export const coverage = files && new LineCoverage(files);
-/** What the file itself threw. */
+/** The file's own exception. */
 let fault;
 
-/** Remember that the file can't be loaded. */
+/** Record that the file can't be loaded. */
 export function failedToLoad(error) {
   fault = { error };
 }
 
 let context;
 
-/** Give the id of a test by its full name. */
+/** Return the id of a test by its full name. */
 function idOf(name) {
   return `${file} > ${name}`;
 }
 
-/** Give the test that a hook is called for, unless it is the sentinel. */
+/** Return the test that a hook is called for, unless it is the sentinel. */
 function ownTest({ name, fullName }) {
   if (name === SENTINEL) return undefined;
   if (fullName === undefined) throw new Error("Recording lines takes Node 20.16, 22.3 or newer.");
   return idOf(fullName);
 }
 
-/** Look at what decides, between two tests. */
-function look() {
+/** Report functions of the framework that were replaced since the last test. */
+function checkFramework() {
   for (const what of deciding.broken()) report.write({ event: "broken", what });
   for (const what of context?.broken() ?? []) report.write({ event: "broken", what });
 }
 
 beforeEach((test) => report.guard(() => {
-  context ??= new Seal({ "a test's context": Object.getPrototypeOf(test) });
+  context ??= new Snapshot({ "a test's context": Object.getPrototypeOf(test) });
   const id = coverage && ownTest(test);
-  if (id) coverage.begins(id);
+  if (id) coverage.startTest(id);
 }));
 afterEach((test) => report.guard(() => {
-  look();
+  checkFramework();
   const id = coverage && ownTest(test);
-  if (id) coverage.ends(id);
+  if (id) coverage.endTest(id);
 }));
 
 /** The reporter: turns node:test's events into lines. */
@@ -71,7 +71,7 @@ export default async function* fillrate(source) {
     }
   }
   report.guard(() => {
-    look();
+    checkFramework();
     if (fault) collectError();
     else if (tests === 0) report.write({ event: "test", id: file, outcome: "passed", seconds: 0 });
     for (const event of coverage?.events() ?? []) report.write(event);
@@ -79,11 +79,11 @@ export default async function* fillrate(source) {
   });
 }
 
-/** Write a test's line; say whether it is a test. */
+/** Write a test's line; return whether it is a test. */
 function testEnded(id, data, type) {
   const { error } = data.details;
   const failed = type === "test:fail";
-  // A suite fails with its tests; if its hooks do, it has to say so itself.
+  // A suite fails with its tests; only the failure of its hooks is its own.
   if (data.details.type === "suite" && (!failed || error?.failureType === "subtestsFailed")) return false;
   const skipped = data.skip !== undefined || data.todo !== undefined;
   const outcome = skipped ? "skipped" : failed ? "failed" : "passed";
@@ -93,13 +93,13 @@ function testEnded(id, data, type) {
   return true;
 }
 
-/** Write what the test that must fail came to. */
+/** Write the sentinel's lines. */
 function sentinelEnded(data, type) {
   const said = String(data.details.error?.cause?.message);
   const failed = type === "test:fail" && said.startsWith(token);
-  const bent = said.slice(token.length);
+  const ineffective = said.slice(token.length);
   report.write({ event: "sentinel", id: "test", outcome: failed ? "failed" : "passed" });
-  report.write({ event: "sentinel", id: "expectations", outcome: failed && !bent ? "failed" : "passed" });
+  report.write({ event: "sentinel", id: "expectations", outcome: failed && !ineffective ? "failed" : "passed" });
 }
 
 /** Report that the file can't be loaded. */

@@ -1,22 +1,22 @@
-// What the harnesses for JavaScript share: order, report, seal, coverage.
+// What the harnesses for JavaScript share: instructions, report, snapshots, coverage.
 //
-// Standard input is a socket.  Its first line is the order, a JSON object:
-//   nonce     a word that every line of the report repeats
-//   token     a word that sentinels say
+// Standard input is a socket.  Its first line holds the instructions, a JSON object:
+//   nonce     repeated in every line of the report
+//   token     part of every sentinel's failure message
 //   select    the list of test ids to run, or null for all
 //   coverage  the list of source files whose lines are recorded by test, or null
 //   first_failure_ends
 //
 // The report goes back through the socket.  Lines (`event`): `test`,
 // `sentinel`, `broken`, `collect_error`, `coverage`, `harness_error` and, last,
-// `end`.  A run without an `end` line did not finish, whatever its exit status
-// says.  A fault of a harness itself ends the process at once with status 70.
+// `end`.  A run without an `end` line is incomplete, whatever its exit status.
+// An error of a harness itself ends the process at once with status 70.
 //
-// A test's id is `FILE > suite > test`.  Tests of one id count as one, which
-// ends as the worst of them does.
+// A test's id is `FILE > suite > test`.  Tests of one id count as one, with the
+// worst outcome of them.
 //
 // This file is loaded before any code of the project, and keeps the functions
-// that it needs: whoever replaces JSON.stringify does not hear the word.
+// that it needs: code that replaces JSON.stringify does not get the nonce.
 
 "use strict";
 
@@ -27,11 +27,11 @@ const path = require("node:path");
 const { fileURLToPath } = require("node:url");
 const { stripVTControlCharacters } = require("node:util");
 
-/** Exit status of a run whose harness broke; the frameworks use 0 and 1. */
+/** Exit status after an error of the harness; the frameworks use 0 and 1. */
 const HARNESS_BROKEN = 70;
 /** Longest failure message that is kept, in characters. */
 const MESSAGE_LIMIT = 4000;
-/** The name of the test that must fail. */
+/** The name of the sentinel, a test that must fail. */
 const SENTINEL = "fillrate sentinel";
 
 const { readSync, writeSync } = fs;
@@ -49,7 +49,7 @@ function repositoryPath(file) {
 }
 
 /** Read one line from a descriptor and parse it. */
-function takeLine(descriptor) {
+function readLine(descriptor) {
   const parts = [];
   const buffer = Buffer.alloc(1 << 16);
   while (parts.length === 0 || parts.at(-1).at(-1) !== 10) {
@@ -60,13 +60,13 @@ function takeLine(descriptor) {
       if (error.code === "EAGAIN") continue;
       throw error;
     }
-    if (length === 0) throw new Error("The input ends before the order does.");
+    if (length === 0) throw new Error("The input ends within its first line.");
     parts.push(bytesOf(buffer.subarray(0, length)));
   }
   return parse(Buffer.concat(parts).toString("utf8"));
 }
 
-/** Say whether an error is one of the parser. */
+/** Return whether an error comes from the parser. */
 function isSyntaxError(error) {
   return error?.name === "SyntaxError" || /^SyntaxError\b/m.test(String(error?.stack));
 }
@@ -86,17 +86,17 @@ function message(error) {
 /** The socket that JSON lines are written to. */
 class Report {
   #descriptor;
-  #word;
+  #nonce;
 
-  constructor(descriptor, word) {
+  constructor(descriptor, nonce) {
     this.#descriptor = descriptor;
-    this.#word = word;
+    this.#nonce = nonce;
   }
 
-  /** Append one line; nothing waits in a buffer. */
+  /** Append one line, unbuffered. */
   write(event) {
-    // Without a prototype, nobody's toJSON is asked.
-    this.pass(stringify({ __proto__: null, nonce: this.#word, ...event }));
+    // Without a prototype there is no toJSON to call.
+    this.pass(stringify({ __proto__: null, nonce: this.#nonce, ...event }));
   }
 
   /** Append a line as it is. */
@@ -111,17 +111,17 @@ class Report {
     }
   }
 
-  /** Call a part of the harness; its own fault ends the run. */
+  /** Call a part of the harness; its own error ends the run. */
   guard(work) {
     try {
       return work();
     } catch (error) {
-      return this.breakOff(error);
+      return this.abort(error);
     }
   }
 
   /** End the process because the harness itself failed. */
-  breakOff(error) {
+  abort(error) {
     try {
       process.stderr.write(`${error?.stack}\n`);
       this.write({ event: "harness_error", message: message(error) });
@@ -131,14 +131,14 @@ class Report {
   }
 }
 
-/** Whoever makes a report before the project's code is there keeps its methods. */
+/** The project's code, loaded later, can't replace the methods of a report. */
 Object.freeze(Report.prototype);
 
-/** The functions of objects as they were, and what became of them. */
-class Seal {
+/** The functions of objects at one time, to detect those that are replaced later. */
+class Snapshot {
   #parts = [];
 
-  /** Seal objects by name, and what functions among their values make. */
+  /** Take the snapshot of objects by name, and of the prototypes of their constructors. */
   constructor(objects) {
     for (const [name, object] of Object.entries(objects)) {
       this.#keep(name, object);
@@ -150,13 +150,13 @@ class Seal {
   }
 
   #keep(name, object) {
-    // What is computed on first use becomes another thing then, by itself.
+    // A value that is computed on first use changes by itself then.
     const functions = Object.entries(Object.getOwnPropertyDescriptors(object))
       .filter(([, { value }]) => typeof value === "function");
     this.#parts.push([name, object, functions.map(([key, { value }]) => [key, value])]);
   }
 
-  /** List the functions that are others now, or gone. */
+  /** List the functions that were replaced or removed. */
   broken() {
     const found = [];
     for (const [name, object, functions] of this.#parts) {
@@ -168,14 +168,14 @@ class Seal {
   }
 }
 
-/** What everything rests on, whatever the framework. */
-function foundations() {
+/** Return the objects that decide over tests in every framework. */
+function coreObjects() {
   const objects = { assert, "assert.strict": assert.strict, JSON, process };
   return objects;
 }
 
-/** Libraries that no test should leave otherwise than they were. */
-function libraries() {
+/** Return libraries that no test should change. */
+function libraryObjects() {
   const objects = { Math, Reflect };
   const builtins = [
     Array, BigInt, Boolean, Date, Error, Function, Map, Number, Object, Promise, RegExp, Set,
@@ -191,7 +191,7 @@ function libraries() {
   return objects;
 }
 
-/** Expectations that don't hold, by name: ways in which tests usually say no. */
+/** Return expectations that must fail, by name: the usual ways in which tests fail. */
 function expectations(token) {
   const wrong = [...token].reverse().join("");
   const raise = () => {
@@ -213,15 +213,15 @@ function expectations(token) {
   };
 }
 
-/** List the names of expectations that let what is wrong pass. */
-async function silent(all) {
+/** List the names of expectations that don't fail. */
+async function findIneffective(all) {
   const names = [];
   for (const [name, expectation] of Object.entries(all)) {
     try {
       await expectation();
       names.push(name);
     } catch {
-      // As it must be.
+      // Expected.
     }
   }
   return names;
@@ -259,7 +259,7 @@ function linesRun(offsets, functions) {
 /**
  * Which lines of files run, by test, from V8's own counters.
  *
- * The files run as they stand on disk: a file that is compiled on the way has
+ * The files must run as they are on disk: a file that is compiled at import has
  * other offsets.  What runs between two tests belongs to both, since hooks do;
  * what runs while several tests are under way belongs to all of them.
  */
@@ -307,29 +307,29 @@ class LineCoverage {
     }
   }
 
-  /** All that ran until now is import time. */
-  imported() {
+  /** Count the lines that have run so far as import time. */
+  endImports() {
     if (!this.loaded) this.take([""]);
     this.loaded = true;
   }
 
-  /** A test begins. */
-  begins(test) {
-    this.imported();
+  /** Count lines for a test from now on. */
+  startTest(test) {
+    this.endImports();
     this.take([...this.running, ...this.ended, test]);
     this.running.add(test);
   }
 
-  /** A test ends. */
-  ends(test) {
+  /** Count lines for a test no more. */
+  endTest(test) {
     this.take([...this.running]);
     this.running.delete(test);
     this.ended = [test];
   }
 
-  /** List what was counted as events. */
+  /** List the lines as events. */
   events() {
-    this.imported();
+    this.endImports();
     this.take([...this.running, ...this.ended]);
     return [...this.lines.keys()].sort().map((key) => {
       const [test, file] = parse(key);
@@ -340,6 +340,6 @@ class LineCoverage {
 }
 
 module.exports = {
-  HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Seal, expectations, foundations,
-  isSyntaxError, libraries, message, repositoryPath, silent, takeLine,
+  HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, expectations, coreObjects,
+  isSyntaxError, libraryObjects, message, repositoryPath, findIneffective, readLine,
 };

@@ -1,30 +1,30 @@
-"""What Python's harnesses share: order, report, seal, coverage.
+"""What Python's harnesses share: instructions, report, snapshots, coverage.
 
-Standard input is a socket.  Its first line is the order, a JSON object:
+Standard input is a socket.  Its first line holds the instructions, a JSON object:
 
 ``nonce``
-    A word that every line of the report repeats.  Code that is being tested
-    runs in this process, but it was not there when the word was read.
+    Repeated in every line of the report.  Code under test runs in this process,
+    but is loaded only after the nonce was read.
 ``token``
-    A word that the message of every failing sentinel must hold.
+    Part of every sentinel's failure message.
 ``select``
     The list of node ids to run, or null: all tests run.
 ``coverage``
     The list of repository-relative files whose lines are recorded by test, or
     null: nothing is recorded.
 ``first_failure_ends``
-    Whether the first test that fails is the last that runs.
+    Whether the first failed test ends the run.
 ``changed``
     The list of repository-relative files that differ from the project's own.
 
 The report goes back through the socket, one JSON object a line (``event``):
 ``test``, ``sentinel``, ``collect_error``, ``coverage``, ``harness_error`` and,
-last, ``end``.  A run without an ``end`` line did not finish, whatever its exit
-status says.  A fault of the harness itself ends the process at once with status
-70, so that it can never pass for a test's result.
+last, ``end``.  A run without an ``end`` line is incomplete, whatever its exit
+status.  An error of the harness itself ends the process at once with status 70,
+so that it never counts as a test's result.
 
-The seal tells whether the functions that decide over tests are still those of
-the beginning.  Nothing here knows a test framework.
+A snapshot detects whether functions that decide over tests were replaced.
+Nothing here depends on a test framework.
 """
 
 import functools
@@ -38,7 +38,7 @@ import traceback
 import types
 import warnings
 
-#: Exit status of a run whose harness broke; pytest itself uses 0 to 5.
+#: Exit status after an error of the harness; pytest itself uses 0 to 5.
 HARNESS_BROKEN = 70
 #: How much of a failure's message is kept, in characters.
 MESSAGE_LIMIT = 4000
@@ -50,14 +50,14 @@ class Report:
     """The socket that JSON lines are written to."""
 
     def __init__(self, descriptor, nonce, root):
-        """Keep the socket; each line is one write, so nothing waits in a buffer."""
+        """Keep the socket; each line is one unbuffered write."""
         self.descriptor = descriptor
         self.nonce = nonce
         self.owner = os.getpid()
         self.prefix = os.path.join(root, "")
 
     def write(self, event, **fields):
-        """Append one line, unless this is a child that a test has forked."""
+        """Append one line, unless a test has forked this process."""
         if os.getpid() != self.owner:
             return
         line = json.dumps(
@@ -68,9 +68,9 @@ class Report:
             left = left[os.write(self.descriptor, left) :]
 
     def message(self, text):
-        """Make paths relative to the repository; keep both ends of what is too long.
+        """Make paths relative to the repository; remove the middle of a long text.
 
-        A traceback says what happened at its end.
+        The end of a traceback has the exception.
         """
         text = text.replace(self.prefix, "")
         if len(text) <= MESSAGE_LIMIT:
@@ -79,11 +79,11 @@ class Report:
         return text[:start] + "\n...\n" + text[-(MESSAGE_LIMIT - start) :]
 
 
-def break_off(report, error):
+def abort(report, error):
     """End the process because the harness itself failed.
 
-    An exception would not do: pytest turns one raised in a hook into a test's
-    failure or into a warning, depending on the hook.
+    An exception is no way to do this: pytest turns one raised in a hook into a
+    test's failure or into a warning, depending on the hook.
     """
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     try:
@@ -96,20 +96,20 @@ def break_off(report, error):
 
 
 def guarded(method):
-    """Decorate a method of the plugin so that its own fault ends the run."""
+    """Decorate a method of the plugin so that its own error ends the run."""
 
     @functools.wraps(method)
     def wrapper(self, *args, **kwargs):
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            return break_off(self.report, error)
+            return abort(self.report, error)
 
     return wrapper
 
 
 def is_syntax_error(error):
-    """Say whether a SyntaxError is the exception or anywhere among its causes.
+    """Return whether a SyntaxError is the exception or anywhere among its causes.
 
     pytest wraps what an import raises: a CollectError has the original as its
     cause, a ConftestImportFailure (pytest 7) has it in ``excinfo``.
@@ -130,14 +130,14 @@ def is_syntax_error(error):
     return False
 
 
-class Seal:
-    """The functions of modules as they were, and what became of them."""
+class Snapshot:
+    """The functions of modules at one time, to detect those replaced later."""
 
-    #: Modules that decide over every test; they are looked at after each one.
+    #: Modules that decide over every test; checked after each one.
     DECIDING = ()
 
     def __init__(self):
-        """Seal everything that is loaded."""
+        """Take a snapshot of all loaded modules."""
         self.modules = {}
         self.added = []
         self.finders = [list(sys.meta_path), list(sys.path_hooks)]
@@ -145,27 +145,27 @@ class Seal:
         self.extend(lambda name, module: True)
 
     def extend(self, wanted):
-        """Seal the modules that were loaded since."""
+        """Add the modules that were loaded since."""
         self.added = []
         for name, module in list(sys.modules.items()):
             if isinstance(module, types.ModuleType) and name not in self.modules:
                 if wanted(name, module):
-                    self.modules[name] = (module, list(parts_of(module)))
+                    self.modules[name] = (module, list(snapshot_parts(module)))
                     self.added.append(name)
         self.quick = None
 
-    def renew(self):
-        """Seal the modules of the last extension as they are now.
+    def refresh(self):
+        """Take the snapshot of the modules of the last extension again.
 
-        They may hold functions of the project, whose code was put in place since.
+        They may hold functions of the project, whose code was replaced since.
         """
         for name in self.added:
             module, _ = self.modules[name]
-            self.modules[name] = (module, list(parts_of(module)))
+            self.modules[name] = (module, list(snapshot_parts(module)))
         self.quick = None
 
     def broken(self, names):
-        """Yield the names of functions that are others now, or gone."""
+        """Yield the names of functions that were replaced or removed."""
         for name in names:
             if name not in self.modules:
                 continue
@@ -177,9 +177,9 @@ class Seal:
                 yield from part.broken(name)
 
     def deciding(self):
-        """List what is broken of the modules that decide.
+        """List what was replaced of the modules that decide.
 
-        This is done after every test, so that it must not take long.
+        This runs after every test, so that it must be fast.
         """
         if self.quick is None:
             known = [name for name in self.DECIDING if name in self.modules]
@@ -193,7 +193,7 @@ class Seal:
         return []
 
     def marks(self):
-        """Yield everything that differs from how it was, as stable words."""
+        """Yield all differences from the snapshot, the same for two runs of the same code."""
         for name in self.broken(list(self.modules)):
             yield f"changed {name}"
         for before, now in zip(self.finders, (sys.meta_path, sys.path_hooks)):
@@ -203,15 +203,15 @@ class Seal:
                     yield f"import hook {kind.__module__}.{kind.__qualname__}"
 
 
-class Part:
-    """What a module or a class held: functions, classes and the like.
+class SnapshotPart:
+    """The functions, classes and the like of a module or a class.
 
-    What is bound below as a default is what this looks with; a name that is
-    looked up only then could be another's by then.
+    Functions that the check uses are bound as defaults: code under test could
+    replace a name that is looked up at the time of the call.
     """
 
     def __init__(self, holder, held):
-        """Keep what is ``held``, by name, and the code of what are functions."""
+        """Keep the values in ``held`` by name, and the code of functions among them."""
         self.holder = holder
         self.names = tuple(held)
         self.values = tuple(held.values())
@@ -222,7 +222,7 @@ class Part:
     def holds(
         self, all=all, map=map, same=operator.is_, code=operator.attrgetter("__code__")
     ):
-        """Say whether all of it is there, and the same."""
+        """Return whether all values are present and unchanged."""
         try:
             values = self.get(self.holder.__dict__)
         except KeyError:
@@ -234,7 +234,7 @@ class Part:
         )
 
     def broken(self, module):
-        """Yield the names of what is not."""
+        """Yield the names of those that are not."""
         if self.holds():
             return
         codes = dict(zip(map(id, self.functions), self.codes))
@@ -245,8 +245,8 @@ class Part:
                 yield f"{module}.{getattr(self.holder, '__qualname__', '')}.{name}"
 
 
-def parts_of(module):
-    """Yield the parts of a module that are sealed."""
+def snapshot_parts(module):
+    """Yield the parts of a module's snapshot."""
     held = {}
     for key, value in list(vars(module).items()):
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
@@ -255,9 +255,9 @@ def parts_of(module):
             kinds = (types.FunctionType, property, classmethod, staticmethod)
             own = {k: v for k, v in list(vars(value).items()) if isinstance(v, kinds)}
             if own:
-                yield Part(value, own)
+                yield SnapshotPart(value, own)
     if held:
-        yield Part(module, held)
+        yield SnapshotPart(module, held)
 
 
 class LineCoverage:
@@ -265,9 +265,9 @@ class LineCoverage:
 
     def __init__(self, root, files):
         """Start measuring the given repository-relative files."""
-        # The core built on sys.monitoring reports a line once and then turns
-        # its event off, so a second test would not be seen to run it.  The
-        # variable is taken back so that the tests' environment stays as given.
+        # The core built on sys.monitoring reports a line once and then disables
+        # its event, so that a second test would not be recorded.  The variable is
+        # restored so that the tests' environment does not change.
         before = os.environ.get("COVERAGE_CORE")
         os.environ["COVERAGE_CORE"] = "ctrace"
         try:
@@ -299,7 +299,7 @@ class LineCoverage:
         """Stop, and yield (test, file, lines); the test "" is import time."""
         with warnings.catch_warnings():
             # A project may turn warnings into errors, and coverage warns when
-            # none of the files ran, which is a fair result here.
+            # none of the files ran, which is a valid result here.
             warnings.simplefilter("ignore")
             self.coverage.stop()
             data = self.coverage.get_data()
@@ -314,21 +314,21 @@ class LineCoverage:
                     yield context, name, sorted(by_test[context])
 
 
-def left_threads(before):
-    """Yield the kinds of threads that are running now and were not before."""
+def new_threads(before):
+    """Yield the kinds of threads that were started since."""
     for thread in threading.enumerate():
         if thread not in before:
             target = getattr(thread, "_target", None)
             yield f"thread {getattr(target, '__qualname__', type(thread).__qualname__)}"
 
 
-def take_order():
-    """Read the order; give it and the socket, which nobody else holds then."""
+def read_instructions():
+    """Read the instructions; return them and the only descriptor of the socket."""
     with socket.socket(fileno=os.dup(0)) as given:
         with given.makefile("rb") as lines:
-            order = json.loads(lines.readline())
+            instructions = json.loads(lines.readline())
         descriptor = os.dup(given.fileno())
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    return order, descriptor
+    return instructions, descriptor

@@ -1,14 +1,13 @@
-// A vitest set-up file that runs only the tests that are selected.
+// A vitest set-up file that runs only the selected tests.
 //
 // It sets the other tests' mode to `skip` when the file has been collected,
-// just as vitest's own name filter does, but by exact id.  A name pattern
-// could not tell apart tests of the same name.  The reporter leaves the tests
-// that are not selected out of its report.
+// just as vitest's own name filter does, but by exact id: a name pattern can't
+// distinguish tests of the same name.  The reporter omits unselected tests.
 
 import { beforeAll, inject } from "vitest";
 import { SENTINEL, testIds } from "./fillrate_vitest.mjs";
 
-/** Skip what is not selected; say whether anything is left to run. */
+/** Skip what is not selected; return whether anything is left to run. */
 function narrow(suite, ids, selected) {
   let left = false;
   for (const task of suite.tasks) {

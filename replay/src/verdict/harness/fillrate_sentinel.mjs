@@ -1,9 +1,9 @@
-// A vitest set-up file that adds to every test file what must fail.
+// A vitest set-up file that adds the sentinels, which must fail, to every test file.
 //
-// One test of its own name, last in the file, and one expectation of each kind
-// after the file's last hook.  Whoever bends the runner or the expectations so
-// that tests can't say no any more bends these, too.  The reporter looks for
-// both; see fillrate_vitest.mjs.
+// They are one test, last in the file, and one expectation of each kind after the
+// file's last hook.  Code that changes the runner or the expectations so that
+// tests can't fail changes the sentinels too.  The reporter checks both; see
+// fillrate_vitest.mjs.
 
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, chai, expect, inject, test } from "vitest";
@@ -12,7 +12,7 @@ import { SENTINEL } from "./fillrate_vitest.mjs";
 const { token } = inject("fillrate");
 const wrong = [...token].reverse().join("");
 
-/** Expectations that don't hold, by name. */
+/** Expectations that must fail, by name. */
 const EXPECTATIONS = {
   toBe: () => expect(token).toBe(wrong),
   toEqual: () => expect({ list: [1, token] }).toEqual({ list: [1, wrong] }),
@@ -28,15 +28,15 @@ const EXPECTATIONS = {
   resolves: () => expect(Promise.resolve(token)).resolves.toBe(wrong),
 };
 
-/** List the names of expectations that let what is wrong pass. */
-async function silent() {
+/** List the names of expectations that don't fail. */
+async function findIneffective() {
   const names = [];
   for (const [name, expectation] of Object.entries(EXPECTATIONS)) {
     try {
       await expectation();
       names.push(name);
     } catch {
-      // As it must be.
+      // Expected.
     }
   }
   return names;
@@ -50,13 +50,13 @@ beforeAll((file) => {
   const isSentinel = (task) => task.name === `${SENTINEL} ${token}`;
   const own = file.tasks.filter(isSentinel);
   file.tasks = [...file.tasks.filter((task) => !isSentinel(task)), ...own];
-  // Of a file with nothing to run, nothing is asked.  A test that is marked to
-  // run alone makes vitest skip all others.
+  // A file with nothing to run has no sentinel.  A test that is marked to run
+  // alone makes vitest skip all others.
   const idle = file.tasks.every((task) => isSentinel(task) || task.mode !== "run");
   for (const task of own) Object.assign(task, { mode: idle ? "skip" : "run", retry: 0 });
 });
 
-// Hooks that are registered first end last.
+// The hook that is registered first runs last.
 afterAll(async (file) => {
-  file.meta.fillrate = { token, silent: await silent() };
+  file.meta.fillrate = { token, ineffective: await findIneffective() };
 });

@@ -1,12 +1,11 @@
-"""Puts a changed file's functions in place of those that a process has loaded.
+"""Replaces the functions of a changed file in a process that has imported it.
 
-A process that has imported a project and collected its tests is forked for
-each change.  Importing the project again is saved where the changed file, had
-it been imported in place of the original, would have left everything the same
-but the code of functions that have not run yet: then that code is put in place
-in the fork, and nothing tells the two apart.  Where that can't be shown from
-the code objects and from what was seen of the imports, the fork says so and
-somebody else runs the tests.
+A warm worker that has imported a project and collected its tests is forked for
+each change.  The fork need not import the project again if importing the changed
+file would have made no difference but the code of functions that have not run
+yet: then it replaces that code, and the result is the same.  If the code objects
+and the recorded imports don't prove this, the fork reports a miss and the tests
+run another way.
 """
 
 import gc
@@ -18,18 +17,18 @@ import threading
 import types
 import warnings
 
-#: What of a code object is compared where it has run already; the rest says
-#: where in the file it stands.
-SUBSTANCE = (
+#: Attributes of a code object that are compared if it has run already; the others
+#: are positions in the file.
+BODY = (
     "co_code",
     "co_names",
     "co_varnames",
     "co_cellvars",
     "co_exceptiontable",
 )
-#: What of a code object the function made of it, its callers and those who
-#: look at its signature depend on.
-OUTSIDE = (
+#: Attributes of a code object that its function, callers and inspection of its
+#: signature depend on.
+INTERFACE = (
     "co_name",
     "co_qualname",
     "co_argcount",
@@ -38,33 +37,33 @@ OUTSIDE = (
     "co_freevars",
     "co_flags",
 )
-#: Objects that hold a code object which has begun to run.
+#: Objects that hold a code object which has started to run.
 RUNNING = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
 
 class Imports:
-    """What is seen of a process while it imports a project."""
+    """Records what a process does while it imports a project."""
 
     def __init__(self, root, read):
-        """Watch for the files below ``root``; those ``read`` are not only imported."""
+        """Record files below ``root``; those in ``read`` are not only imported."""
         self.root = os.path.join(root, "")
-        #: By file, the code that imports were given.
+        #: By file, the code that its import got.
         self.given = {}
-        #: The code that has run, by its identity, which it must keep.
+        #: The code that has run by its id; the reference keeps the id valid.
         self.run = {}
         self.seeded = False
-        #: By file and by code, the functions; set once all is imported.
+        #: The functions by file and code; set once all is imported.
         self.functions = {}
-        #: Files of which more was made than can be followed.
-        self.strange = {self.root + name for name in read}
+        #: Files whose effects are not tracked.
+        self.untracked = {self.root + name for name in read}
 
     def begin(self):
-        """Look at every call."""
+        """Record every call."""
         threading.setprofile(self.profile)
         sys.setprofile(self.profile)
 
     def profile(self, frame, event, argument):
-        """Note which code runs, and whether random numbers are made to be the same."""
+        """Record which code runs, and whether it seeds random numbers."""
         if event == "call":
             code = frame.f_code
             self.run[id(code)] = code
@@ -74,12 +73,12 @@ class Imports:
         elif event == "c_call":
             self.seeded |= getattr(argument, "__name__", None) == "seed"
 
-    def give(self, path, code):
-        """Note that an import was given this code."""
+    def record_code(self, path, code):
+        """Record the code that an import gets."""
         self.given[path] = code
 
     def end(self):
-        """Look no more; say whether nobody else did in the meantime."""
+        """Stop recording; return whether no other profile function replaced this one."""
         alone = sys.getprofile() == self.profile
         sys.setprofile(None)
         threading.setprofile(None)
@@ -94,30 +93,30 @@ class Imports:
                     by_code = self.functions.setdefault(path, {})
                     by_code.setdefault(id(code), []).append(thing)
                 else:
-                    self.strange.add(path)
+                    self.untracked.add(path)
             elif isinstance(thing, RUNNING):
-                self.strange.add(code_of(thing).co_filename)
+                self.untracked.add(code_of(thing).co_filename)
         for code in self.run.values():
             if id(code) not in known.get(code.co_filename, ()):
-                self.strange.add(code.co_filename)
+                self.untracked.add(code.co_filename)
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if path not in self.given:
-                self.strange.add(path)
+                self.untracked.add(path)
         return alone
 
     def swap(self, path):
-        """Put a changed file's functions in place; say whether that was all it takes."""
-        if path in self.strange:
+        """Replace a changed file's functions; return whether that suffices."""
+        if path in self.untracked:
             return False
         if path not in self.given:
-            # Whoever imports it will find it changed.
+            # It is imported later, with its changed contents.
             return True
         try:
             with open(path, "rb") as file:
                 text = file.read()
             with warnings.catch_warnings():
-                # What becomes of a warning is for the project's settings to say.
+                # The project's settings decide what a warning does.
                 warnings.simplefilter("error")
                 changed = compile(text, path, "exec", dont_inherit=True)
         except Exception:
@@ -133,8 +132,8 @@ class Imports:
         return True
 
     def match(self, code, other, pairs):
-        """Pair code with what is to stand for it, if it can."""
-        if not alike(code, other, OUTSIDE) or documentation(code) != documentation(other):
+        """Pair code with its replacement, if it can be replaced."""
+        if not alike(code, other, INTERFACE) or documentation(code) != documentation(other):
             return False
         arguments = code.co_argcount + code.co_kwonlyargcount
         arguments += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
@@ -142,9 +141,9 @@ class Imports:
             return False
         pairs.append((code, other))
         if id(code) not in self.run:
-            # It has made nothing yet that would have to be replaced, too.
+            # It has created nothing yet that would need a replacement too.
             return True
-        if not alike(code, other, SUBSTANCE) or not same(constants(code), constants(other)):
+        if not alike(code, other, BODY) or not same(constants(code), constants(other)):
             return False
         inner, others = list(directly_within(code)), list(directly_within(other))
         return len(inner) == len(others) and all(
@@ -153,15 +152,15 @@ class Imports:
 
 
 class Readings:
-    """Which files of a project are read, and not only imported, until all is imported.
+    """Records which files of a project are read, and not only imported, by imports.
 
-    Whoever reads a file may make anything of what it says.  The hook that
-    watches stays for ever and makes reading a function's code slow, so that
-    this is done in a run of its own.
+    Code that reads a file may compute anything from it.  An audit hook can't be
+    removed and slows down access to a function's code, so that this takes a run of
+    its own.
     """
 
     def __init__(self, root):
-        """Begin to watch for the files below ``root``."""
+        """Start recording files below ``root``."""
         self.root = os.path.join(root, "")
         self.opened = {}
         self.watching = True
@@ -175,7 +174,7 @@ class Readings:
                 self.opened[path] = self.opened.get(path, 0) + 1
 
     def end(self):
-        """Watch no more; give the files that were not opened just once, for an import."""
+        """Stop recording; return the files that were opened otherwise than once, by an import."""
         self.watching = False
         imported = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         return sorted(
@@ -186,7 +185,7 @@ class Readings:
 
 
 def code_of(running):
-    """Give the code of a generator or the like."""
+    """Return the code of a generator or the like."""
     for name in ("gi_code", "cr_code", "ag_code"):
         code = getattr(running, name, None)
         if code is not None:
@@ -200,32 +199,32 @@ def directly_within(code):
 
 
 def within(code):
-    """Yield the identities of a code object and of all that it holds."""
+    """Yield the ids of a code object and of all within it."""
     yield id(code)
     for part in directly_within(code):
         yield from within(part)
 
 
 def constants(code):
-    """Give the constants that are no code, each with its place."""
+    """Return the constants that are no code, with None for those that are."""
     return tuple(
         None if isinstance(part, types.CodeType) else (part,) for part in code.co_consts
     )
 
 
 def documentation(code):
-    """Give what a function made of this has as its documentation, or might have."""
+    """Return what is or may be the docstring of a function with this code."""
     first = code.co_consts[0] if code.co_consts else None
     return first if isinstance(first, str) else None
 
 
 def alike(code, other, names):
-    """Say whether two code objects have all these attributes, or lack them, in common."""
+    """Return whether two code objects agree in these attributes."""
     return all(getattr(code, name, None) == getattr(other, name, None) for name in names)
 
 
 def same(one, other):
-    """Say whether two constants are the same, which ``1`` and ``True`` are not."""
+    """Return whether two constants are the same, which ``1`` and ``True`` are not."""
     if type(one) is not type(other):
         return False
     if isinstance(one, tuple):

@@ -1,34 +1,34 @@
-// TypeScript's own checker, kept: says which errors a file with other contents
-// adds to those that the project has already.
+// TypeScript's own checker as a long-lived process: returns the errors that a
+// file with other contents adds to the project's own.
 //
 // It reads files and never runs them.  Standard input is a socket.  The first
-// line that comes is a JSON object with the repository's root as `directory`;
-// it is answered with `ready`, or with `unfit` and why.  Every other line has
+// line is a JSON object with the repository's root as `directory`; the answer is
+// `ready`, or `unfit` and why.  Every other line has
 //   path      a file of the project
-//   contents  what it has in place of its own
-// and is answered with
-//   own       the errors that are new in this file
-//   others    those that are new in the project's other files
-// or with `outside`, where the project's tsconfig.json does not lead to the
-// file.  Every answer is computed from the unchanged project's program, so that
-// none depends on another question.
+//   contents  its contents
+// and gets as its answer
+//   own       the new errors in this file
+//   others    the new errors in the project's other files
+// or `outside`, if the project's tsconfig.json does not include the file.  Every
+// answer is computed from the unchanged project's program, so that none depends
+// on another request.
 
 import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
 
-/** Most errors that are told in full. */
-const TOLD = 20;
+/** The most errors whose text is returned. */
+const MAX_ERRORS = 20;
 
-/** Write a line; nothing waits in a buffer. */
-function say(text) {
+/** Write a line, unbuffered. */
+function writeLine(text) {
   const line = Buffer.from(`${text}\n`);
   let sent = 0;
   while (sent < line.length) sent += fs.writeSync(0, line, sent);
 }
 
-/** Wait for the next line; nothing when there will be none. */
-function hear() {
+/** Read the next line; undefined at the end. */
+function readLine() {
   const pieces = [];
   const buffer = Buffer.alloc(1 << 16);
   while (pieces.length === 0 || pieces.at(-1).at(-1) !== 10) {
@@ -39,7 +39,7 @@ function hear() {
   return JSON.parse(Buffer.concat(pieces).toString("utf8"));
 }
 
-/** The project as its tsconfig.json has it. */
+/** The project as its tsconfig.json defines it. */
 class Project {
   constructor(ts, directory) {
     this.ts = ts;
@@ -52,7 +52,7 @@ class Project {
     this.config = ts.getParsedCommandLineOfConfigFile(file, { noEmit: true, composite: false, incremental: false }, host);
     this.config.errors.forEach(fatal);
     this.host = ts.createCompilerHost(this.config.options, true);
-    /** What was read once and is never changed. */
+    /** The files read so far, which never change. */
     this.files = new Map();
     this.read = this.host.getSourceFile.bind(this.host);
     this.changed = undefined;
@@ -70,7 +70,7 @@ class Project {
 
   source(name, text, options) {
     const source = this.ts.createSourceFile(name, text, options, true);
-    // Tells the builder whether a file is the same.
+    // The builder compares it to detect changes.
     source.version = this.ts.sys.createHash(text);
     return source;
   }
@@ -85,7 +85,7 @@ class Project {
   /** All errors, with the file of each. */
   errors(builder) {
     const { Error } = this.ts.DiagnosticCategory;
-    // Asked for single files, a builder would not look at those that a change affects.
+    // For single files, a builder would not check those that a change affects.
     const all = [...builder.getSyntacticDiagnostics(), ...builder.getSemanticDiagnostics()];
     return all
       .filter(({ category }) => category === Error)
@@ -96,7 +96,7 @@ class Project {
     return `TS${code}: ${this.ts.flattenDiagnosticMessageText(messageText, "\n")}`;
   }
 
-  /** How often each error is there: lines move with a change and tell nothing. */
+  /** Count each error without its line, which moves with a change. */
   count(errors) {
     const counts = new Map();
     for (const error of errors) {
@@ -118,10 +118,10 @@ class Project {
         left.set(key, count - 1);
         return count <= 0;
       });
-      const told = (errors) => ({ count: errors.length, first: errors.slice(0, TOLD).map(({ text }) => text) });
+      const summarize = (errors) => ({ count: errors.length, first: errors.slice(0, MAX_ERRORS).map(({ text }) => text) });
       return {
-        own: told(fresh.filter((error) => error.file === name)),
-        others: told(fresh.filter((error) => error.file !== name)),
+        own: summarize(fresh.filter((error) => error.file === name)),
+        others: summarize(fresh.filter((error) => error.file !== name)),
       };
     } finally {
       this.changed = undefined;
@@ -129,15 +129,15 @@ class Project {
   }
 }
 
-const { directory } = hear();
+const { directory } = readLine();
 let project;
 try {
   project = new Project(createRequire(import.meta.url)("typescript"), directory);
 } catch (error) {
-  say(`unfit ${String(error?.message).split("\n")[0]}`);
+  writeLine(`unfit ${String(error?.message).split("\n")[0]}`);
   process.exit(0);
 }
-say("ready");
-for (let question = hear(); question; question = hear()) {
-  say(JSON.stringify(project.check(question.path, question.contents)));
+writeLine("ready");
+for (let request = readLine(); request; request = readLine()) {
+  writeLine(JSON.stringify(project.check(request.path, request.contents)));
 }

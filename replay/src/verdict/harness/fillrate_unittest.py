@@ -1,18 +1,18 @@
-"""What runs Python's own unittest, and reports every test out of band.
+"""Runs Python's own unittest, and reports every test out of band.
 
 Start it with ``python -m fillrate_unittest ARGUMENTS`` and this directory on
 ``PYTHONPATH``; the working directory must be the root of the repository.  The
 arguments are those of ``python -m unittest``: none means discovery from the
 root.  It works on Python 3.9 and later.
 
-What is read and written is described in ``fillrate_report``.  A test's id is
+Input and output are described in ``fillrate_report``.  A test's id is
 ``TestCase.id()``; of several tests of one id, all but the first are numbered.
-Suites are taken apart into their tests, which run in the same order and with
-their class's and module's fixtures; a suite class of the project's own that
-does more than hold tests is not asked.
+Suites are flattened into their tests, which run in the same order and with
+their class's and module's fixtures; the project's own suite classes are
+ignored.
 
-Sentinels are tests that must fail.  They run last and through everything that
-the project's own tests run through, so that whoever bends that bends them.
+Sentinels are tests that must fail.  They run last and through the same code as
+the project's own tests, so that code which changes the framework affects them.
 """
 
 import os
@@ -31,18 +31,18 @@ from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
     Report,
-    break_off,
+    abort,
     guarded,
     is_syntax_error,
-    left_threads,
-    take_order,
+    new_threads,
+    read_instructions,
 )
 
 
-class Seal(fillrate_report.Seal):
-    """The seal of what decides under unittest."""
+class Snapshot(fillrate_report.Snapshot):
+    """The snapshot of the modules that decide under unittest."""
 
-    #: Modules that decide over every test; they are looked at after each one.
+    #: Modules that decide over every test; checked after each one.
     DECIDING = (
         "builtins",
         "fillrate_report",
@@ -57,7 +57,7 @@ class Seal(fillrate_report.Seal):
 
 
 def make_sentinels(token):
-    """Make the tests that must fail, one for each way to say no."""
+    """Make the sentinels, one for each way in which tests usually fail."""
     wrong = token[::-1]
 
     class SentinelTest(unittest.TestCase):
@@ -94,26 +94,26 @@ def tests_of(suite):
 
 
 def code_of(test):
-    """Give the code of the function that a test calls."""
+    """Return the code of the function that a test calls."""
     function = getattr(test, getattr(test, "_testMethodName", ""), None)
     function = getattr(function, "__func__", function)
     return getattr(function, "__code__", function)
 
 
-def standing_of(test):
-    """List what takes the place of unittest's own methods in a test."""
-    standing = set()
+def overrides_of(test):
+    """List what overrides unittest's own methods in a test."""
+    overrides = set()
     for holder in (test, *type(test).__mro__):
         if holder in (unittest.TestCase, unittest.IsolatedAsyncioTestCase, object):
             continue
         for name, value in vars(holder).items():
             if callable(getattr(unittest.TestCase, name, None)):
-                standing.add((name, id(value)))
-    return standing
+                overrides.add((name, id(value)))
+    return overrides
 
 
-def text_of(kind, error, trace):
-    """Write an exception, what it says first and then where, from the test on."""
+def format_exception(kind, error, trace):
+    """Format an exception: its message first, then the traceback from the test on."""
     while trace is not None and "__unittest" in trace.tb_frame.f_globals:
         trace = trace.tb_next
     said = "".join(traceback.format_exception_only(kind, error))
@@ -121,39 +121,39 @@ def text_of(kind, error, trace):
 
 
 class Result(unittest.TestResult):
-    """What unittest tells how each test ends."""
+    """The result object, which unittest notifies of each test's outcome."""
 
-    def __init__(self, report, order, seal, coverage, tests, sentinels):
-        """Keep what is to be run, in order, and what each test looks like now."""
+    def __init__(self, report, instructions, snapshot, coverage, tests, sentinels):
+        """Keep the tests to run, in order, and what each test's code is now."""
         super().__init__()
         self.report = report
-        self.first_failure_ends = order["first_failure_ends"]
-        self.seal = seal
+        self.first_failure_ends = instructions["first_failure_ends"]
+        self.snapshot = snapshot
         self.coverage = coverage
         self.ids = {id(test): name for name, test in tests}
         self.sentinels = {id(test): test._testMethodName for test in sentinels}
         self.cases = [test for _, test in tests]
         self.names = [name for name, _ in tests]
-        self.places = {id(test): place for place, test in enumerate(self.cases)}
-        self.looks = {
-            id(test): (code_of(test), standing_of(test))
+        self.positions = {id(test): position for position, test in enumerate(self.cases)}
+        self.initial = {
+            id(test): (code_of(test), overrides_of(test))
             for test in [*self.cases, *sentinels]
         }
         self.written = set()
         self.traced = sys.gettrace()
-        #: The way to the next test, its class's fixtures included, counts as its own.
+        #: Code that runs before the next test, its class's fixtures included, counts as its own.
         self.next = 0
-        self.tell_coverage()
-        self.forget()
+        self.switch_coverage()
+        self.reset()
 
-    def forget(self):
-        """Begin anew with a test that nothing is known of."""
+    def reset(self):
+        """Forget the last test."""
         self.failures_now = []
         self.passed_now = False
         self.skipped_now = None
 
-    def tell_coverage(self):
-        """Count the lines from now on for the test that is next."""
+    def switch_coverage(self):
+        """Count the lines from now on for the next test."""
         if self.coverage:
             left = self.names[self.next : self.next + 1]
             self.coverage.switch(left[0] if left else BETWEEN_TESTS)
@@ -162,13 +162,13 @@ class Result(unittest.TestResult):
     def startTest(self, test):
         """Begin one test."""
         super().startTest(test)
-        self.forget()
+        self.reset()
         self.started = time.perf_counter()
         name = self.ids.get(id(test))
         if name is not None:
-            self.next = self.places[id(test)]
-            self.tell_coverage()
-        if code_of(test) is not self.looks[id(test)][0]:
+            self.next = self.positions[id(test)]
+            self.switch_coverage()
+        if code_of(test) is not self.initial[id(test)][0]:
             self.report.write("broken", what=f"the function of {name}")
 
     @guarded
@@ -194,15 +194,15 @@ class Result(unittest.TestResult):
 
     @guarded
     def addSkip(self, test, reason):
-        """The test, a part of it or its whole class did not want to run."""
+        """The test, a part of it or its whole class is skipped."""
         if self.is_fixture(test):
-            self.spoil(test, "skipped", reason)
+            self.fail_fixture_tests(test, "skipped", reason)
         else:
             self.skipped_now = str(reason)
 
     @guarded
     def addExpectedFailure(self, test, err):
-        """A failure that is expected is no answer: a skip, as in pytest's terms."""
+        """An expected failure counts as skipped, as in pytest."""
         self.skipped_now = "The failure is expected."
 
     @guarded
@@ -213,40 +213,40 @@ class Result(unittest.TestResult):
 
     def failed(self, test, err):
         """Keep what was raised."""
-        text = text_of(*err)
+        text = format_exception(*err)
         # unittest's own exit status depends on this list.
         self.errors.append((test, text))
         if self.is_fixture(test):
-            self.spoil(test, "error", text)
+            self.fail_fixture_tests(test, "error", text)
         else:
             self.failures_now.append(text)
 
     @staticmethod
     def is_fixture(test):
-        """Say whether this is no test but stands for a fixture of many."""
+        """Return whether this is a fixture of several tests."""
         return isinstance(test, unittest.suite._ErrorHolder)
 
-    def spoil(self, holder, outcome, message):
-        """Write the tests that a class's or module's fixture takes with it.
+    def fail_fixture_tests(self, holder, outcome, message):
+        """Write the results of tests whose class's or module's fixture fails.
 
-        After a failed set-up they don't run.  After a failed end they have run
-        and passed: the last of them takes it, as the last test of a class does
-        in pytest.
+        After a failed set-up they don't run.  After a failed teardown they have
+        run and passed: the last of them gets the error, as the last test of a
+        class does in pytest.
         """
         what, _, scope = holder.description.partition(" (")
         scope = scope.rstrip(")")
-        spoilt = [
+        affected = [
             test
             for test in self.cases
             if scope in (strclass(type(test)), type(test).__module__)
         ]
         if what.startswith("tearDown"):
-            spoilt = [test for test in spoilt if id(test) in self.written][-1:]
+            affected = [test for test in affected if id(test) in self.written][-1:]
         else:
-            spoilt = [test for test in spoilt if id(test) not in self.written]
-        for test in spoilt:
+            affected = [test for test in affected if id(test) not in self.written]
+        for test in affected:
             self.write(test, outcome, 0.0, message)
-        if not spoilt:
+        if not affected:
             text = self.report.message(message)
             self.report.write("collect_error", id=holder.description, message=text)
 
@@ -255,17 +255,17 @@ class Result(unittest.TestResult):
         """Close the coverage context and write the test's line."""
         super().stopTest(test)
         seconds = time.perf_counter() - self.started
-        self.look(test)
+        self.check_framework(test)
         outcome, message = self.judge()
         self.write(test, outcome, seconds, message)
         if id(test) in self.ids:
             self.next += 1
-            self.tell_coverage()
+            self.switch_coverage()
             if self.first_failure_ends and outcome == "failed":
                 self.stop()
 
     def judge(self):
-        """Reduce what was said of the test to one outcome and its message."""
+        """Reduce the test's results to one outcome and its message."""
         if self.failures_now:
             return "failed", self.failures_now[0]
         if self.passed_now:
@@ -274,17 +274,17 @@ class Result(unittest.TestResult):
             return "skipped", self.skipped_now
         return "error", "The test was interrupted."
 
-    def look(self, test):
-        """Look at what decides, before the next test runs."""
-        for name in self.seal.deciding():
+    def check_framework(self, test):
+        """Report functions of the framework that were replaced, before the next test runs."""
+        for name in self.snapshot.deciding():
             self.report.write("broken", what=name)
         if sys.gettrace() is not self.traced or sys.getprofile() is not None:
             self.report.write("broken", what="the interpreter's trace function")
         for name in vars(self):
             if callable(getattr(Result, name, None)):
                 self.report.write("broken", what=f"the result's {name}")
-        before = self.looks[id(test)][1]
-        for name, _ in sorted(standing_of(test) - before):
+        before = self.initial[id(test)][1]
+        for name, _ in sorted(overrides_of(test) - before):
             self.report.write("broken", what=f"{type(test).__qualname__}.{name}")
 
     def write(self, test, outcome, seconds, message):
@@ -305,16 +305,16 @@ class Loaded(unittest.TestProgram):
     """unittest's own reading of its arguments, up to the tests."""
 
     def runTests(self):
-        """Run nothing: ``test`` is what was asked for."""
+        """Run nothing: ``test`` has the loaded tests."""
 
 
-def sort_out(report, tests):
-    """Report what could not be loaded; give the tests with their ids."""
+def split_loaded(report, tests):
+    """Report what can't be loaded; return the tests with their ids."""
     named, used = [], {}
-    whole = True
+    complete = True
     for test in tests:
         if isinstance(test, unittest.loader._FailedTest):
-            whole = False
+            complete = False
             error = test._exception
             name = test._testMethodName
             path = name.replace(".", "/") + ".py"
@@ -328,49 +328,49 @@ def sort_out(report, tests):
         name = test.id()
         used[name] = used.get(name, 0) + 1
         named.append((name if used[name] == 1 else f"{name} #{used[name]}", test))
-    return named, whole
+    return named, complete
 
 
-def run(report, root, order):
-    """Load the tests, run those that are asked for, report; give the status."""
-    seal = Seal()
-    files = order["coverage"]
+def run(report, root, instructions):
+    """Load the tests, run the selected ones and report; return the status."""
+    snapshot = Snapshot()
+    files = instructions["coverage"]
     coverage = None if files is None else LineCoverage(root, files)
     threads = set(threading.enumerate())
     loaded = Loaded(module=None, argv=["python -m unittest", *sys.argv[1:]], exit=False)
-    named, whole = sort_out(report, tests_of(loaded.test))
-    if order["select"] is not None:
-        selected = set(order["select"])
+    named, complete = split_loaded(report, tests_of(loaded.test))
+    if instructions["select"] is not None:
+        selected = set(instructions["select"])
         named = [(name, test) for name, test in named if name in selected]
     inside = os.path.join(root, "")
     modules = {sys.modules.get(type(test).__module__) for _, test in named}
-    # The project's own modules may do to themselves what they like.
-    seal.extend(
+    # The project may change its own modules.
+    snapshot.extend(
         lambda name, module: module in modules
         or not str(getattr(module, "__file__", None) or inside).startswith(inside)
     )
-    sentinels = make_sentinels(order["token"]) if named else []
-    result = Result(report, order, seal, coverage, named, sentinels)
-    if whole:
+    sentinels = make_sentinels(instructions["token"]) if named else []
+    result = Result(report, instructions, snapshot, coverage, named, sentinels)
+    if complete:
         unittest.TestSuite([*(test for _, test in named), *sentinels]).run(result)
     if coverage:
         for test, name, lines in coverage.finish():
             report.write("coverage", test=test, file=name, lines=lines)
-    marks = sorted(set(seal.marks()) | set(left_threads(threads)))
+    marks = sorted(set(snapshot.marks()) | set(new_threads(threads)))
     report.write("end", tests=len(result.written), marks=marks)
-    return 0 if whole and result.wasSuccessful() else 1
+    return 0 if complete and result.wasSuccessful() else 1
 
 
 def main():
-    """Take the order and run; a fault of this file ends with a status of its own."""
+    """Read the instructions and run; an error of this file ends with a status of its own."""
     report = None
     try:
-        order, descriptor = take_order()
+        instructions, descriptor = read_instructions()
         root = os.path.realpath(os.getcwd())
-        report = Report(descriptor, order["nonce"], root)
-        return run(report, root, order)
+        report = Report(descriptor, instructions["nonce"], root)
+        return run(report, root, instructions)
     except Exception as error:
-        return break_off(report, error)
+        return abort(report, error)
 
 
 if __name__ == "__main__":

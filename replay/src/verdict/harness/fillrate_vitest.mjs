@@ -3,31 +3,31 @@
 // Use: vitest run --reporter=<this file>, with the working directory at the
 // root of the repository.
 //
-// Standard input is a socket.  Its first line is the order, a JSON object:
-//   nonce     a word that every line of the report repeats; it is known in
-//             vitest's main process alone, and tests run in others
-//   token     a word that sentinels say
+// Standard input is a socket.  Its first line holds the instructions, a JSON object:
+//   nonce     repeated in every line of the report; only vitest's main process
+//             knows it, and tests run in others
+//   token     part of every sentinel's failure message
 //   select    the list of test ids to run, or null for all
 //   coverage  the list of source files whose lines are recorded by test, or null
 //   first_failure_ends
 //
 // The report goes back through the socket.  Lines (`event`): `test`,
 // `sentinel`, `collect_error`, `coverage` (gathered from the workers, see
-// fillrate_coverage.mjs), `harness_error` and, last, `end`, with what workers
-// asked for as `modules` where all tests were run.  A run without an
-// `end` line did not finish, whatever its exit status says.  A fault of the
-// reporter itself ends the process at once with status 70.
+// fillrate_coverage.mjs), `harness_error` and, last, `end`, with the workers'
+// requests as `modules` if all tests ran.  A run without an `end` line is
+// incomplete, whatever its exit status.  An error of the reporter itself ends the
+// process at once with status 70.
 
 import fs from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 
-/** Exit status of a run whose harness broke; vitest itself uses 0 and 1. */
+/** Exit status after an error of the harness; vitest itself uses 0 and 1. */
 const HARNESS_BROKEN = 70;
 /** Longest failure message that is kept, in characters. */
 const MESSAGE_LIMIT = 4000;
 
-/** Give the repository's root: the directory in which vitest was started. */
+/** Return the repository's root: the directory in which vitest was started. */
 export function repositoryRoot() {
   // The wrapper configuration keeps it for the workers, where a test may
   // change the working directory.
@@ -39,27 +39,27 @@ export function repositoryPath(file) {
   return path.relative(repositoryRoot(), file).split(path.sep).join("/");
 }
 
-/** What the names of tests that must fail begin with; see fillrate_sentinel.mjs. */
+/** The prefix of sentinels' names; see fillrate_sentinel.mjs. */
 export const SENTINEL = "fillrate sentinel";
-/** The beginning of the names of files that workers leave for the reporter. */
+/** The prefix of files that workers write for the reporter. */
 export const SCRATCH = "/tmp/fillrate";
 
-/** Where the order is kept: this file is loaded more than once in a process. */
-const ORDER = Symbol.for("fillrate.order");
+/** The key of the instructions: this file is loaded more than once in a process. */
+const INSTRUCTIONS = Symbol.for("fillrate.instructions");
 
-/** Read the order from standard input, once; in vitest's main process only. */
-export function takeOrder() {
-  if (!globalThis[ORDER]) {
+/** Read the instructions from standard input, once; in vitest's main process only. */
+export function readInstructions() {
+  if (!globalThis[INSTRUCTIONS]) {
     const bytes = [];
     const buffer = Buffer.alloc(1 << 16);
     while (bytes.length === 0 || bytes.at(-1).at(-1) !== 10) {
       const length = fs.readSync(0, buffer);
-      if (length === 0) throw new Error("Standard input ends before the order does.");
+      if (length === 0) throw new Error("Standard input ends within the instructions.");
       bytes.push(Buffer.from(buffer.subarray(0, length)));
     }
-    globalThis[ORDER] = JSON.parse(Buffer.concat(bytes).toString("utf8"));
+    globalThis[INSTRUCTIONS] = JSON.parse(Buffer.concat(bytes).toString("utf8"));
   }
-  return globalThis[ORDER];
+  return globalThis[INSTRUCTIONS];
 }
 
 /**
@@ -100,7 +100,7 @@ function message(errors) {
     .slice(0, MESSAGE_LIMIT);
 }
 
-/** Say whether an error is one of the parser or of a source transform. */
+/** Return whether an error comes from the parser or a source transform. */
 function isSyntaxError(error) {
   const text = String(error?.message);
   return (
@@ -121,7 +121,7 @@ function suitesOf(suite) {
   return [suite, ...suite.tasks.filter((task) => task.type === "suite").flatMap(suitesOf)];
 }
 
-/** Say how a test ended, in the words of vitest's reporters. */
+/** Return a test's result in the terms of vitest's reporters. */
 function resultOf({ result, mode }) {
   if (!result && (mode === "skip" || mode === "todo")) return { state: "skipped" };
   if (!result || result.state === "run" || result.state === "queued") return { state: "pending" };
@@ -129,25 +129,25 @@ function resultOf({ result, mode }) {
   return { state, errors: result.errors, note: result.note };
 }
 
-/** Give the errors of a file or suite itself. */
+/** Return the errors of a file or suite itself. */
 function errorsOf(suite) {
   return suite.result?.errors ?? [];
 }
 
-/** What is told of a run, made of vitest's own tasks: whoever keeps these writes the same lines. */
-export class Ledger {
-  constructor(order) {
-    this.order = order;
+/** Writes the report of a run from vitest's own tasks. */
+export class ReportWriter {
+  constructor(instructions) {
+    this.instructions = instructions;
     this.tests = 0;
-    this.settled = new Set();
-    this.selected = order.select && new Set(order.select);
-    /** What each kind of sentinel came to: the files in which it let something pass. */
+    this.written = new Set();
+    this.selected = instructions.select && new Set(instructions.select);
+    /** By kind of sentinel: the files in which it did not fail. */
     this.sentinels = { expectations: [], test: [] };
   }
 
   /** Append one line; nothing waits in a buffer. */
   write(event) {
-    const line = Buffer.from(`${JSON.stringify({ nonce: this.order.nonce, ...event })}\n`);
+    const line = Buffer.from(`${JSON.stringify({ nonce: this.instructions.nonce, ...event })}\n`);
     let sent = 0;
     while (sent < line.length) {
       try {
@@ -158,28 +158,28 @@ export class Ledger {
     }
   }
 
-  /** Say whether this end of a test is the end of the run, if it was ordered so. */
+  /** Return whether this test's failure ends the run, as the instructions may say. */
   endsRun(test) {
-    if (!this.order.first_failure_ends || test.name.startsWith(SENTINEL)) return false;
+    if (!this.instructions.first_failure_ends || test.name.startsWith(SENTINEL)) return false;
     return resultOf(test).state === "failed";
   }
 
-  /** Report a file that can't be loaded, since vitest gives it no other event; say whether that ends the run. */
+  /** Report a file that can't be loaded, since vitest gives it no other event; return whether that ends the run. */
   collected(file) {
     if (file.tasks.length > 0 || errorsOf(file).length === 0) return false;
-    this.settle(file);
-    return this.order.first_failure_ends;
+    this.writeFile(file);
+    return this.instructions.first_failure_ends;
   }
 
   /**
    * Write the lines of one file, once.
    *
-   * Tests that have neither a result nor a skip did not run, because they are
-   * not selected, after a bail-out, or as their worker died: no line.
+   * Tests with neither a result nor a skip did not run: they are not selected,
+   * the run ended early, or their worker died.  They get no line.
    */
-  settle(file) {
-    if (this.settled.has(file.id)) return;
-    this.settled.add(file.id);
+  writeFile(file) {
+    if (this.written.has(file.id)) return;
+    this.written.add(file.id);
     if (file.tasks.length === 0) {
       const errors = errorsOf(file);
       const id = repositoryPath(file.filepath);
@@ -189,7 +189,7 @@ export class Ledger {
     }
     const ids = testIds(file);
     const broken = this.brokenByHooks(file);
-    this.holdSentinels(file);
+    this.checkSentinels(file);
     for (const test of testsOf(file)) {
       if (test.name.startsWith(SENTINEL)) continue;
       const id = ids.get(test);
@@ -208,17 +208,17 @@ export class Ledger {
     }
   }
 
-  /** Look at what must have failed in a file of which any test was run. */
-  holdSentinels(module) {
-    const { token } = this.order;
+  /** Check the sentinels of a file, if any of its tests ran. */
+  checkSentinels(module) {
+    const { token } = this.instructions;
     const tests = testsOf(module);
     const own = tests.filter((test) => test.name === `${SENTINEL} ${token}`);
     const states = ["passed", "failed"];
     if (!tests.some((test) => !own.includes(test) && states.includes(resultOf(test).state))) return;
     const file = repositoryPath(module.filepath);
     const held = module.meta.fillrate;
-    if (held?.token !== token || held.silent.length > 0) {
-      this.sentinels.expectations.push(`${file}: ${held?.silent.join(", ") ?? "nothing was asked"}`);
+    if (held?.token !== token || held.ineffective.length > 0) {
+      this.sentinels.expectations.push(`${file}: ${held?.ineffective.join(", ") ?? "no expectation ran"}`);
     }
     const failed = (test) => {
       const { state, errors } = resultOf(test);
@@ -228,10 +228,10 @@ export class Ledger {
   }
 
   /**
-   * Find the tests that a failed hook of a suite or of the file spoils.
+   * Find the tests that a failed hook of a suite or of the file affects.
    *
-   * After a failed beforeAll vitest calls the tests skipped: they are errors.
-   * After a failed afterAll they have all passed: the last one takes it, as
+   * After a failed beforeAll vitest reports the tests as skipped: they are errors.
+   * After a failed afterAll they have all passed: the last one gets the error, as
    * the last test of a class does in pytest.
    */
   brokenByHooks(file) {
@@ -241,26 +241,26 @@ export class Ledger {
       const text = message(errorsOf(suite));
       const ran = testsOf(suite).filter((test) => this.chosen(test));
       const skipped = ran.filter((test) => test.result?.state === "skip");
-      const spoilt = skipped.length === ran.length ? skipped : ran.slice(-1);
-      for (const test of spoilt) broken.set(test, text);
+      const affected = skipped.length === ran.length ? skipped : ran.slice(-1);
+      for (const test of affected) broken.set(test, text);
     }
     return broken;
   }
 
-  /** Say whether a test has a result, as unselected ones have none. */
+  /** Return whether a test has a result, as unselected ones have none. */
   chosen(test) {
     return resultOf(test).state !== "pending" && !test.name.startsWith(SENTINEL);
   }
 
-  /** Write what is left, then the line that says the run is complete. */
+  /** Write the rest, then the line that marks the run as complete. */
   end(files, unhandled, more = {}) {
     for (const file of files) {
-      if (file.tasks.length > 0 || errorsOf(file).length > 0) this.settle(file);
+      if (file.tasks.length > 0 || errorsOf(file).length > 0) this.writeFile(file);
     }
     this.gatherCoverage();
     for (const [id, passed] of Object.entries(this.sentinels)) {
       const outcome = passed.length > 0 ? "passed" : "failed";
-      this.write({ event: "sentinel", id, outcome, message: `${this.order.token} ${passed}` });
+      this.write({ event: "sentinel", id, outcome, message: `${this.instructions.token} ${passed}` });
     }
     const end = { event: "end", tests: this.tests, ...more };
     if (unhandled.length > 0) end.message = message(unhandled);
@@ -272,14 +272,14 @@ export class Ledger {
    * file.  Retried tests and files imported by many workers are merged.
    */
   gatherCoverage() {
-    if (!this.order.coverage) return;
+    if (!this.instructions.coverage) return;
     const directory = path.dirname(SCRATCH);
     const prefix = `${path.basename(SCRATCH)}.cov.`;
     const merged = new Map();
     for (const name of fs.readdirSync(directory).sort()) {
       if (!name.startsWith(prefix)) continue;
       const part = path.join(directory, name);
-      // What follows the last line feed was cut off when its worker died.
+      // What follows the last line feed is truncated: its worker died.
       for (const line of fs.readFileSync(part, "utf8").split("\n").slice(0, -1)) {
         const { test, file, lines } = JSON.parse(line);
         const key = JSON.stringify([test, file]);
@@ -296,15 +296,15 @@ export class Ledger {
   }
 }
 
-/** Wrap a method so that its own fault ends the run: a broken harness says nothing of the tests. */
-export function guarded(ledger, method) {
+/** Wrap a method so that its own error ends the run: a broken harness says nothing of the tests. */
+export function guarded(writer, method) {
   return function (...args) {
     try {
       return method.apply(this, args);
     } catch (error) {
       try {
         process.stderr.write(`${error?.stack}\n`);
-        ledger.write({ event: "harness_error", message: message([error]) });
+        writer.write({ event: "harness_error", message: message([error]) });
       } finally {
         process.exit(HARNESS_BROKEN);
       }
@@ -315,38 +315,38 @@ export function guarded(ledger, method) {
 /** The reporter; vitest makes one instance in its main process. */
 export default class FillrateReporter {
   constructor() {
-    // The configuration has read the order already.
-    const ledger = new Ledger(takeOrder());
-    const asked = new Set();
-    this.onInit = guarded(ledger, (vitest) => {
+    // The configuration has read the instructions already.
+    const writer = new ReportWriter(readInstructions());
+    const requests = new Set();
+    this.onInit = guarded(writer, (vitest) => {
       this.vitest = vitest;
-      if (!ledger.order.select && !ledger.order.coverage) keepRequests(vitest, asked);
+      if (!writer.instructions.select && !writer.instructions.coverage) keepRequests(vitest, requests);
     });
-    this.onTestCaseResult = guarded(ledger, ({ task }) => {
-      if (ledger.endsRun(task)) this.vitest.cancelCurrentRun("test-failure");
+    this.onTestCaseResult = guarded(writer, ({ task }) => {
+      if (writer.endsRun(task)) this.vitest.cancelCurrentRun("test-failure");
     });
-    this.onTestModuleCollected = guarded(ledger, ({ task }) => {
-      if (ledger.collected(task)) this.vitest.cancelCurrentRun("test-failure");
+    this.onTestModuleCollected = guarded(writer, ({ task }) => {
+      if (writer.collected(task)) this.vitest.cancelCurrentRun("test-failure");
     });
     // When its last hook has ended.
-    this.onTestModuleEnd = guarded(ledger, ({ task }) => ledger.settle(task));
-    this.onTestRunEnd = guarded(ledger, (modules, unhandled) => {
-      ledger.end(modules.map(({ task }) => task), unhandled, { modules: [...asked].sort() });
+    this.onTestModuleEnd = guarded(writer, ({ task }) => writer.writeFile(task));
+    this.onTestRunEnd = guarded(writer, (modules, unhandled) => {
+      writer.end(modules.map(({ task }) => task), unhandled, { modules: [...requests].sort() });
     });
   }
 }
 
-/** Note what workers ask vitest's main process for; see fillrate_vitest_stage.mjs. */
-function keepRequests(vitest, asked) {
+/** Record the workers' requests to vitest's main process; see fillrate_vitest_transform.mjs. */
+function keepRequests(vitest, requests) {
   const { vitenode } = vitest.projects[0];
   if (!vitenode) return;
   const { fetchResult, resolveId } = vitenode;
   vitenode.fetchResult = function (id, mode) {
-    asked.add(JSON.stringify(["fetch", mode, id]));
+    requests.add(JSON.stringify(["fetch", mode, id]));
     return fetchResult.call(this, id, mode);
   };
   vitenode.resolveId = function (id, importer, mode) {
-    asked.add(JSON.stringify(["resolve", mode, id, importer ?? null]));
+    requests.add(JSON.stringify(["resolve", mode, id, importer ?? null]));
     return resolveId.call(this, id, importer, mode);
   };
 }

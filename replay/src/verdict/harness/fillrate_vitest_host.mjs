@@ -1,15 +1,15 @@
-// vitest's main process without what is slow to start: a host of vitest's own
-// workers that knows already what they will ask for.
+// A host of vitest's own workers in place of vitest's main process, which starts
+// slowly: the answers to the workers' requests are in a folder.
 //
 // Use: node <this file> <folder>, with the working directory at the root of
-// the repository.  The folder is what fillrate_vitest_stage.mjs laid out, the
-// changed file's modules among it; standard input is as in fillrate_vitest.mjs,
-// and so is the report, by the same code.  What a worker asks for and is not
-// there ends the run with the line `miss`: it has to be run by vitest itself.
+// the repository.  fillrate_vitest_transform.mjs wrote the folder, the changed
+// file's modules included.  Standard input and the report are as in
+// fillrate_vitest.mjs, by the same code.  A worker's request without an answer
+// in the folder ends the run with the line `miss`: vitest itself must run it.
 //
-// Every file of tests has a process or thread of its own, started by the same
-// tinypool with the same options as vitest's, and all state of a run is that of
-// this process, which runs once.
+// Every test file has a process or thread of its own, started by the same
+// tinypool with the same options as vitest's, and all state of a run is in this
+// process, which runs once.
 
 import { once } from "node:events";
 import fs from "node:fs";
@@ -17,24 +17,24 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import v8 from "node:v8";
 import { MessageChannel } from "node:worker_threads";
-import { Ledger, guarded, repositoryRoot, takeOrder } from "./fillrate_vitest.mjs";
+import { ReportWriter, guarded, repositoryRoot, readInstructions } from "./fillrate_vitest.mjs";
 
-/** Exit status of a run that vitest itself has to do over. */
+/** Exit status of a run that vitest itself must repeat. */
 const MISSED = 71;
 const WORKER = fileURLToPath(new URL("fillrate_vitest_worker.mjs", import.meta.url));
 
-/** What vitest's main process keeps of a run: its StateManager and TestRun. */
+/** The state of a run, like vitest's StateManager and TestRun. */
 class Run {
-  constructor(ledger) {
-    this.ledger = ledger;
+  constructor(writer) {
+    this.writer = writer;
     this.files = new Map();
     this.tasks = new Map();
     this.errors = new Set();
     this.cancelled = false;
     this.onCancel = [];
-    this.settle = guarded(ledger, (file) => ledger.settle(file));
-    this.look = guarded(ledger, (file) => ledger.collected(file));
-    this.endsRun = guarded(ledger, (test) => ledger.endsRun(test));
+    this.writeFile = guarded(writer, (file) => writer.writeFile(file));
+    this.reportUnloadable = guarded(writer, (file) => writer.collected(file));
+    this.endsRun = guarded(writer, (test) => writer.endsRun(test));
   }
 
   collect(files) {
@@ -60,7 +60,7 @@ class Run {
       const task = this.tasks.get(id);
       if (!task) this.catch(new Error(`Entity must be found for task ${id}`));
       else if (event === "test-finished" && task.type !== "suite" && this.endsRun(task)) this.cancel("test-failure");
-      else if (event === "suite-finished" && task.filepath) this.settle(task);
+      else if (event === "suite-finished" && task.filepath) this.writeFile(task);
     }
   }
 
@@ -89,10 +89,10 @@ class Run {
   }
 }
 
-/** What a worker may call: vitest's createMethodsRPC. */
+/** The methods that a worker may call, like vitest's createMethodsRPC. */
 function methods(run) {
   const miss = (call) => (...args) => {
-    run.ledger.write({ event: "miss", what: `${call} ${args.join(" ")}`.slice(0, 1000) });
+    run.writer.write({ event: "miss", what: `${call} ${args.join(" ")}`.slice(0, 1000) });
     process.exit(MISSED);
   };
   return {
@@ -105,7 +105,7 @@ function methods(run) {
     onQueued: (file) => run.collect([file]),
     onCollected(files) {
       run.collect(files);
-      if (files.some((file) => run.look(file))) run.cancel("test-failure");
+      if (files.some((file) => run.reportUnloadable(file))) run.cancel("test-failure");
     },
     onAfterSuiteRun() {},
     onTaskAnnotate(id, annotation) {
@@ -122,7 +122,7 @@ function methods(run) {
   };
 }
 
-/** Answer a worker's messages, as birpc does: q is a question, s an answer. */
+/** Answer a worker's messages, as birpc does: q is a request, s a response. */
 function answering(run, post) {
   const functions = methods(run);
   run.onCancel.push((reason) => post({ t: "q", m: "onCancel", a: [reason] }));
@@ -139,7 +139,7 @@ function answering(run, post) {
   };
 }
 
-/** The ways from here to a worker, by pool. */
+/** The channels to a worker, by pool. */
 const CHANNELS = {
   forks(run) {
     let send = () => {};
@@ -159,51 +159,51 @@ const CHANNELS = {
   },
 };
 
-/** The configuration in the form in which it travels. */
-function travelling(config, pool) {
+/** Return the configuration in its serializable form. */
+function serializable(config, pool) {
   if (pool === "threads" || !config.defines) return config;
   return { ...config, defines: { keys: Object.keys(config.defines), original: config.defines } };
 }
 
 async function main() {
   process.env.FILLRATE_ROOT = repositoryRoot();
-  const order = takeOrder();
+  const instructions = readInstructions();
   const folder = process.argv[2];
-  const scene = JSON.parse(fs.readFileSync(path.join(folder, "scene.json"), "utf8"));
-  const { Tinypool } = await import(pathToFileURL(scene.tinypool));
-  const config = v8.deserialize(Buffer.from(scene.config, "base64"));
-  const { token, select, coverage } = order;
-  if (select) config.setupFiles = [scene.select, ...config.setupFiles];
+  const settings = JSON.parse(fs.readFileSync(path.join(folder, "settings.json"), "utf8"));
+  const { Tinypool } = await import(pathToFileURL(settings.tinypool));
+  const config = v8.deserialize(Buffer.from(settings.config, "base64"));
+  const { token, select, coverage } = instructions;
+  if (select) config.setupFiles = [settings.select, ...config.setupFiles];
   const chosen = select && new Set(select.map((id) => path.join(repositoryRoot(), id.split(" > ")[0])));
-  const files = scene.files.filter((file) => !chosen || chosen.has(file));
-  const run = new Run(new Ledger(order));
+  const files = settings.files.filter((file) => !chosen || chosen.has(file));
+  const run = new Run(new ReportWriter(instructions));
   const pool = new Tinypool({
-    runtime: scene.pool === "forks" ? "child_process" : "worker_threads",
-    filename: path.join(scene.vitest, "dist/worker.js"),
+    runtime: settings.pool === "forks" ? "child_process" : "worker_threads",
+    filename: path.join(settings.vitest, "dist/worker.js"),
     teardown: "teardown",
-    useAtomics: scene.atomics,
-    // None is started before there is something for it to do.
+    useAtomics: settings.atomics,
+    // No worker starts before there is a file for it.
     minThreads: 0,
-    maxThreads: scene.workers,
-    env: { ...scene.env, FILLRATE_ROOT: repositoryRoot() },
-    execArgv: scene.execArgv,
-    terminateTimeout: scene.patience,
+    maxThreads: settings.workers,
+    env: { ...settings.env, FILLRATE_ROOT: repositoryRoot() },
+    execArgv: settings.execArgv,
+    terminateTimeout: settings.patience,
     concurrentTasksPerWorker: 1,
     isolateWorkers: true,
   });
   run.onCancel.push(() => pool.cancelPendingTasks());
   const ran = files.map(async (filepath, index) => {
-    const { channel, transferList, port } = CHANNELS[scene.pool](run);
+    const { channel, transferList, port } = CHANNELS[settings.pool](run);
     const task = {
-      pool: scene.pool,
+      pool: settings.pool,
       worker: WORKER,
-      config: travelling(config, scene.pool),
+      config: serializable(config, settings.pool),
       files: [{ filepath }],
       invalidates: [],
       environment: { name: "node", transformMode: undefined, options: null },
       workerId: index + 1,
-      projectName: scene.project,
-      providedContext: { ...scene.provided, fillrate: { token, select, coverage } },
+      projectName: settings.project,
+      providedContext: { ...settings.provided, fillrate: { token, select, coverage } },
       ...(port && { port }),
       fillrate: folder,
     };
@@ -217,8 +217,8 @@ async function main() {
   });
   await Promise.all(ran);
   const status = run.status();
-  guarded(run.ledger, () => run.ledger.end(run.files.values(), [...run.errors]))();
-  await Promise.race([pool.destroy(), new Promise((resolve) => setTimeout(resolve, scene.patience))]);
+  guarded(run.writer, () => run.writer.end(run.files.values(), [...run.errors]))();
+  await Promise.race([pool.destroy(), new Promise((resolve) => setTimeout(resolve, settings.patience))]);
   process.exit(status);
 }
 

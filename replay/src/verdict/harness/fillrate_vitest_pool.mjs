@@ -1,7 +1,7 @@
-// A pool of vitest that runs nothing and shows what it was given; see
-// fillrate_vitest_stage.mjs.
+// A vitest pool that runs nothing and returns its arguments; see
+// fillrate_vitest_transform.mjs.
 
-/** Tell the order of the files and what workers would be started with. */
+/** Pass on the order of the files and the workers' options. */
 export default function pool(vitest, { execArgv, env }) {
   return {
     name: "fillrate",

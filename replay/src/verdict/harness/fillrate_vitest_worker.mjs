@@ -1,8 +1,8 @@
-// vitest's own worker, to which what its main process would answer is at hand.
+// vitest's own worker, with the main process's answers in a folder.
 //
-// The folder was laid out by fillrate_vitest_stage.mjs and is shown to all
-// workers of a run.  Modules are what vitest's main process makes of the same
-// files; a worker that asks for anything else asks the main process.
+// fillrate_vitest_transform.mjs writes the folder, which all workers of a run
+// share.  Its modules are what vitest's main process makes of the same files; any
+// other request goes to the main process.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -14,7 +14,7 @@ const workers = ["forks", "threads"].map((pool) => pathToFileURL(path.join(vites
 const { readFileSync } = fs;
 const { parse, stringify } = JSON;
 
-/** Give a copy of the calls to the main process of which two are answered here. */
+/** Return a copy of the calls to the main process, two of which are answered here. */
 function answered(rpc, folder) {
   const index = parse(readFileSync(path.join(folder, "index.json"), "utf8"));
   const find = (request, ask) => {
@@ -54,7 +54,7 @@ class Worker {
 }
 
 const worker = new Worker();
-// Which of the two this is, is known before there is a task.
+// The pool is known before the first task.
 await worker.init(process.send ? "forks" : "threads");
 
 export { worker as default };

@@ -1,11 +1,11 @@
-"""A Python that has loaded what tests need and forks for each run.
+"""A warm worker: a Python that has loaded what tests need and forks for each run.
 
-It loads what is not the project's, and each fork is a pytest of its own; or it
-goes on, as the only pytest there is, until the project's tests are collected,
-and each fork puts the changed file's functions in place (see ``fillrate_swap``)
-and runs the tests.  The first can do all, the second is faster.
+It loads the libraries, and each fork starts a pytest of its own; or it also runs
+pytest until the project's tests are collected, and each fork puts the changed
+file's functions in place (see ``fillrate_swap``) and runs the tests.  The first
+supports every change, the second is faster.
 
-Standard input is a socket.  The first line that comes is a JSON object:
+Standard input is a socket.  The first line is a JSON object:
 
 ``modules``
     The names of modules to load: third-party ones and the standard library's.
@@ -15,19 +15,18 @@ Standard input is a socket.  The first line that comes is a JSON object:
 ``arguments``
     pytest's arguments, the same for every run.
 ``plain_names``
-    Whether a test's id says what it stands in, see fillrate_harness.
+    Whether a test's id is its parent's id and then its own name.
 ``directory``
-    The repository's root.  It holds the unchanged project now and is another
-    for every run.
+    The repository's root.  It holds the unchanged project now and a different
+    copy for every run.
 ``read``
-    The project's files that its tests read, or what they load does, and don't
-    only import.
+    The project's files that are read during collection, and not only imported.
 ``collected``
-    Whether forks begin where the tests are collected.
+    Whether forks start after the tests are collected.
 
-It says ``ready`` or ``unfit REASON``.  Every byte that comes then brings three
-descriptors along, the standard streams of a fork; when the fork is dead, its
-wait status goes back as a line.
+It answers ``ready`` or ``unfit REASON``.  Every byte that follows comes with three
+descriptors, the standard streams of a fork; when the fork is dead, its wait
+status goes back as a line.
 """
 
 import ast
@@ -54,12 +53,12 @@ from _pytest.assertion import rewrite
 
 #: prctl(2): whether this process can be traced and its memory opened.
 PR_SET_DUMPABLE = 4
-#: What is below these belongs to a run: nothing of it may be remembered.
-FLEETING = ("/box/repo", "/tmp")
+#: Folders whose contents belong to one run and must not be cached.
+TEMPORARY = ("/box/repo", "/tmp")
 
 
 def load(names):
-    """Import what can be imported; a run would find out about the rest."""
+    """Import what can be imported; a run would report the rest."""
     for name in names:
         try:
             importlib.import_module(name)
@@ -68,14 +67,14 @@ def load(names):
 
 
 class Compiled:
-    """Code of the project's files, by file name and the whole text.
+    """Compiled code of the project's files, by file name and the whole text.
 
-    A file whose text differs in a single byte is compiled in the run that
-    meets it: nothing is told by times or sizes, as it is with bytecode files.
+    A file whose text differs in a single byte is compiled again in the run:
+    unlike with bytecode files, times and sizes don't matter.
     """
 
     def __init__(self, imports):
-        """Know nothing yet; tell ``imports`` what is given to whom."""
+        """Start empty; record in ``imports`` the code that each import gets."""
         self.plain = {}
         self.rewritten = {}
         self.imports = imports
@@ -91,11 +90,11 @@ class Compiled:
             else:
                 self.plain[path, text] = compile(text, path, "exec", dont_inherit=True)
         except Exception:
-            # A run that needs it will say what is wrong with it.
+            # A run that needs it will report what is wrong with it.
             return
 
     def install(self):
-        """Let imports, and pytest, look here first."""
+        """Make imports, and pytest, look here first."""
         loader = importlib.machinery.SourceFileLoader
         to_code = loader.source_to_code
 
@@ -103,7 +102,7 @@ class Compiled:
             known = self.plain.get((path, bytes(data)))
             if known is None:
                 return to_code(self_, data, path, _optimize=_optimize)
-            self.imports.give(path, known)
+            self.imports.record_code(path, known)
             return known
 
         loader.source_to_code = source_to_code
@@ -122,21 +121,21 @@ class Compiled:
 
 
 def unfit():
-    """Say why this process must not be forked, if so."""
+    """Return why this process must not be forked, if so."""
     tasks = len(os.listdir("/proc/self/task"))
     if tasks > 1:
         return f"{tasks - 1} threads run as soon as its packages are loaded"
     return None
 
 
-class Orders:
-    """The socket over which runs are ordered, and the forks that do them."""
+class ForkServer:
+    """Forks a process for each run that the socket requests."""
 
     def __init__(self):
-        """Take standard input, and read the first line of it."""
+        """Take the socket from standard input, and read its first line."""
         self.socket = socket.socket(fileno=os.dup(0))
-        # A copy of standard input that somebody keeps, as pytest does, would let
-        # a fork speak for this process.
+        # With a copy of the socket, as pytest keeps of standard input, a fork could
+        # write in the name of this process.
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)
         os.close(empty)
@@ -148,13 +147,13 @@ class Orders:
         self.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def refuse(self, reason):
-        """Say that this process can't be forked."""
+        """Report that this process can't be forked, and end it."""
         self.socket.sendall(f"unfit {reason}\n".encode())
         os._exit(0)
 
     def fork(self):
-        """Fork for each order; give the standard streams, in the fork."""
-        # What exists now is never looked at again, so that forks go on sharing it.
+        """Fork for each request; return the standard streams, in the fork."""
+        # The collector never visits what exists now, so that forks go on sharing it.
         gc.collect()
         gc.freeze()
         self.socket.sendall(b"ready\n")
@@ -167,23 +166,23 @@ class Orders:
                 self.socket.close()
                 self.libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
                 os.setpgid(0, 0)
-                self.look_again()
+                self.enter_repository()
                 return streams
             for stream in streams:
                 os.close(stream)
             _, status = os.waitpid(child, 0)
             self.socket.sendall(b"%d\n" % status)
 
-    def look_again(self):
-        """Go to the repository of this run, and forget what was found in others."""
+    def enter_repository(self):
+        """Change to the repository of this run, and clear caches of other folders."""
         os.chdir(self.task["directory"])
         for path in list(sys.path_importer_cache):
-            if path.startswith(FLEETING):
+            if path.startswith(TEMPORARY):
                 del sys.path_importer_cache[path]
         importlib.invalidate_caches()
 
 
-def take(streams):
+def use_streams(streams):
     """Make these the standard streams."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -191,14 +190,14 @@ def take(streams):
 
 
 def shuffle():
-    """Let NumPy's random numbers be others than in the last fork, as Python's are."""
+    """Reseed NumPy's random numbers in each fork, as Python reseeds its own."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
 
 
-def leave(status):
-    """End as the interpreter does, but without taking everything apart first.
+def exit_quickly(status):
+    """End as the interpreter does, but without freeing all objects.
 
     That takes as long as some tests do.  See Py_FinalizeEx,
     https://docs.python.org/3/c-api/init.html#c.Py_FinalizeEx.
@@ -212,8 +211,8 @@ def leave(status):
         os._exit(status & 0xFF)
 
 
-def run(arguments, directory, end=leave):
-    """Be what ``python -m pytest`` is, in the repository, and ``end`` with its status."""
+def run(arguments, directory, end=exit_quickly):
+    """Do what ``python -m pytest`` does in the repository, and ``end`` with its status."""
     sys.path[0] = directory
     sys.argv = ["pytest", *arguments]
     try:
@@ -225,7 +224,7 @@ def run(arguments, directory, end=leave):
 
 
 def prepare(arguments, directory):
-    """Make what pytest begins with, before the project has any part in it."""
+    """Create pytest's configuration before any code of the project runs."""
     os.chdir(directory)
     make = config.get_config
     made = [make(list(arguments), None)]
@@ -242,18 +241,18 @@ def prepare(arguments, directory):
 class Collected:
     """A pytest that is forked when it has collected all tests."""
 
-    def __init__(self, orders, imports):
-        """Remember how everything was before the project had any part in it."""
-        self.orders = orders
+    def __init__(self, server, imports):
+        """Record the files and streams before any code of the project runs."""
+        self.server = server
         self.imports = imports
         self.owner = os.getpid()
         self.streams = [os.readlink(f"/proc/self/fd/{number}") for number in range(3)]
         self.before = self.written()
 
     def written(self):
-        """List the files that can be written to, with what would tell if they were."""
+        """List the writable files, with their times and sizes."""
         found = {}
-        for top in (self.orders.task["directory"], "/tmp", "/dev/shm"):
+        for top in (self.server.task["directory"], "/tmp", "/dev/shm"):
             for folder, _, names in os.walk(top):
                 for name in names:
                     path = os.path.join(folder, name)
@@ -265,67 +264,67 @@ class Collected:
     def run(self):
         """Collect and fork; end each fork as pytest ends."""
         fillrate_harness.WAIT = self.wait
-        os.chdir(self.orders.task["directory"])
+        os.chdir(self.server.task["directory"])
         self.imports.begin()
-        run(self.orders.task["arguments"], self.orders.task["directory"], self.end)
+        run(self.server.task["arguments"], self.server.task["directory"], self.end)
 
     def end(self, status):
-        """End a fork; where it is the process to be forked, pytest gave up too early."""
+        """End a fork; in the process to be forked, pytest has given up too early."""
         if os.getpid() == self.owner:
-            self.orders.refuse("its tests can't be collected")
-        leave(status)
+            self.server.refuse("its tests can't be collected")
+        exit_quickly(status)
 
     def wait(self, config):
-        """Be forked; then read the order, and put the changed files in place.
+        """Fork; then read the instructions, and swap the changed files' functions.
 
-        Return the order, where the report goes, and whether they could be.
+        Return the instructions, the report's descriptor, and whether that worked.
         """
         alone = self.imports.end()
         capture = config.pluginmanager.getplugin("capturemanager")
         captures = captures_of(capture)
         reason = unfit() or self.unfit(captures)
         if not alone:
-            reason = "it looks at all calls itself"
+            reason = "it sets a profile function itself"
         if reason:
-            self.orders.refuse(reason)
+            self.server.refuse(reason)
         state = random.getstate()
         sys.stdout.flush()
         sys.stderr.flush()
         os.chdir("/")
-        streams = self.orders.fork()
+        streams = self.server.fork()
         if self.imports.seeded:
             random.setstate(state)
         else:
             shuffle()
         for stream, captured in captures:
             os.dup2(streams[stream], captured.targetfd_save, inheritable=False)
-            # Nothing that a fork writes may be there for the next one.
+            # Nothing that a fork writes may be visible to the next one.
             captured.tmpfile.seek(0)
             with tempfile.TemporaryFile() as fresh:
                 os.dup2(fresh.fileno(), captured.tmpfile.fileno(), inheritable=False)
-        take(streams)
-        order, descriptor = fillrate_harness.take_order()
-        root = os.path.join(self.orders.task["directory"], "")
-        changed = [root + name for name in order["changed"]]
-        # What was not there may hold tests, or stand where another file was found.
+        use_streams(streams)
+        instructions, descriptor = fillrate_harness.read_instructions()
+        root = os.path.join(self.server.task["directory"], "")
+        changed = [root + name for name in instructions["changed"]]
+        # A new file may hold tests, or shadow another file.
         fits = all(path in self.before and self.imports.swap(path) for path in changed)
-        return order, descriptor, fits
+        return instructions, descriptor, fits
 
     def unfit(self, captures):
-        """Say why a fork would not be as if it had collected the tests itself."""
+        """Return why a fork would differ from a process that collects the tests itself."""
         try:
             os.waitpid(-1, os.WNOHANG)
             return "other processes run once its tests are collected"
         except ChildProcessError:
             pass
-        own = {self.orders.socket.fileno(), 0, 1, 2}
+        own = {self.server.socket.fileno(), 0, 1, 2}
         for _, captured in captures:
             own |= {captured.targetfd_save, captured.tmpfile.fileno()}
         for number in map(int, os.listdir("/proc/self/fd")):
             try:
                 target = os.readlink(f"/proc/self/fd/{number}")
             except OSError:
-                # This is what the list was read with.
+                # The descriptor that the list was read with.
                 continue
             known = (*self.streams, "/dev/null", "/dev/urandom")
             if number not in own and target not in known:
@@ -338,7 +337,7 @@ class Collected:
 
 
 def captures_of(manager):
-    """Give what pytest captures the process's output with, and whose: 1 or 2.
+    """Return the objects with which pytest captures descriptors 1 and 2.
 
     It may capture only what Python's own streams write, in memory, or nothing.
     """
@@ -348,9 +347,9 @@ def captures_of(manager):
 
 
 def main():
-    """Load, then fork a run for each byte that comes."""
-    orders = Orders()
-    task = orders.task
+    """Load, then fork a run for each request."""
+    server = ForkServer()
+    task = server.task
     load(task["modules"])
     imports = fillrate_swap.Imports(task["directory"], task["read"])
     compiled = Compiled(imports)
@@ -360,16 +359,16 @@ def main():
     if not task["collected"]:
         prepare(task["arguments"], task["directory"])
     fillrate_harness.PLAIN_NAMES = task["plain_names"]
-    fillrate_harness.choose_methods()
-    fillrate_harness.show_natively()
+    fillrate_harness.limit_methods()
+    fillrate_harness.use_native_tracebacks()
     reason = unfit()
     if reason:
-        orders.refuse(reason)
-    fillrate_harness.SEALED = fillrate_harness.Seal()
+        server.refuse(reason)
+    fillrate_harness.SNAPSHOT = fillrate_harness.Snapshot()
     if task["collected"]:
-        Collected(orders, imports).run()
+        Collected(server, imports).run()
         return
-    take(orders.fork())
+    use_streams(server.fork())
     shuffle()
     run(task["arguments"], task["directory"])
 

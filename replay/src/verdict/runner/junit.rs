@@ -1,40 +1,41 @@
-//! Any command that leaves a report as JUnit XML, which nearly every test framework can.
+//! Any command that writes a JUnit XML report, which nearly every test framework can.
 //!
-//! The format has no standard; what is read is what frameworks agree on: a `testcase` with a
-//! `name` and usually a `classname`, that passed unless a `failure`, an `error` or a `skipped`
-//! stands in it. See <https://github.com/testmoapp/junitxml>.
+//! The format has no standard. This reads what frameworks agree on: a `testcase` with a `name` and
+//! usually a `classname`, which passed unless it contains a `failure`, an `error` or a `skipped`.
+//! See <https://github.com/testmoapp/junitxml>.
 //!
-//! Such a run proves less than others. Nothing chooses tests or tells which lines they run, so
-//! that every verdict takes all of them. The report is a file that the code under test can write
-//! as well as the framework: it has no signature, no test that must fail is among those that ran,
-//! and nobody looks at the framework or the process. A verdict says so in
-//! [`Verdict::unasked`](super::Verdict::unasked). What is left is worth something against wrong
-//! completions, and little against hostile ones.
+//! Such a run proves less than others. It neither selects tests nor records the lines they run, so
+//! that every verdict runs all of them. The code under test can write the report file as well as
+//! the framework can: the report has no signature and no sentinels, and nothing checks the
+//! framework or the process. A verdict lists this in
+//! [`Verdict::unavailable`](crate::verdict::Verdict::unavailable). The rest is some evidence
+//! against wrong completions and little against hostile ones.
 
 use std::path::PathBuf;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use super::Evidence;
+use super::framework::TestFramework;
+use super::layout::REPOSITORY;
 use super::pytest::Pytest;
-use super::report::{Report, TestOutcome, TestResult};
-use super::runner::{REPOSITORY, Runner};
+use super::report::{TestOutcome, TestReport, TestResult};
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::{Language, Project};
 use crate::sandbox::Bind;
+use crate::verdict::outcome::Evidence;
 
-/// The manifest's own command.
+/// The command of the manifest.
 pub(super) struct Junit;
 
-/// Where the interpreter of a project in JavaScript or TypeScript is found under its name.
+/// The folder of the interpreter of a project in JavaScript or TypeScript.
 const PROGRAMS: &str = "/box/bin";
-/// Longest failure message that is kept, in characters, as in the other runners' scripts.
+/// The longest failure message that is kept, in characters, as in the other runners' scripts.
 const MESSAGE_LIMIT: usize = 4000;
 
-impl Runner for Junit {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Junit {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
@@ -42,7 +43,7 @@ impl Runner for Junit {
         &[]
     }
 
-    fn lacks(&self) -> &'static [Evidence] {
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
         &[
             Evidence::Signature,
             Evidence::Quiet,
@@ -56,8 +57,12 @@ impl Runner for Junit {
         0
     }
 
-    fn writes(&self, project: &Project) -> Option<PathBuf> {
+    fn report_file(&self, project: &Project) -> Option<PathBuf> {
         project.test.as_ref()?.report.as_ref().map(PathBuf::from)
+    }
+
+    fn read_report(&self, bytes: &[u8], _nonce: &str) -> TestReport {
+        parse(bytes)
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
@@ -92,14 +97,14 @@ impl Runner for Junit {
     }
 }
 
-/// Reads a report. One that is no whole XML document gives a report without an end.
-pub(super) fn read(bytes: &[u8]) -> Report {
-    let mut report = Report::default();
+/// Parses a report. One that is no complete XML document gives an incomplete report.
+fn parse(bytes: &[u8]) -> TestReport {
+    let mut report = TestReport::default();
     let Ok(text) = std::str::from_utf8(bytes) else {
         return report;
     };
     let mut reader = Reader::from_str(text);
-    // Elements that are open, and the test among them with what it has said so far.
+    // The number of open elements, and the open test with its result so far.
     let mut depth = 0_usize;
     let mut seen = false;
     let mut test: Option<TestResult> = None;
@@ -111,22 +116,22 @@ pub(super) fn read(bytes: &[u8]) -> Report {
             Event::Start(element) => {
                 depth += 1;
                 seen = true;
-                open(&mut test, &element);
+                start_element(&mut test, &element);
             }
             Event::Empty(element) => {
-                open(&mut test, &element);
+                start_element(&mut test, &element);
                 if element.name().as_ref() == "testcase" {
-                    close(&mut report, &mut test);
+                    end_test(&mut report, &mut test);
                 }
             }
             Event::End(element) => {
                 depth = depth.saturating_sub(1);
                 if element.name().as_ref() == "testcase" {
-                    close(&mut report, &mut test);
+                    end_test(&mut report, &mut test);
                 }
             }
-            Event::Text(text) => says(&mut test, &text.xml10_content()),
-            Event::CData(text) => says(&mut test, &text.xml10_content()),
+            Event::Text(text) => add_message(&mut test, &text.xml10_content()),
+            Event::CData(text) => add_message(&mut test, &text.xml10_content()),
             Event::GeneralRef(reference) => {
                 let known = match &*reference {
                     "lt" => Some('<'),
@@ -137,7 +142,7 @@ pub(super) fn read(bytes: &[u8]) -> Report {
                     _ => reference.resolve_char_ref().ok().flatten(),
                 };
                 if let Some(character) = known {
-                    says(&mut test, character.encode_utf8(&mut [0; 4]));
+                    add_message(&mut test, character.encode_utf8(&mut [0; 4]));
                 }
             }
             Event::Eof => break,
@@ -148,8 +153,8 @@ pub(super) fn read(bytes: &[u8]) -> Report {
     report
 }
 
-/// A test begins, or says how it ended.
-fn open(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
+/// Handles the start of a test, or of the element that has its outcome.
+fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
     let attribute = |name: &str| {
         let found = element.try_get_attribute(name).ok().flatten()?;
         let value = found.normalized_value(XmlVersion::Implicit1_0).ok()?;
@@ -184,8 +189,8 @@ fn open(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
     }
 }
 
-/// Adds to what a test has said, unless that is only what it printed while it passed.
-fn says(test: &mut Option<TestResult>, text: &str) {
+/// Adds to a test's message, unless the text is only output of a test that passes.
+fn add_message(test: &mut Option<TestResult>, text: &str) {
     if let Some(test) = test
         && test.outcome != TestOutcome::Passed
     {
@@ -193,8 +198,8 @@ fn says(test: &mut Option<TestResult>, text: &str) {
     }
 }
 
-/// A test has ended.
-fn close(report: &mut Report, test: &mut Option<TestResult>) {
+/// Handles the end of a test.
+fn end_test(report: &mut TestReport, test: &mut Option<TestResult>) {
     if let Some(mut test) = test.take() {
         let end = test.message.char_indices().nth(MESSAGE_LIMIT);
         test.message
@@ -216,8 +221,8 @@ mod tests {
 </testsuite></testsuites>"#;
 
     #[test]
-    fn tests_are_read_with_how_they_ended() {
-        let report = read(REPORT.as_bytes());
+    fn tests_are_parsed_with_their_outcomes() {
+        let report = parse(REPORT.as_bytes());
         let tests: Vec<String> = report
             .tests
             .values()
@@ -236,17 +241,21 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_breaks_off_has_no_end() {
+    fn truncated_report_is_incomplete() {
         for cut in 0..REPORT.len() {
-            assert!(!read(&REPORT.as_bytes()[..cut]).ended, "{}", &REPORT[..cut]);
+            assert!(
+                !parse(&REPORT.as_bytes()[..cut]).ended,
+                "{}",
+                &REPORT[..cut]
+            );
         }
-        assert!(!read(b"not XML").ended);
-        assert!(!read(b"<a></b>").ended);
+        assert!(!parse(b"not XML").ended);
+        assert!(!parse(b"<a></b>").ended);
     }
 
     #[test]
-    fn of_two_tests_with_one_name_the_worse_counts() {
-        let report = read(
+    fn worse_result_of_one_name_counts() {
+        let report = parse(
             b"<testsuite><testcase name='a'><failure/></testcase><testcase name='a'/></testsuite>",
         );
         assert_eq!(report.tests["a"].outcome, TestOutcome::Failed);

@@ -1,78 +1,78 @@
-//! The report that the scripts beside the tests give: one JSON object a line, each with the word
-//! that only these scripts were told.
+//! The report of the scripts that run beside the tests: one JSON object a line, each with the nonce
+//! of the run, which only these scripts know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// What a run of tests reported. Lines that can't be read are passed over: the run may have been
-/// killed in the middle of one, and what is missing then shows as missing.
+/// The report of a run. Unreadable lines count as forged: the run may have been killed in the middle
+/// of one, and the report is then incomplete.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Report {
-    /// By id. Of two lines with one id the worse counts.
-    pub(super) tests: BTreeMap<String, TestResult>,
-    pub(super) collect_errors: Vec<CollectError>,
-    /// Lines run, by test and file; the test `""` stands for import time.
-    pub(super) coverage: Vec<Coverage>,
-    /// Whether the last line is there.
-    pub(super) ended: bool,
-    /// What differs at the end from how the runner's process began, in words that two runs of the
-    /// same code share: functions replaced, import hooks, threads left.
-    pub(super) marks: BTreeSet<String>,
-    /// The modules that were loaded from outside the project, from a run of all tests.
-    pub(super) modules: BTreeSet<String>,
-    /// The project's files that were loaded, and whether their assertions were rewritten; from a
-    /// run of all tests.
-    pub(super) sources: BTreeMap<String, bool>,
-    /// The project's files that were read before the first test and not only imported, from a run
-    /// with coverage.
-    pub(super) read: BTreeSet<String>,
-    /// Whether a test's id says what it stands in, from a run of all tests.
-    pub(super) plain_names: bool,
-    /// Functions that decide over tests and were found replaced after one.
-    pub(super) broken: BTreeSet<String>,
-    /// Errors outside any test, where the framework sees them.
-    pub(super) stray_errors: Option<String>,
-    /// Lines without the word.
-    pub(super) forged: usize,
-    /// What is wrong with the tests that must fail.
-    pub(super) sentinel_fault: Option<String>,
-    sentinels: BTreeMap<String, Sentinel>,
-    /// Whether the tests asked for something that only the framework itself, started for this run,
-    /// can give them.
-    pub(super) missed: bool,
-    /// What the scripts themselves stumbled over.
-    pub(super) harness_error: Option<String>,
+pub(in crate::verdict) struct TestReport {
+    /// By id. Of two results with one id the worse counts.
+    pub(in crate::verdict) tests: BTreeMap<String, TestResult>,
+    pub(in crate::verdict) collect_errors: Vec<CollectError>,
+    /// Lines run, by test and file; the test `""` is import time.
+    pub(in crate::verdict) coverage: Vec<TestCoverage>,
+    /// Whether the last line is present.
+    pub(in crate::verdict) ended: bool,
+    /// Differences between the runner's process at the start and at the end, the same for two runs
+    /// of the same code: functions replaced, import hooks added, threads left.
+    pub(in crate::verdict) marks: BTreeSet<String>,
+    /// The modules loaded from outside the project, from a run of all tests.
+    pub(in crate::verdict) modules: BTreeSet<String>,
+    /// The project's files loaded, and whether their assertions were rewritten; from a run of all
+    /// tests.
+    pub(in crate::verdict) sources: BTreeMap<String, bool>,
+    /// The project's files read before the first test and not only imported, from a run with
+    /// coverage.
+    pub(in crate::verdict) read: BTreeSet<String>,
+    /// Whether a test's id is its parent's id and then its own name, from a run of all tests.
+    pub(in crate::verdict) plain_names: bool,
+    /// Functions that decide over tests and were replaced after one.
+    pub(in crate::verdict) broken: BTreeSet<String>,
+    /// Errors outside any test that the framework reports.
+    pub(in crate::verdict) stray_errors: Option<String>,
+    /// Lines that are unreadable or without the nonce.
+    pub(in crate::verdict) forged: usize,
+    /// Why the sentinels, the tests that must fail, prove nothing; `None` if they all failed.
+    pub(in crate::verdict) sentinel_fault: Option<String>,
+    sentinels: BTreeMap<String, SentinelResult>,
+    /// Whether the tests need something that only the framework itself, started for this run, can
+    /// provide.
+    pub(in crate::verdict) missed: bool,
+    /// An error of the scripts themselves.
+    pub(in crate::verdict) harness_error: Option<String>,
 }
 
-/// One test's end.
+/// The result of one test.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct TestResult {
-    pub(super) id: String,
-    pub(super) outcome: TestOutcome,
+pub(in crate::verdict) struct TestResult {
+    pub(in crate::verdict) id: String,
+    pub(in crate::verdict) outcome: TestOutcome,
     #[serde(default)]
-    pub(super) seconds: f64,
+    pub(in crate::verdict) seconds: f64,
     #[serde(default)]
-    pub(super) message: String,
+    pub(in crate::verdict) message: String,
 }
 
-/// How one test ended.
+/// The outcome of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum TestOutcome {
+pub(in crate::verdict) enum TestOutcome {
     /// It passed.
     Passed,
-    /// It did not run, by its own wish.
+    /// It was skipped.
     Skipped,
     /// It failed.
     Failed,
-    /// Its set-up or its end failed.
+    /// Its set-up or teardown failed.
     Error,
 }
 
 impl TestOutcome {
-    /// The outcome as a verb in the past.
-    pub fn name(self) -> &'static str {
+    /// The outcome as a past-tense verb.
+    pub(in crate::verdict) fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::Skipped => "was skipped",
@@ -81,47 +81,47 @@ impl TestOutcome {
         }
     }
 
-    /// Whether the test says no.
-    pub fn is_failure(self) -> bool {
+    /// Whether it makes a run fail.
+    pub(in crate::verdict) fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Error)
     }
 }
 
-/// How a test ended that must fail.
+/// The result of a sentinel, a test that must fail.
 #[derive(Clone, Debug, Deserialize)]
-struct Sentinel {
+struct SentinelResult {
     id: String,
     outcome: TestOutcome,
     #[serde(default)]
     message: String,
 }
 
-/// A file of tests that can't be loaded.
+/// A test file that can't be loaded.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct CollectError {
-    pub(super) id: String,
+pub(in crate::verdict) struct CollectError {
+    pub(in crate::verdict) id: String,
     #[serde(default)]
-    pub(super) message: String,
+    pub(in crate::verdict) message: String,
 }
 
-/// Lines of one file that one test ran.
+/// Lines of one file that one test runs.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Coverage {
-    pub(super) test: String,
-    pub(super) file: String,
-    pub(super) lines: Vec<usize>,
+pub(in crate::verdict) struct TestCoverage {
+    pub(in crate::verdict) test: String,
+    pub(in crate::verdict) file: String,
+    pub(in crate::verdict) lines: Vec<usize>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Line {
     Test(TestResult),
-    Sentinel(Sentinel),
+    Sentinel(SentinelResult),
     Broken {
         what: String,
     },
     CollectError(CollectError),
-    Coverage(Coverage),
+    Coverage(TestCoverage),
     Miss,
     HarnessError {
         #[serde(default)]
@@ -148,9 +148,9 @@ struct Signature {
     nonce: String,
 }
 
-impl Report {
-    /// Reads what was said; `nonce` is the word in every line.
-    pub(super) fn parse(bytes: &[u8], nonce: &str) -> Self {
+impl TestReport {
+    /// Parses a report whose every line holds `nonce`.
+    pub(in crate::verdict) fn parse(bytes: &[u8], nonce: &str) -> Self {
         let mut report = Self::default();
         for line in bytes.split(|byte| *byte == b'\n') {
             if line.is_empty() {
@@ -170,7 +170,7 @@ impl Report {
                 Ok(Line::Broken { what }) => {
                     report.broken.insert(what);
                 }
-                Ok(Line::CollectError(fault)) => report.collect_errors.push(fault),
+                Ok(Line::CollectError(error)) => report.collect_errors.push(error),
                 Ok(Line::Coverage(coverage)) => report.coverage.push(coverage),
                 Ok(Line::Miss) => report.missed = true,
                 Ok(Line::HarnessError { message }) => report.harness_error = Some(message),
@@ -197,8 +197,9 @@ impl Report {
         report
     }
 
-    /// Checks that every test that must fail did, and with its own words.
-    pub(super) fn hold_sentinels(&mut self, expected: &[&str], token: &str) {
+    /// Checks that the expected sentinels and no others ran, and failed with `token` in their
+    /// messages.
+    pub(in crate::verdict) fn check_sentinels(&mut self, expected: &[&str], token: &str) {
         let fault = |id: &str| match self.sentinels.get(id) {
             None => Some(format!("the sentinel {id} was not run")),
             Some(sentinel) if sentinel.outcome != TestOutcome::Failed => {
@@ -212,14 +213,16 @@ impl Report {
         };
         let faults = expected.iter().find_map(|id| fault(id));
         self.sentinel_fault = faults.or_else(|| {
-            let strange = self.sentinels.keys();
-            let mut strange = strange.filter(|id| !expected.contains(&id.as_str()));
-            strange.next().map(|id| format!("{id} is no sentinel"))
+            let mut unexpected = self
+                .sentinels
+                .keys()
+                .filter(|id| !expected.contains(&id.as_str()));
+            unexpected.next().map(|id| format!("{id} is no sentinel"))
         });
     }
 
-    /// Adds a test; of two with one id the worse counts.
-    pub(super) fn add(&mut self, test: TestResult) {
+    /// Adds a result; of two with one id the worse counts.
+    pub(in crate::verdict) fn add(&mut self, test: TestResult) {
         match self.tests.get(&test.id) {
             Some(known) if known.outcome >= test.outcome => {}
             _ => {
@@ -233,14 +236,14 @@ impl Report {
 mod tests {
     use super::*;
 
-    /// Lines signed with the word `w`.
-    fn parse(lines: &str) -> Report {
+    /// Parses lines signed with the nonce `w`.
+    fn parse(lines: &str) -> TestReport {
         let signed = lines.replace("{\"event\"", "{\"nonce\":\"w\",\"event\"");
-        Report::parse(signed.as_bytes(), "w")
+        TestReport::parse(signed.as_bytes(), "w")
     }
 
     #[test]
-    fn a_report_is_read_as_far_as_it_goes() {
+    fn truncated_report_is_parsed_and_incomplete() {
         let report = parse(
             r#"{"event":"test","id":"a","outcome":"failed","seconds":0.1,"message":"no"}
 {"event":"test","id":"a","outcome":"passed","seconds":0.1}
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_harness_is_no_complete_report() {
+    fn harness_error_makes_report_incomplete() {
         let report =
             parse("{\"event\":\"harness_error\",\"message\":\"x\"}\n{\"event\":\"end\"}\n");
         assert!(!report.ended);
@@ -266,15 +269,15 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_missed_something_is_not_complete() {
+    fn miss_makes_report_incomplete() {
         let report = parse("{\"event\":\"miss\",\"what\":\"fetch /src/new.ts ssr\"}\n");
         assert!(report.missed && !report.ended && report.forged == 0);
-        assert!(!Report::parse(b"{\"event\":\"miss\"}\n", "w").missed);
+        assert!(!TestReport::parse(b"{\"event\":\"miss\"}\n", "w").missed);
     }
 
     #[test]
-    fn a_line_without_the_word_counts_for_nothing_but_itself() {
-        let report = Report::parse(
+    fn lines_without_nonce_are_forged_and_ignored() {
+        let report = TestReport::parse(
             b"{\"event\":\"end\"}\n{\"nonce\":\"v\",\"event\":\"end\"}\nnoise\n",
             "w",
         );
@@ -283,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sentinel_must_fail_in_its_own_words() {
+    fn sentinel_must_fail_with_token() {
         let fault = |line: &str| {
             let mut report = parse(line);
-            report.hold_sentinels(&["s"], "token");
+            report.check_sentinels(&["s"], "token");
             report.sentinel_fault.unwrap_or_default()
         };
         insta::assert_snapshot!(fault(""), @"the sentinel s was not run");
@@ -300,7 +303,7 @@ mod tests {
         );
         let held = r#"{"event":"sentinel","id":"s","outcome":"failed","message":"a token"}"#;
         assert_eq!(fault(held), "");
-        let strange = held.replace(r#""s""#, r#""t""#);
-        insta::assert_snapshot!(fault(&format!("{held}\n{strange}")), @"t is no sentinel");
+        let unexpected = held.replace(r#""s""#, r#""t""#);
+        insta::assert_snapshot!(fault(&format!("{held}\n{unexpected}")), @"t is no sentinel");
     }
 }

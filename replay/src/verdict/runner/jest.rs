@@ -1,33 +1,34 @@
-//! jest.
+//! The jest runner.
 
-use super::Evidence;
-use super::runner::{HARNESS, Runner};
-use super::vitest::{PACKAGES, Vitest};
+use super::framework::TestFramework;
+use super::layout::{HARNESS, PACKAGES};
+use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
+use crate::verdict::outcome::Evidence;
 
-/// jest with a reporter, a set-up file and a configuration of our own around the project's.
+/// jest with a reporter, a set-up file and a configuration that wraps the project's.
 pub(super) struct Jest;
 
-impl Runner for Jest {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Jest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
             (
                 "fillrate.jest.config.cjs",
-                include_str!("harness/fillrate.jest.config.cjs"),
+                include_str!("../harness/fillrate.jest.config.cjs"),
             ),
             (
                 "fillrate_jest.cjs",
-                include_str!("harness/fillrate_jest.cjs"),
+                include_str!("../harness/fillrate_jest.cjs"),
             ),
             (
                 "fillrate_jest_setup.cjs",
-                include_str!("harness/fillrate_jest_setup.cjs"),
+                include_str!("../harness/fillrate_jest_setup.cjs"),
             ),
             (
                 "fillrate_report.cjs",
-                include_str!("harness/fillrate_report.cjs"),
+                include_str!("../harness/fillrate_report.cjs"),
             ),
         ]
     }
@@ -36,8 +37,8 @@ impl Runner for Jest {
         &["expectations", "test"]
     }
 
-    fn lacks(&self) -> &'static [Evidence] {
-        Vitest.lacks()
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        Vitest.unavailable_evidence()
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

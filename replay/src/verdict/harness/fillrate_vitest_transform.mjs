@@ -1,25 +1,23 @@
 // A vitest that transforms a project's files and never runs a test.
 //
-// Use: node <this file> run OPTION…, with vitest's own options.  It is only
-// ever shown text: the code under test runs in other sandboxes, which have no
-// way to reach this process, so that what it keeps stays what the unchanged
-// project made it.
+// Use: node <this file> run OPTION…, with vitest's own options.  It only reads
+// text: the code under test runs in other sandboxes, which can't reach this
+// process, so that its state depends on the unchanged project alone.
 //
-// Standard input is a socket.  The first line that comes is a JSON object:
-//   stage      true
+// Standard input is a socket.  The first line is a JSON object:
+//   transform  true
 //   directory  the repository's root
-//   requests   what workers asked vitest's main process for, see
+//   requests   the workers' requests to vitest's main process, see
 //              fillrate_vitest.mjs: lists of "fetch", mode, id and of
 //              "resolve", mode, id, importer, each as text
-// and is answered with `ready`, or with `unfit` and why the project's tests
-// can't be run without vitest's own main process.  Every other line is answered
-// with an object.  An empty question is answered with:
+// The answer is `ready`, or `unfit` and why the project's tests need vitest's own
+// main process.  Every other line gets an object as its answer.  The answer to an
+// empty object is:
 //   files      by name, the text of the files that fillrate_vitest_host.mjs and
 //              fillrate_vitest_worker.mjs find in a folder
-// and one of these:
+// The answer to an object with these members is the `files` that change:
 //   path       a file of the project
-//   contents   what it has in place of its own
-// with the `files` that differ for it.
+//   contents   its contents
 
 import fs from "node:fs";
 import path from "node:path";
@@ -27,15 +25,15 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import v8 from "node:v8";
 import { createVitest, parseCLI, version } from "vitest/node";
-import { repositoryPath, repositoryRoot, takeOrder } from "./fillrate_vitest.mjs";
+import { repositoryPath, repositoryRoot, readInstructions } from "./fillrate_vitest.mjs";
 
-/** Where a pool of our own stands in for vitest's: it shows what vitest gives its pools. */
+/** A pool in place of vitest's: it returns what vitest passes to its pools. */
 const POOL = fileURLToPath(new URL("fillrate_vitest_pool.mjs", import.meta.url));
 const SENTINEL = fileURLToPath(new URL("fillrate_sentinel.mjs", import.meta.url));
 const SELECT = fileURLToPath(new URL("fillrate_select.mjs", import.meta.url));
 
-/** Write a line; nothing waits in a buffer. */
-function say(text) {
+/** Write a line, unbuffered. */
+function writeLine(text) {
   const line = Buffer.from(`${text}\n`);
   let sent = 0;
   while (sent < line.length) {
@@ -47,8 +45,8 @@ function say(text) {
   }
 }
 
-/** Give the lines that come, until there will be no more. */
-async function* questions() {
+/** Yield the lines of standard input until its end. */
+async function* requests() {
   let pieces = [];
   for await (const piece of process.stdin) {
     pieces.push(piece);
@@ -58,7 +56,7 @@ async function* questions() {
   }
 }
 
-/** Say why a project needs vitest's own main process, if so. */
+/** Return why a project needs vitest's own main process, if so. */
 function unfit(vitest, pools) {
   const { config, vite } = vitest;
   const [pool] = pools;
@@ -78,31 +76,31 @@ function unfit(vitest, pools) {
   return Object.keys(reasons).find((reason) => reasons[reason]);
 }
 
-/** Say whether each file of tests has a process or thread of its own. */
+/** Return whether each test file has a process or thread of its own. */
 function isolated({ poolOptions = {} }, pool) {
   const { isolate = true, singleFork = false, singleThread = false } = poolOptions[pool] ?? {};
   return isolate && !singleFork && !singleThread;
 }
 
-/** Give the number of workers at one time, as vitest's pools do. */
+/** Return the number of concurrent workers, as vitest's pools compute it. */
 function mostWorkers({ poolOptions, maxWorkers, fileParallelism }, pool, processors) {
   if (!fileParallelism) return 1;
   const { maxForks, maxThreads } = poolOptions?.[pool] ?? {};
   return (pool === "forks" ? maxForks : maxThreads) ?? maxWorkers ?? Math.max(processors - 1, 1);
 }
 
-/** What vitest's main process knows of a project, laid out for others. */
-class Stage {
+/** Computes the answers of vitest's main process for a project. */
+class Transformer {
   constructor(vitest) {
     this.vitest = vitest;
     this.project = vitest.projects[0];
     this.index = {};
-    /** By repository-relative file: what is asked for that is made of it, as pairs of name and request. */
+    /** By repository-relative file: the answers that depend on it, as pairs of name and request. */
     this.modules = new Map();
     this.count = 0;
   }
 
-  /** Do for a worker what vitest's main process does: an object of what to give or to throw. */
+  /** Answer a worker's request as vitest's main process does: an object of what to return or to throw. */
   async answer([kind, mode, id, importer]) {
     const { vitenode } = this.project;
     try {
@@ -118,18 +116,18 @@ class Stage {
     }
   }
 
-  /** The text of the file for an answer. */
+  /** Return the text of an answer's file. */
   text({ given, thrown }) {
     return JSON.stringify(thrown ? { thrown } : given);
   }
 
-  /** Answer all requests, each in a file of its own unless there is next to nothing to say. */
-  async lay(texts, scene) {
+  /** Answer all requests, each in a file of its own unless the answer is short. */
+  async transformAll(texts, settings) {
     const files = {};
     for (const text of [...texts, ...forSelection(texts)]) {
       const request = JSON.parse(text);
       const answer = await this.answer(request);
-      // What fails here is asked for again where it happens.
+      // A failed request reaches the main process of the run again.
       if (answer.thrown) continue;
       if (request[0] === "resolve" || answer.given.externalize) {
         this.index[text] = { given: answer.given };
@@ -144,11 +142,11 @@ class Stage {
       this.modules.get(file).push([name, request]);
     }
     files["index.json"] = JSON.stringify(this.index);
-    files["scene.json"] = JSON.stringify(scene);
+    files["settings.json"] = JSON.stringify(settings);
     return { files };
   }
 
-  /** Give the project's file that a module is made of, if it is made of one. */
+  /** Return the project's file of a module, if it has one. */
   fileOf(id) {
     const root = repositoryRoot();
     const plain = id.replace(/[?#].*$/, "").replace(/^\/@fs\//, "/");
@@ -158,36 +156,36 @@ class Stage {
 
   /** Transform a file with other contents. */
   async change({ path: file, contents }) {
-    const place = path.join(repositoryRoot(), file);
-    const original = fs.readFileSync(place);
+    const absolute = path.join(repositoryRoot(), file);
+    const original = fs.readFileSync(absolute);
     const graph = this.project.vite.moduleGraph;
-    const forget = () => {
-      for (const module of graph.getModulesByFile(place) ?? []) graph.invalidateModule(module);
+    const invalidate = () => {
+      for (const module of graph.getModulesByFile(absolute) ?? []) graph.invalidateModule(module);
       for (const cache of [...Object.values(this.project.vitenode.fetchCaches), this.project.vitenode.fetchCache]) {
-        for (const known of [...cache.keys()]) if (known.startsWith(place)) cache.delete(known);
+        for (const known of [...cache.keys()]) if (known.startsWith(absolute)) cache.delete(known);
       }
     };
     const files = {};
     try {
-      fs.writeFileSync(place, contents);
-      forget();
+      fs.writeFileSync(absolute, contents);
+      invalidate();
       for (const [name, request] of this.modules.get(file) ?? []) {
         files[name] = this.text(await this.answer(request));
       }
     } finally {
-      fs.writeFileSync(place, original);
-      forget();
+      fs.writeFileSync(absolute, original);
+      invalidate();
     }
     return { files };
   }
 }
 
-/** What is asked for when tests are selected: the requests came from a run of all of them. */
+/** Return the requests of a run with selected tests, which those of a run of all tests lack. */
 function forSelection(requests) {
   return requests.filter((text) => text.includes(SENTINEL)).map((text) => text.replaceAll(SENTINEL, SELECT));
 }
 
-/** Give each file of tests its environment, as vitest's pools do. */
+/** Return the environment of a test file, as vitest's pools determine it. */
 function environmentOf(file, config) {
   const code = fs.readFileSync(file, "utf8");
   const name = /@(?:vitest|jest)-environment\s+([\w-]+)\b/.exec(code)?.[1] ?? config.environment ?? "node";
@@ -195,10 +193,10 @@ function environmentOf(file, config) {
   return { name, transformMode: undefined, options: null };
 }
 
-/** Be vitest up to the point where it would start workers. */
+/** Run vitest up to the point where it would start workers. */
 async function main() {
-  const order = takeOrder();
-  process.chdir(order.directory);
+  const instructions = readInstructions();
+  process.chdir(instructions.directory);
   process.env.TEST = "true";
   process.env.VITEST = "true";
   process.env.NODE_ENV ??= "test";
@@ -210,7 +208,7 @@ async function main() {
   const reason = unfit(vitest, pools);
   const environments = specifications.map(({ moduleId }) => environmentOf(moduleId, config));
   if (reason || environments.includes(undefined)) {
-    say(`unfit it has ${reason ?? "an environment of its own"}`);
+    writeLine(`unfit it has ${reason ?? "an environment of its own"}`);
     process.exit(0);
   }
   for (const specification of specifications) {
@@ -224,7 +222,7 @@ async function main() {
   const { serializedConfig } = vitest.projects[0];
   const packages = createRequire(createRequire(import.meta.url).resolve("vitest/package.json"));
   const { availableParallelism } = await import("node:os");
-  const scene = {
+  const settings = {
     config: v8.serialize({ ...serializedConfig, pool: pools[0] }).toString("base64"),
     select: SELECT,
     files: shown.files,
@@ -239,16 +237,16 @@ async function main() {
     tinypool: packages.resolve("tinypool"),
     vitest: path.dirname(packages.resolve("./package.json")),
   };
-  const stage = new Stage(vitest);
-  say("ready");
-  for await (const question of questions()) {
+  const transformer = new Transformer(vitest);
+  writeLine("ready");
+  for await (const request of requests()) {
     let answer;
     try {
-      answer = question.path ? await stage.change(question) : await stage.lay(order.requests, scene);
+      answer = request.path ? await transformer.change(request) : await transformer.transformAll(instructions.requests, settings);
     } catch (error) {
       answer = { fault: String(error?.stack) };
     }
-    say(JSON.stringify(answer));
+    writeLine(JSON.stringify(answer));
   }
   process.exit(0);
 }

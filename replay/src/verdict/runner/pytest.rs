@@ -1,7 +1,7 @@
-//! pytest.
+//! The pytest runner.
 
-use super::baseline::Loaded;
-use super::runner::{HARNESS, REPOSITORY, Readiness, Runner, Warm};
+use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
+use super::layout::{HARNESS, REPOSITORY};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
@@ -11,8 +11,8 @@ pub(super) struct Pytest;
 
 const ENVIRONMENT: &str = "/box/venv";
 const PYTHON: &str = "/box/venv/bin/python";
-/// pytest's own way to show a failure looks for the source of every frame, which takes longer
-/// than most tests do; Python's has the same message.
+/// pytest's own traceback reads the source of every frame, which takes longer than most tests;
+/// Python's has the same message.
 const OPTIONS: [&str; 6] = [
     "-p",
     "fillrate_pytest",
@@ -22,26 +22,32 @@ const OPTIONS: [&str; 6] = [
     "no:cacheprovider",
 ];
 
-impl Runner for Pytest {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Pytest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
             (
                 "fillrate_harness.py",
-                include_str!("harness/fillrate_harness.py"),
+                include_str!("../harness/fillrate_harness.py"),
             ),
             (
                 "fillrate_pytest.py",
-                include_str!("harness/fillrate_pytest.py"),
+                include_str!("../harness/fillrate_pytest.py"),
             ),
             (
                 "fillrate_compile.py",
-                include_str!("harness/fillrate_compile.py"),
+                include_str!("../harness/fillrate_compile.py"),
             ),
-            ("fillrate_warm.py", include_str!("harness/fillrate_warm.py")),
-            ("fillrate_swap.py", include_str!("harness/fillrate_swap.py")),
+            (
+                "fillrate_warm.py",
+                include_str!("../harness/fillrate_warm.py"),
+            ),
+            (
+                "fillrate_swap.py",
+                include_str!("../harness/fillrate_swap.py"),
+            ),
             (
                 "fillrate_report.py",
-                include_str!("harness/fillrate_report.py"),
+                include_str!("../harness/fillrate_report.py"),
             ),
         ]
     }
@@ -69,7 +75,12 @@ impl Runner for Pytest {
         Some((PYTHON.to_owned(), vec![script]))
     }
 
-    fn warm(&self, prepared: &Prepared, loaded: &Loaded, readiness: Readiness) -> Option<Warm> {
+    fn warm_program(
+        &self,
+        prepared: &Prepared,
+        loaded: &LoadedCode,
+        readiness: Readiness,
+    ) -> Option<WarmProgram> {
         let own = prepared.project.arguments();
         let options = OPTIONS.iter().map(ToString::to_string);
         let task = serde_json::json!({
@@ -81,7 +92,7 @@ impl Runner for Pytest {
             "directory": REPOSITORY,
             "collected": readiness == Readiness::Collected,
         });
-        Some(Warm {
+        Some(WarmProgram {
             program: PYTHON.to_owned(),
             arguments: vec![format!("{HARNESS}/fillrate_warm.py")],
             task: task.to_string() + "\n",
@@ -102,12 +113,12 @@ impl Runner for Pytest {
         vec![
             ("PYTHONPATH", path.join(":")),
             ("PYTHONHASHSEED", "0".to_owned()),
-            // The project's source has no bytecode, and none is written: a stale file can't be
-            // run in place of the change. The environment's own bytecode is read-only.
+            // The project's source has no bytecode, and none is written: no stale file can run in
+            // place of the change. The environment's own bytecode is read-only.
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
-            // NumPy's and SciPy's algebra starts a thread for every further processor as soon as
-            // it is loaded, and a process with threads can't be forked; nor should the last digit
-            // of a sum hang on how many processors a machine has. See
+            // OpenBLAS, in NumPy and SciPy, starts a thread for every further processor when it is
+            // loaded, and a process with threads can't be forked. Nor should the last digit of a
+            // sum depend on a machine's number of processors. See
             // <https://github.com/OpenMathLib/OpenBLAS/blob/develop/USAGE.md>.
             ("OPENBLAS_NUM_THREADS", "1".to_owned()),
         ]

@@ -1,24 +1,24 @@
-//! Python's own unittest.
+//! The runner for Python's own unittest.
 
+use super::framework::TestFramework;
 use super::pytest::Pytest;
-use super::runner::Runner;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
 
-/// unittest, loaded and run by a program of ours that reports out of band.
+/// unittest, loaded and run by a script that reports out of band.
 pub(super) struct Unittest;
 
-impl Runner for Unittest {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Unittest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
             (
                 "fillrate_report.py",
-                include_str!("harness/fillrate_report.py"),
+                include_str!("../harness/fillrate_report.py"),
             ),
             (
                 "fillrate_unittest.py",
-                include_str!("harness/fillrate_unittest.py"),
+                include_str!("../harness/fillrate_unittest.py"),
             ),
         ]
     }

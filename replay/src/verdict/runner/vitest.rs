@@ -1,18 +1,15 @@
-//! vitest.
+//! The vitest runner.
 
-use super::Evidence;
-use super::baseline::Loaded;
-use super::runner::{HARNESS, REPOSITORY, Readiness, Runner, Warm};
-use super::stage::SCENE;
+use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
+use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
+use crate::verdict::outcome::Evidence;
 
-/// vitest with a reporter and a configuration of our own around the project's.
+/// vitest with a reporter and a configuration that wraps the project's.
 pub(super) struct Vitest;
 
-/// Beside the repository and the harness, so that both find their packages in it.
-pub(super) const PACKAGES: &str = "/box/node_modules";
 const CONFIGURATION: &str = "/box/configuration";
 const OPTIONS: [&str; 4] = [
     "run",
@@ -26,44 +23,44 @@ fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
 }
 
-impl Runner for Vitest {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Vitest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
             (
                 "fillrate.vitest.config.mjs",
-                include_str!("harness/fillrate.vitest.config.mjs"),
+                include_str!("../harness/fillrate.vitest.config.mjs"),
             ),
             (
                 "fillrate_coverage.mjs",
-                include_str!("harness/fillrate_coverage.mjs"),
+                include_str!("../harness/fillrate_coverage.mjs"),
             ),
             (
                 "fillrate_select.mjs",
-                include_str!("harness/fillrate_select.mjs"),
+                include_str!("../harness/fillrate_select.mjs"),
             ),
             (
                 "fillrate_sentinel.mjs",
-                include_str!("harness/fillrate_sentinel.mjs"),
+                include_str!("../harness/fillrate_sentinel.mjs"),
             ),
             (
                 "fillrate_vitest.mjs",
-                include_str!("harness/fillrate_vitest.mjs"),
+                include_str!("../harness/fillrate_vitest.mjs"),
             ),
             (
                 "fillrate_vitest_host.mjs",
-                include_str!("harness/fillrate_vitest_host.mjs"),
+                include_str!("../harness/fillrate_vitest_host.mjs"),
             ),
             (
                 "fillrate_vitest_pool.mjs",
-                include_str!("harness/fillrate_vitest_pool.mjs"),
+                include_str!("../harness/fillrate_vitest_pool.mjs"),
             ),
             (
-                "fillrate_vitest_stage.mjs",
-                include_str!("harness/fillrate_vitest_stage.mjs"),
+                "fillrate_vitest_transform.mjs",
+                include_str!("../harness/fillrate_vitest_transform.mjs"),
             ),
             (
                 "fillrate_vitest_worker.mjs",
-                include_str!("harness/fillrate_vitest_worker.mjs"),
+                include_str!("../harness/fillrate_vitest_worker.mjs"),
             ),
         ]
     }
@@ -72,8 +69,8 @@ impl Runner for Vitest {
         &["expectations", "test"]
     }
 
-    fn lacks(&self) -> &'static [Evidence] {
-        // Tests run in contexts and processes of their own, and their functions are not compared.
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        // Tests run in contexts and processes of their own, whose functions are not compared.
         &[Evidence::Framework, Evidence::Process]
     }
 
@@ -84,18 +81,23 @@ impl Runner for Vitest {
         (node(prepared), arguments)
     }
 
-    fn warm(&self, prepared: &Prepared, loaded: &Loaded, readiness: Readiness) -> Option<Warm> {
+    fn warm_program(
+        &self,
+        prepared: &Prepared,
+        loaded: &LoadedCode,
+        readiness: Readiness,
+    ) -> Option<WarmProgram> {
         if readiness == Readiness::Collected {
             return None;
         }
         let own = prepared.project.test.iter().flat_map(|test| &test.args);
-        let script = format!("{HARNESS}/fillrate_vitest_stage.mjs");
+        let script = format!("{HARNESS}/fillrate_vitest_transform.mjs");
         let task = serde_json::json!({
-            "stage": true,
+            "transform": true,
             "requests": loaded.modules,
             "directory": REPOSITORY,
         });
-        Some(Warm {
+        Some(WarmProgram {
             program: node(prepared),
             arguments: std::iter::once(script)
                 .chain(OPTIONS.map(str::to_owned))
@@ -104,12 +106,12 @@ impl Runner for Vitest {
             task: task.to_string() + "\n",
             host: Some(vec![
                 format!("{HARNESS}/fillrate_vitest_host.mjs"),
-                SCENE.to_owned(),
+                TRANSFORMED.to_owned(),
             ]),
         })
     }
 
-    fn file<'a>(&self, id: &'a str) -> Option<&'a str> {
+    fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
         id.split(" > ").next()
     }
 

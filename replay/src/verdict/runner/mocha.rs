@@ -1,24 +1,25 @@
-//! mocha.
+//! The mocha runner.
 
-use super::runner::{HARNESS, Runner};
-use super::vitest::{PACKAGES, Vitest};
+use super::framework::TestFramework;
+use super::layout::{HARNESS, PACKAGES};
+use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
 
-/// mocha with a reporter of our own, which the project's code shares a process with.
+/// mocha with a reporter in the same process as the project's code.
 pub(super) struct Mocha;
 
-impl Runner for Mocha {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Mocha {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
             (
                 "fillrate_mocha.cjs",
-                include_str!("harness/fillrate_mocha.cjs"),
+                include_str!("../harness/fillrate_mocha.cjs"),
             ),
             (
                 "fillrate_report.cjs",
-                include_str!("harness/fillrate_report.cjs"),
+                include_str!("../harness/fillrate_report.cjs"),
             ),
         ]
     }

@@ -1,32 +1,33 @@
-//! Node's own test runner.
+//! The runner for Node's own test framework.
 
-use super::runner::{HARNESS, Runner};
+use super::framework::TestFramework;
+use super::layout::HARNESS;
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::sandbox::Bind;
 
-/// Tests of `node:test`, each file in a process of its own under a program of ours.
+/// `node:test`, each test file in a process of its own, started by a script.
 pub(super) struct Node;
 
-impl Runner for Node {
-    fn harness(&self) -> &'static [(&'static str, &'static str)] {
+impl TestFramework for Node {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
             (
                 "fillrate_node.mjs",
-                include_str!("harness/fillrate_node.mjs"),
+                include_str!("../harness/fillrate_node.mjs"),
             ),
             (
                 "fillrate_node_file.mjs",
-                include_str!("harness/fillrate_node_file.mjs"),
+                include_str!("../harness/fillrate_node_file.mjs"),
             ),
             (
                 "fillrate_node_reporter.mjs",
-                include_str!("harness/fillrate_node_reporter.mjs"),
+                include_str!("../harness/fillrate_node_reporter.mjs"),
             ),
             (
                 "fillrate_report.cjs",
-                include_str!("harness/fillrate_report.cjs"),
+                include_str!("../harness/fillrate_report.cjs"),
             ),
         ]
     }

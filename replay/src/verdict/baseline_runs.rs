@@ -1,0 +1,230 @@
+//! Measures a project's baseline, or loads it from the cache.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA};
+use super::error::VerdictError;
+use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
+use crate::corpus::tree;
+use crate::sandbox::{End, Limits, SandboxError};
+
+/// The time limit for a run of all tests.
+const RUN_TIME: Duration = Duration::from_secs(900);
+
+/// Loads the baseline for this source and environment from the cache, or runs the tests and stores
+/// it there. `progress` gets the number of finished runs and of all runs.
+///
+/// # Errors
+/// The tests can't be run, or fail; the cache can't be written.
+pub(super) fn load_or_measure(
+    runner: &ProjectRunner,
+    warm: &WarmWorkers,
+    cache: &Path,
+    jobs: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<Baseline, VerdictError> {
+    let folder = cache.join("baselines");
+    let path = folder.join(format!("{}.json", runner.key()));
+    let cached = std::fs::read(&path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
+        .filter(|baseline| baseline.schema == SCHEMA);
+    if let Some(baseline) = cached {
+        return Ok(baseline);
+    }
+    let baseline = measure(runner, warm, jobs, progress)?;
+    let cache_error = |source| VerdictError::Cache {
+        path: path.clone(),
+        source,
+    };
+    std::fs::create_dir_all(&folder).map_err(cache_error)?;
+    // Written atomically: a killed process leaves no partial file under the name.
+    let file = tempfile::NamedTempFile::new_in(&folder).map_err(cache_error)?;
+    serde_json::to_writer(std::io::BufWriter::new(&file), &baseline)
+        .map_err(|error| cache_error(error.into()))?;
+    file.persist(&path)
+        .map_err(|error| cache_error(error.error))?;
+    Ok(baseline)
+}
+
+fn measure(
+    runner: &ProjectRunner,
+    warm: &WarmWorkers,
+    jobs: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<Baseline, VerdictError> {
+    let prepared = runner.prepared();
+    let project = prepared.project.name.clone();
+    let files = tree::hole_files(prepared).map_err(|error| VerdictError::NotRunnable {
+        project: project.clone(),
+        reason: error.to_string(),
+    })?;
+    let plain = TestRun {
+        replaced: &[],
+        select: None,
+        coverage: None,
+        first_failure_ends: false,
+        limits: Limits {
+            wall: RUN_TIME,
+            cpu: RUN_TIME * 2,
+            memory: 4 << 30,
+            // The lines of every test are reported in one file.
+            file_size: 1 << 30,
+            disk: 2 << 30,
+            collect: 1 << 30,
+            ..Limits::default()
+        },
+    };
+    progress(0, RUNS);
+    // If the first run fails, the others are pointless.
+    let first = check_complete(runner.run(&plain)?, &project)?;
+    progress(1, RUNS);
+    let with_coverage = TestRun {
+        coverage: Some(&files),
+        ..plain.clone()
+    };
+    let runs = Mutex::new(vec![BaselineRun {
+        with_coverage: false,
+        result: first,
+    }]);
+    let failure = Mutex::new(None);
+    let next = AtomicUsize::new(1);
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= RUNS {
+                break;
+            }
+            let records = index == 1;
+            let run = if records { &with_coverage } else { &plain };
+            let result = runner
+                .run(run)
+                .and_then(|result| check_complete(result, &project));
+            match result {
+                Ok(result) => {
+                    let mut runs = runs.lock();
+                    runs.push(BaselineRun {
+                        with_coverage: records,
+                        result,
+                    });
+                    progress(runs.len(), RUNS);
+                }
+                Err(error) => *failure.lock() = Some(error),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, RUNS) {
+            scope.spawn(work);
+        }
+    });
+    if let Some(error) = failure.into_inner() {
+        return Err(error);
+    }
+    let mut baseline = Baseline::from_runs(&project, &runs.into_inner())?;
+    baseline.lacks_coverage = !runner.can_select();
+    baseline.unfit = try_warm(runner, warm, &mut baseline, &plain, Readiness::Loaded)?;
+    baseline.uncollectable = match &baseline.unfit {
+        Some(reason) => Some(reason.clone()),
+        None => try_warm(runner, warm, &mut baseline, &plain, Readiness::Collected)?,
+    };
+    Ok(baseline)
+}
+
+/// Runs the unchanged project's tests twice with a warm worker, the second time with the file that
+/// most tests run replaced by itself. Returns why the results differ from those of the other runs;
+/// `None` if they don't. Adds the marks and changed files of these runs to the baseline.
+fn try_warm(
+    runner: &ProjectRunner,
+    warm: &WarmWorkers,
+    baseline: &mut Baseline,
+    plain: &TestRun<'_>,
+    readiness: Readiness,
+) -> Result<Option<String>, VerdictError> {
+    let unchanged = match baseline.most_covered_file() {
+        Some(path) => Some((path.to_owned(), runner.read(path)?)),
+        None => None,
+    };
+    let unchanged: Vec<(&str, &str)> = unchanged
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    for replaced in [&[][..], &unchanged] {
+        let run = TestRun {
+            replaced,
+            ..plain.clone()
+        };
+        let memory = plain.limits.memory;
+        let result = match warm.run(runner, &run, baseline.loaded(), readiness, memory) {
+            Ok(Some(result)) => result,
+            Ok(None) => return Ok(Some("its framework supports no warm workers".to_owned())),
+            Err(VerdictError::Sandbox(
+                error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. }),
+            )) => return Ok(Some(error.to_string())),
+            Err(error) => return Err(error),
+        };
+        if let Some(reason) = difference(baseline, &result) {
+            return Ok(Some(reason));
+        }
+        let report = result.report;
+        baseline.marks.extend(report.marks);
+        baseline.marks.extend(report.broken);
+        baseline.changed.extend(result.changed);
+    }
+    Ok(None)
+}
+
+/// How the result of a warm worker differs from the baseline; `None` if it doesn't.
+fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
+    let report = &result.report;
+    let complete = report.ended && report.sentinel_fault.is_none();
+    if result.end != End::Exited(FAILED_STATUS) || !complete {
+        let output = result.output.lines().last().unwrap_or_default();
+        let end = result.end;
+        return Some(format!("with a warm worker it ends with {end:?}: {output}"));
+    }
+    let differs = |id: &&str| {
+        let outcome = report.tests.get(*id).map(|test| test.outcome);
+        outcome != baseline.outcome(id)
+    };
+    let id = baseline.stable().into_iter().find(differs)?;
+    Some(format!("with a warm worker {id} has another outcome"))
+}
+
+/// Checks that a run is complete and has tests in it.
+fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult, VerdictError> {
+    let refuse = |reason: String| {
+        Err(VerdictError::NotRunnable {
+            project: project.to_owned(),
+            reason,
+        })
+    };
+    let tail = || {
+        let lines: Vec<&str> = result.output.lines().rev().take(15).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    };
+    let report = &result.report;
+    if let Some(message) = &report.harness_error {
+        return refuse(message.clone());
+    }
+    if let Some(error) = report.collect_errors.first() {
+        return refuse(format!("{} can't be loaded: {}", error.id, error.message));
+    }
+    if !matches!(result.end, End::Exited(_)) || !report.ended {
+        return refuse(format!("{:?}\n{}", result.end, tail()));
+    }
+    if report.tests.is_empty() {
+        return refuse(format!("no test was found\n{}", tail()));
+    }
+    if let Some(fault) = &report.sentinel_fault {
+        return refuse(format!(
+            "among its tests, one that must fail does not say so: {fault}\n{}",
+            tail()
+        ));
+    }
+    Ok(result)
+}

@@ -1,0 +1,66 @@
+//! The engines that produce verdicts.
+
+use serde::{Deserialize, Serialize};
+
+/// How verdicts are produced. All engines give the same verdicts; the slow ones exist to prove it.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_ty = String,
+    parse_err_fn = unknown_engine
+)]
+pub enum Engine {
+    /// Forks a warm worker that has collected the unchanged project's tests, and puts the changed
+    /// functions in place. Where a change is more than functions, forks one that has loaded
+    /// everything outside the project, or runs tests on files that such a worker has transformed.
+    /// Runs the tests that execute a changed line first. Where the framework supports none of this,
+    /// starts every run from scratch.
+    #[default]
+    Warm,
+    /// Selects tests the same way and starts every run from scratch.
+    Cold,
+    /// Copies the project, runs every test from scratch and caches nothing.
+    Naive,
+}
+
+impl Engine {
+    /// The engine's name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+fn unknown_engine(name: &str) -> String {
+    let names = <Engine as strum::VariantNames>::VARIANTS.join(", ");
+    format!("unknown engine `{name}`; the engines are {names}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_parse_by_name() {
+        assert_eq!("naive".parse(), Ok(Engine::Naive));
+        assert_eq!(Engine::Warm.to_string(), "warm");
+        let error = "hot"
+            .parse::<Engine>()
+            .expect_err("there is no such engine");
+        insta::assert_snapshot!(error, @"unknown engine `hot`; the engines are warm, cold, naive");
+    }
+}

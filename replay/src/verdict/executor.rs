@@ -1,0 +1,169 @@
+//! Runs tests with an engine, under limits from the baseline.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use parking_lot::RwLock;
+
+use super::baseline::Baseline;
+use super::engine::Engine;
+use super::error::VerdictError;
+use super::evidence::Rules;
+use super::outcome::Verdict;
+use super::runner::{ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
+use super::selection::{self, TestSelection};
+use crate::sandbox::{End, Limits, SandboxError};
+
+/// A project's runner and baseline, and what runs of its tests share.
+pub(super) struct Executor {
+    pub(super) runner: ProjectRunner,
+    warm: WarmWorkers,
+    pub(super) baseline: Baseline,
+    /// How many lines of the project each test runs.
+    line_counts: HashMap<String, usize>,
+    /// Read by every run, and written by one that needs exclusive access to the machine.
+    exclusive: RwLock<()>,
+}
+
+impl Executor {
+    pub(super) fn new(runner: ProjectRunner, warm: WarmWorkers, baseline: Baseline) -> Self {
+        Self {
+            runner,
+            warm,
+            line_counts: baseline.line_counts(),
+            baseline,
+            exclusive: RwLock::default(),
+        }
+    }
+
+    /// Runs tests. A time limit that runs out counts only if it runs out again in an exclusive run
+    /// with the limits of all tests, whichever these are: code that never ends then exceeds the
+    /// memory limit or not, and every engine gives the same verdict.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(super) fn execute(
+        &self,
+        engine: Engine,
+        run: &TestRun<'_>,
+    ) -> Result<TestRunResult, VerdictError> {
+        let result = {
+            let _shared = self.exclusive.read();
+            self.execute_once(engine, run)?
+        };
+        if !matches!(result.end, End::TimedOut | End::OutOfProcessor) {
+            return Ok(result);
+        }
+        let _exclusive = self.exclusive.write();
+        let mut patient = run.clone();
+        patient.limits = self.limits(&self.baseline.stable());
+        if self.runner.timeout().is_none() {
+            patient.limits.wall *= 2;
+            patient.limits.cpu *= 2;
+        }
+        self.execute_once(engine, &patient)
+    }
+
+    fn execute_once(
+        &self,
+        engine: Engine,
+        run: &TestRun<'_>,
+    ) -> Result<TestRunResult, VerdictError> {
+        if self.is_warm(engine) {
+            if let Some(result) = self.execute_warm(run, Readiness::Collected)? {
+                return Ok(result);
+            }
+            if let Some(result) = self.execute_warm(run, Readiness::Loaded)? {
+                return Ok(result);
+            }
+        }
+        match engine {
+            Engine::Naive => self.runner.run_in_copy(run),
+            Engine::Warm | Engine::Cold => self.runner.run(run),
+        }
+    }
+
+    fn execute_warm(
+        &self,
+        run: &TestRun<'_>,
+        readiness: Readiness,
+    ) -> Result<Option<TestRunResult>, VerdictError> {
+        let collected = readiness == Readiness::Collected;
+        if collected && !self.baseline.is_collectable() {
+            return Ok(None);
+        }
+        let memory = self.memory_limit();
+        let loaded = self.baseline.loaded();
+        let result = self.warm.run(&self.runner, run, loaded, readiness, memory);
+        match result {
+            // It worked at baseline; a worker that has only loaded the libraries still works.
+            Err(VerdictError::Sandbox(SandboxError::Program { .. })) if collected => {
+                self.warm.disable_collecting();
+                Ok(None)
+            }
+            result => result,
+        }
+    }
+
+    /// Whether the engine uses warm workers for this project.
+    pub(super) fn is_warm(&self, engine: Engine) -> bool {
+        engine == Engine::Warm && self.baseline.is_warm()
+    }
+
+    /// The verdict on a run of the `expected` tests.
+    pub(super) fn interpret(&self, result: &TestRunResult, expected: &[&str]) -> Verdict {
+        let rules = Rules {
+            runner: &self.runner,
+            baseline: &self.baseline,
+        };
+        rules.interpret(result, expected)
+    }
+
+    /// The tests in the batches in which an engine runs them, see [`TestSelection::batches`].
+    pub(super) fn batches<'a>(
+        &self,
+        engine: Engine,
+        expected: &[&'a str],
+        covering: &BTreeSet<&str>,
+    ) -> Vec<Vec<&'a str>> {
+        let selection = TestSelection {
+            baseline: &self.baseline,
+            runner: &self.runner,
+            line_counts: &self.line_counts,
+            is_warm: self.is_warm(engine),
+        };
+        selection.batches(expected, covering)
+    }
+
+    /// The stable tests that run any of the lines in which two versions of a file differ; all of
+    /// them if such a line runs at import, or the versions are equal.
+    pub(super) fn covering(&self, path: &str, original: &str, contents: &str) -> BTreeSet<&str> {
+        match selection::changed_lines(original, contents) {
+            Some(lines) => self.baseline.covering(path, lines),
+            None => self.baseline.stable().into_iter().collect(),
+        }
+    }
+
+    /// Limits derived from the baseline: several times what these tests take, since other verdicts
+    /// run at the same time. [`Self::execute`] doubles a time limit before it counts, unless the
+    /// manifest sets it.
+    pub(super) fn limits(&self, tests: &[&str]) -> Limits {
+        let share = tests.len() as f64 / self.baseline.stable().len().max(1) as f64;
+        let usual = self.baseline.slowest().mul_f64(share) + self.baseline.seconds(tests);
+        let wall = match self.runner.timeout() {
+            Some(timeout) => timeout + self.baseline.slowest(),
+            None => Duration::from_secs(3) + usual.mul_f64(5.0),
+        };
+        Limits {
+            wall,
+            cpu: wall * 2,
+            memory: self.memory_limit(),
+            ..Limits::default()
+        }
+    }
+
+    /// The memory limit of a run, in bytes.
+    fn memory_limit(&self) -> u64 {
+        (self.baseline.peak_memory * 3).max(1 << 30)
+    }
+}

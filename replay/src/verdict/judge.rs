@@ -1,0 +1,317 @@
+//! Judges changes to one project.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use fillrate_server::syntax::Language;
+use parking_lot::Mutex;
+
+use super::baseline::Baseline;
+use super::baseline_runs::load_or_measure;
+use super::cache::VerdictCache;
+use super::engine::Engine;
+use super::error::VerdictError;
+use super::executor::Executor;
+use super::flaky::FlakyTests;
+use super::outcome::{Outcome, Verdict};
+use super::runner::{ProjectRunner, TestRun, WarmWorkers};
+use super::type_checker::TypeChecker;
+use crate::corpus::Prepared;
+use crate::task::sha256_hex;
+
+/// Judges changes to one project.
+pub struct Judge {
+    pub(super) executor: Executor,
+    pub(super) engine: Engine,
+    /// Verdicts by change, so that identical text runs once. The inner lock is held during a run,
+    /// so that a second caller waits for it instead of running it again.
+    verdicts: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
+    /// `None` disables reading and storing verdicts.
+    cache: Option<VerdictCache>,
+    flaky: FlakyTests,
+    /// `None` disables type checks.
+    type_checker: Option<TypeChecker>,
+}
+
+/// Identifiers of the compiled forms of a file's versions: two versions that compile to the same
+/// have the same identifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompiledForms {
+    /// The original's.
+    pub original: String,
+    /// The others', in their order; `None` for one that does not compile.
+    pub others: Vec<Option<String>>,
+}
+
+impl Judge {
+    /// A judge for a project. Runs the project's own tests first, or reads their results in the
+    /// cache.
+    ///
+    /// # Errors
+    /// The tests can't be run, or fail.
+    pub fn new(
+        prepared: &Prepared,
+        cache: &Path,
+        engine: Engine,
+        jobs: usize,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<Self, VerdictError> {
+        let runner = ProjectRunner::new(prepared, cache)?;
+        let warm = WarmWorkers::default();
+        let baseline = load_or_measure(&runner, &warm, cache, jobs, progress)?;
+        Ok(Self {
+            executor: Executor::new(runner, warm, baseline),
+            engine,
+            verdicts: Mutex::default(),
+            cache: None,
+            flaky: FlakyTests::default(),
+            type_checker: None,
+        })
+    }
+
+    /// The same judge, whose verdicts on a project with TypeScript in its environment and a
+    /// `tsconfig.json` include a type check.
+    ///
+    /// # Errors
+    /// The checker's script can't be written into the cache.
+    pub fn with_type_checker(mut self, cache: &Path) -> Result<Self, VerdictError> {
+        self.type_checker = TypeChecker::new(&self.executor.runner, cache)?;
+        Ok(self)
+    }
+
+    /// The same judge, which reads earlier verdicts in the cache and stores its own there. The
+    /// naive engine caches nothing.
+    #[must_use]
+    pub fn with_cache(mut self, cache: &Path) -> Self {
+        if self.engine != Engine::Naive {
+            self.cache = Some(VerdictCache::new(cache, &self.key()));
+        }
+        self
+    }
+
+    /// The hash of all that a verdict depends on beside the change: source, environment, how the
+    /// tests are run.
+    pub fn key(&self) -> String {
+        self.executor.runner.key()
+    }
+
+    /// The results of the project's own tests.
+    pub fn baseline(&self) -> &Baseline {
+        &self.executor.baseline
+    }
+
+    /// Judges a file of the project with other contents. `tests` are the tests that decide: test
+    /// ids, or the files, classes or functions that hold tests; if empty, all tests decide.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable: that is no verdict on the contents. A name is no test's.
+    pub fn judge(
+        &self,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(path)?;
+        let change = (contents != original).then_some((path, contents));
+        let key = change_key(change, tests);
+        let cell = {
+            let mut verdicts = self.verdicts.lock();
+            Arc::clone(verdicts.entry(key.clone()).or_default())
+        };
+        let mut cell = cell.lock();
+        if let Some(verdict) = &*cell {
+            return Ok(verdict.clone());
+        }
+        let cached = self.cache.as_ref().and_then(|cache| cache.load(&key));
+        let mut verdict = match &cached {
+            Some(verdict) => verdict.clone(),
+            None => self.run(self.engine, path, &original, contents, tests)?,
+        };
+        if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
+            verdict.types = type_checker.check(path, contents)?;
+        }
+        if let Some(cache) = &self.cache
+            && cached.as_ref() != Some(&verdict)
+        {
+            cache.store(&key, &verdict);
+        }
+        if self.type_checker.is_none() {
+            verdict.types = None;
+        }
+        *cell = Some(verdict.clone());
+        Ok(verdict)
+    }
+
+    /// Compiles several versions of a file; `None` if the language has no compiled form to
+    /// compare.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable, the compiler fails, or the original does not compile.
+    pub fn compiled_forms(
+        &self,
+        path: &str,
+        original: &str,
+        versions: &[String],
+    ) -> Result<Option<CompiledForms>, VerdictError> {
+        let mut all = vec![original];
+        all.extend(versions.iter().map(String::as_str));
+        let runner = &self.executor.runner;
+        let Some(compiled) = runner.compile_versions(&all)? else {
+            return Ok(None);
+        };
+        let mut compiled = compiled.into_iter();
+        match compiled.next() {
+            Some(Some(original)) => Ok(Some(CompiledForms {
+                original,
+                others: compiled.collect(),
+            })),
+            _ => Err(VerdictError::NotRunnable {
+                project: runner.prepared().project.name.clone(),
+                reason: format!("{path} does not compile"),
+            }),
+        }
+    }
+
+    /// Judges with another engine and without any cache.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_with(
+        &self,
+        engine: Engine,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(path)?;
+        self.run(engine, path, &original, contents, tests)
+    }
+
+    fn run(
+        &self,
+        engine: Engine,
+        path: &str,
+        original: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let executor = &self.executor;
+        let expected = match self.resolve_tests(tests)? {
+            Some(named) if named.is_empty() => {
+                return Ok(Verdict {
+                    reason: "its tests don't agree with themselves".to_owned(),
+                    ..Verdict::from_outcome(Outcome::Flaky)
+                });
+            }
+            Some(named) => named,
+            None => executor.baseline.stable(),
+        };
+        let is_changed = contents != original;
+        let covering = executor.covering(path, original, contents);
+        let batches = match engine {
+            Engine::Naive => vec![expected],
+            _ if !is_changed => vec![expected],
+            engine => executor.batches(engine, &expected, &covering),
+        };
+        let mut verdict = Verdict::from_outcome(Outcome::Passed);
+        for batch in &batches {
+            let run = TestRun {
+                replaced: &[(path, contents)],
+                // Selecting everything that is stable leaves quarantined tests out.
+                select: Some(batch),
+                coverage: None,
+                first_failure_ends: true,
+                limits: executor.limits(batch),
+            };
+            let mut result = executor.execute(engine, &run)?;
+            if !executor.runner.can_select() {
+                // Quarantined tests ran too, as the runner can't leave them out.
+                let baseline = &executor.baseline;
+                let tests = &mut result.report.tests;
+                tests.retain(|id, _| !baseline.quarantines(id));
+            }
+            verdict.add_batch(executor.interpret(&result, batch));
+            if verdict.outcome == Outcome::Failed && breaks_syntax(path, original, contents) {
+                verdict.outcome = Outcome::Syntax;
+            }
+            if self.flaky.is_doubtful(&verdict, &covering, is_changed) {
+                let change = [(path, contents)];
+                self.flaky
+                    .rerun(executor, engine, &change, batch, &mut verdict)?;
+            }
+            if verdict.outcome != Outcome::Passed {
+                break;
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// The stable tests of these names; `None` if there are no names.
+    ///
+    /// # Errors
+    /// A name is no test's.
+    fn resolve_tests(&self, names: &[String]) -> Result<Option<Vec<&str>>, VerdictError> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let names_test = |name: &str, id: &str| {
+            id.strip_prefix(name).is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with("::") || rest.starts_with('[')
+            })
+        };
+        let baseline = &self.executor.baseline;
+        let (stable, quarantined) = (baseline.stable(), baseline.quarantined());
+        let unknown = names.iter().find(|name| {
+            let mut all = stable.iter().chain(&quarantined);
+            !all.any(|id| names_test(name, id))
+        });
+        if let Some(name) = unknown {
+            return Err(VerdictError::NotRunnable {
+                project: self.executor.runner.prepared().project.name.clone(),
+                reason: format!("it has no test `{name}`, which is to decide over a hole"),
+            });
+        }
+        let is_named = |id: &&str| names.iter().any(|name| names_test(name, id));
+        Ok(Some(stable.into_iter().filter(is_named).collect()))
+    }
+}
+
+/// The cache key of a change, a path and contents, judged by these tests. Without a change and
+/// named tests it is empty: every unchanged file gives the same run.
+fn change_key(change: Option<(&str, &str)>, tests: &[String]) -> String {
+    if change.is_none() && tests.is_empty() {
+        return String::new();
+    }
+    let json = serde_json::json!({"change": change, "tests": tests});
+    sha256_hex(json.to_string().as_bytes())
+}
+
+fn breaks_syntax(path: &str, original: &str, contents: &str) -> bool {
+    Language::for_path(Path::new(path))
+        .is_some_and(|language| language.parses(original) && !language.parses(contents))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn change_keys_are_stable_and_distinct() {
+        let tests = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(change_key(None, &[]), "");
+        insta::assert_snapshot!(
+            change_key(Some(("m.py", "x = 1\n")), &tests),
+            @"898ac6e7ddce4ed50839cec011edd5a122655a40e6be9bcfc097eb878bd171d4"
+        );
+        let keys = [
+            change_key(Some(("m.py", "x")), &[]),
+            change_key(Some(("m.py", "x")), &tests),
+            change_key(Some(("m.py", "x")), &tests[..1]),
+            change_key(None, &tests),
+            change_key(Some(("m.p", "yx")), &[]),
+        ];
+        let unique: std::collections::BTreeSet<&String> = keys.iter().collect();
+        assert_eq!(unique.len(), keys.len());
+    }
+}

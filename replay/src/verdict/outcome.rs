@@ -1,0 +1,198 @@
+//! What a verdict says.
+
+use serde::{Deserialize, Serialize};
+
+/// The result of running tests on a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// What decided it, in a sentence.
+    pub reason: String,
+    /// Failed tests among those that ran: the first failure ends a run.
+    pub failed: Vec<String>,
+    /// Evidence that a pass needs and the run did not give.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Evidence>,
+    /// Evidence that the project's test runner can't give and that is not required: a pass without
+    /// it proves less.
+    #[serde(default, rename = "unasked", skip_serializing_if = "Vec::is_empty")]
+    pub unavailable: Vec<Evidence>,
+    /// How many tests ran.
+    pub executed: usize,
+    /// Whether failed tests were rerun because the change can hardly have caused the failure.
+    #[serde(default, rename = "again", skip_serializing_if = "std::ops::Not::not")]
+    pub rerun: bool,
+    /// Wall-clock seconds of all runs together.
+    pub seconds: f64,
+    /// The isolation reached, e.g. `full/cgroup-v1`.
+    pub sandbox: String,
+    /// The end of the tests' output, and the messages of those that failed.
+    pub output: String,
+    /// The TypeScript errors that the change adds, where they were requested. They do not affect
+    /// the outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypeCheck>,
+}
+
+impl Verdict {
+    /// A verdict with only an outcome.
+    pub fn from_outcome(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            reason: String::new(),
+            failed: Vec::new(),
+            missing: Vec::new(),
+            unavailable: Vec::new(),
+            executed: 0,
+            rerun: false,
+            seconds: 0.0,
+            sandbox: String::new(),
+            output: String::new(),
+            types: None,
+        }
+    }
+
+    /// The verdict on an infrastructure failure.
+    pub fn infrastructure(reason: &dyn std::fmt::Display) -> Self {
+        Self {
+            reason: reason.to_string(),
+            ..Self::from_outcome(Outcome::Infrastructure)
+        }
+    }
+
+    /// Adds the verdict on a further batch of tests, which replaces all but the sums.
+    pub(super) fn add_batch(&mut self, batch: Self) {
+        let (executed, seconds) = (self.executed + batch.executed, self.seconds + batch.seconds);
+        *self = Self {
+            executed,
+            seconds,
+            ..batch
+        };
+    }
+}
+
+/// The outcome of judging a change.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Outcome {
+    /// Every expected test ran and passed.
+    Passed,
+    /// A test failed, or evidence is missing.
+    Failed,
+    /// The changed file does not parse, and the tests fail.
+    Syntax,
+    /// The time limit ran out.
+    Timeout,
+    /// The memory limit was exceeded.
+    Memory,
+    /// Another limit of the sandbox was exceeded: processes, output.
+    Sandbox,
+    /// The infrastructure failed; it says nothing of the change.
+    Infrastructure,
+    /// The verdict depends on flaky tests.
+    Flaky,
+    /// The project has no tests: nothing says whether the completion is right.
+    Unjudged,
+}
+
+impl Outcome {
+    /// The outcome's name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it says if the completion is right. Other outcomes are left out of a pass rate's
+    /// denominator and counted beside it.
+    pub fn is_evidence(self) -> bool {
+        !matches!(self, Self::Infrastructure | Self::Flaky | Self::Unjudged)
+    }
+}
+
+/// What a pass needs beside tests that pass, in the order in which it is checked.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Evidence {
+    /// A complete report.
+    Report,
+    /// No unsigned line in the report.
+    Signature,
+    /// Exactly the baseline's tests, executed.
+    Executed,
+    /// No newly skipped test.
+    Skips,
+    /// No errors outside the tests.
+    Quiet,
+    /// Every sentinel, a test that must fail, failed.
+    Sentinels,
+    /// The functions that decide over tests, unchanged after each test.
+    Framework,
+    /// At the end, no library function replaced, no import hook added, no thread left.
+    Process,
+    /// Tests, settings and other files unchanged, and no new ones that could replace them.
+    Files,
+    /// The exit status of a run in which only the sentinels fail.
+    Status,
+}
+
+impl Evidence {
+    /// All kinds, in the order in which they are checked.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The type errors that a change adds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TypeCheck {
+    /// In the changed file itself.
+    pub own: TypeErrors,
+    /// In the project's other files.
+    pub others: TypeErrors,
+}
+
+impl TypeCheck {
+    /// Whether the change adds no error anywhere.
+    pub fn passes(&self) -> bool {
+        self.own.count == 0 && self.others.count == 0
+    }
+}
+
+/// Errors of the TypeScript checker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TypeErrors {
+    /// How many.
+    pub count: usize,
+    /// The first of them, e.g. `TS2304: Cannot find name 'x'.`
+    pub first: Vec<String>,
+}

@@ -1,0 +1,111 @@
+//! What a test framework provides so that its runs give evidence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::sandbox::Bind;
+use crate::verdict::outcome::Evidence;
+
+use super::report::TestReport;
+
+/// A test framework: how it starts and which scripts run beside it.
+pub(super) trait TestFramework: Sync {
+    /// The scripts that run beside the tests, as name and contents.
+    fn scripts(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The sentinels by name: tests that must fail, and run after the project's own. With them
+    /// failing and all others passing, the framework exits with [`FAILED_STATUS`].
+    fn sentinels(&self) -> &'static [&'static str];
+
+    /// Evidence that its runs can't give and that is not required.
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        &[]
+    }
+
+    /// The exit status of a run in which only the sentinels fail.
+    fn status(&self) -> i32 {
+        FAILED_STATUS
+    }
+
+    /// The report file, relative to the repository, of a framework without a script that reports
+    /// out of band. Such a framework neither selects tests nor records which lines they run.
+    fn report_file(&self, _project: &Project) -> Option<PathBuf> {
+        None
+    }
+
+    /// Reads the report of a run, which is the report file or what the scripts wrote into their
+    /// standard input, signed with `nonce`.
+    fn read_report(&self, bytes: &[u8], nonce: &str) -> TestReport {
+        TestReport::parse(bytes, nonce)
+    }
+
+    /// The program inside the sandbox and its arguments.
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
+
+    /// The program of a warm worker; `None` if the framework can't run that way.
+    fn warm_program(&self, _: &Prepared, _: &LoadedCode, _: Readiness) -> Option<WarmProgram> {
+        None
+    }
+
+    /// The file of a test, if running any test of a file costs about as much as running them all.
+    fn file_of<'a>(&self, _id: &'a str) -> Option<&'a str> {
+        None
+    }
+
+    /// A program that compiles versions of a file, see
+    /// [`ProjectRunner::compile_versions`](super::ProjectRunner::compile_versions); `None` if the
+    /// language has no compiled form to compare.
+    fn compiler(&self) -> Option<(String, Vec<String>)> {
+        None
+    }
+
+    /// The framework's environment variables.
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
+
+    /// What the sandbox shows of the host beside the project and the scripts.
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
+}
+
+/// The exit status of a run in which only the sentinels fail: every runner's for failed tests, but
+/// mocha's is their number. A program that exits with a status of its own choice has to guess it
+/// too.
+pub(in crate::verdict) const FAILED_STATUS: i32 = 1;
+
+/// What a warm worker has in memory before a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verdict) enum Readiness {
+    /// The libraries that the project's tests load, and the compiled or transformed text of its
+    /// own files.
+    Loaded,
+    /// The imported, unchanged project and all of its collected tests.
+    Collected,
+}
+
+/// The program of a warm worker.
+pub(super) struct WarmProgram {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    /// The first line on its standard input.
+    pub(super) task: String,
+    /// If the program is a transformer: its arguments for running tests on what it transformed, in
+    /// a sandbox of that run. `None` if forks of the worker run tests.
+    pub(super) host: Option<Vec<String>>,
+}
+
+/// What a project's tests load, so that a warm worker can load it before they run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::verdict) struct LoadedCode {
+    /// Modules from outside the project; for vitest, its workers' requests to the main process.
+    pub(in crate::verdict) modules: BTreeSet<String>,
+    /// The project's files, and whether the framework rewrites their assertions.
+    pub(in crate::verdict) sources: BTreeMap<String, bool>,
+    /// The project's files that are read, and not only imported, during collection: what the
+    /// project computed from them is unknown.
+    pub(in crate::verdict) read: BTreeSet<String>,
+    /// Whether a test's id is its parent's id and then its own name.
+    pub(in crate::verdict) plain_names: bool,
+}

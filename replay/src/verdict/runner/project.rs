@@ -1,0 +1,359 @@
+//! Runs the tests of one project, each run from scratch.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::framework::TestFramework;
+use super::frameworks::framework_for;
+use super::harness::{RunInstructions, write_scripts};
+use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
+use super::report::TestReport;
+use crate::corpus::{CorpusError, Prepared, manifest, tree};
+use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced};
+use crate::task::sha256_hex;
+use crate::verdict::error::VerdictError;
+use crate::verdict::outcome::Evidence;
+
+/// Runs the tests of one project.
+pub(in crate::verdict) struct ProjectRunner {
+    prepared: Prepared,
+    /// The manifest's settings for its tests.
+    test: manifest::Test,
+    pub(super) framework: &'static dyn TestFramework,
+    /// The folder with the scripts that run beside the tests.
+    scripts: PathBuf,
+    /// The project's files that tests must not change, by their paths in it.
+    guarded: Vec<PathBuf>,
+}
+
+/// What to run.
+#[derive(Clone)]
+pub(in crate::verdict) struct TestRun<'a> {
+    /// Changed or new files, by their paths in the project, with their contents.
+    pub(in crate::verdict) replaced: &'a [(&'a str, &'a str)],
+    /// The tests to run; `None` selects all.
+    pub(in crate::verdict) select: Option<&'a [&'a str]>,
+    /// The files whose lines are recorded by test; `None` disables recording.
+    pub(in crate::verdict) coverage: Option<&'a [String]>,
+    /// Whether the first failure ends the run.
+    pub(in crate::verdict) first_failure_ends: bool,
+    /// The limits of the sandbox.
+    pub(in crate::verdict) limits: Limits,
+}
+
+impl<'a> TestRun<'a> {
+    pub(super) fn overlay_files(&self) -> impl Iterator<Item = Replaced> {
+        self.replaced.iter().map(|(path, contents)| Replaced {
+            path: (*path).into(),
+            content: (*contents).into(),
+        })
+    }
+
+    /// The scripts' instructions, with fresh secrets.
+    pub(super) fn instructions(&self) -> RunInstructions<'a> {
+        RunInstructions {
+            nonce: RunInstructions::secret(),
+            token: RunInstructions::secret(),
+            select: self.select,
+            coverage: self.coverage,
+            first_failure_ends: self.first_failure_ends,
+            changed: self.replaced.iter().map(|(path, _)| *path).collect(),
+        }
+    }
+}
+
+/// The result of a run.
+pub(in crate::verdict) struct TestRunResult {
+    pub(in crate::verdict) end: End,
+    pub(in crate::verdict) report: TestReport,
+    /// New files of the project and guarded files that were written to, by their paths in it.
+    /// Files outside the project begin with [`OUTSIDE_PROJECT`].
+    pub(in crate::verdict) changed: Vec<String>,
+    /// The end of the output.
+    pub(in crate::verdict) output: String,
+    pub(in crate::verdict) wall: Duration,
+    /// In bytes.
+    pub(in crate::verdict) peak_memory: u64,
+    /// The isolation reached.
+    pub(in crate::verdict) level: String,
+}
+
+/// The end of the output that a verdict keeps, in bytes.
+const OUTPUT_KEPT: usize = 8 << 10;
+
+impl ProjectRunner {
+    /// Prepares running the project's tests.
+    ///
+    /// # Errors
+    /// The project has no tests, or its source already has a file where its report goes.
+    pub(in crate::verdict) fn new(prepared: &Prepared, cache: &Path) -> Result<Self, VerdictError> {
+        let not_runnable = |reason: String| VerdictError::NotRunnable {
+            project: prepared.project.name.clone(),
+            reason,
+        };
+        let Some(test) = &prepared.project.test else {
+            return Err(not_runnable("it has none".to_owned()));
+        };
+        let framework = framework_for(test.runner);
+        // A run that dies early would be judged by the stale report.
+        if let Some(path) = framework.report_file(&prepared.project)
+            && prepared.source.join(&path).exists()
+        {
+            return Err(not_runnable(format!(
+                "its source has a file {} already; let the command write its report elsewhere",
+                path.display()
+            )));
+        }
+        Ok(Self {
+            prepared: prepared.clone(),
+            test: test.clone(),
+            framework,
+            scripts: write_scripts(framework.scripts(), cache)?,
+            guarded: tree::other_files(prepared)
+                .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
+        })
+    }
+
+    pub(in crate::verdict) fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// The manifest's time limit for the tests of a changed file, start-up excluded.
+    pub(in crate::verdict) fn timeout(&self) -> Option<Duration> {
+        let seconds = self.test.timeout?;
+        Some(Duration::from_secs(seconds.into()))
+    }
+
+    /// Evidence that its runs can't give and that is not required.
+    pub(in crate::verdict) fn unavailable_evidence(&self) -> &'static [Evidence] {
+        self.framework.unavailable_evidence()
+    }
+
+    /// The exit status of a run in which only the sentinels fail.
+    pub(in crate::verdict) fn status(&self) -> i32 {
+        self.framework.status()
+    }
+
+    /// The file of a test, see [`TestFramework::file_of`].
+    pub(in crate::verdict) fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
+        self.framework.file_of(id)
+    }
+
+    /// Whether it can run single tests and record the lines that each runs.
+    pub(in crate::verdict) fn can_select(&self) -> bool {
+        self.framework.report_file(&self.prepared.project).is_none()
+    }
+
+    /// Whether tests must not change this file of the project.
+    pub(in crate::verdict) fn is_guarded(&self, path: &str) -> bool {
+        self.guarded
+            .iter()
+            .any(|guarded| guarded == Path::new(path))
+    }
+
+    /// The hash of all that the results of a run without changes depend on.
+    pub(in crate::verdict) fn key(&self) -> String {
+        let test = &self.test;
+        let configuration = test
+            .config
+            .as_deref()
+            .and_then(|path| std::fs::read_to_string(path).ok());
+        let scripts: Vec<&str> = self
+            .framework
+            .scripts()
+            .iter()
+            .map(|(_, text)| *text)
+            .collect();
+        let key = serde_json::json!({
+            "source": self.prepared.digest,
+            "environment": self.prepared.environment.key,
+            "arguments": test.args,
+            "path": test.path,
+            "configuration": configuration,
+            "variables": self.environment(),
+            "holes": self.prepared.project.holes.patterns(),
+            "exclude": self.prepared.project.exclude.patterns(),
+            "command": test.command,
+            "report": test.report,
+            "timeout": test.timeout,
+            "scripts": scripts,
+        });
+        sha256_hex(key.to_string().as_bytes())
+    }
+
+    /// Reads a file of the unchanged project.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub(in crate::verdict) fn read(&self, path: &str) -> Result<String, VerdictError> {
+        let path = self.prepared.source.join(path);
+        std::fs::read_to_string(&path).map_err(|source| VerdictError::Cache { path, source })
+    }
+
+    /// Runs tests.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(in crate::verdict) fn run(&self, run: &TestRun<'_>) -> Result<TestRunResult, VerdictError> {
+        let instructions = run.instructions();
+        let mut job = self.test_job(run, &instructions);
+        job.overlays[0].replaced.extend(run.overlay_files());
+        let finished = sandbox::run(&job)?;
+        Ok(self.result(finished, &instructions))
+    }
+
+    /// Runs tests on a copy of the project, made for this run.
+    ///
+    /// # Errors
+    /// The copy can't be made; the sandbox is unavailable.
+    pub(in crate::verdict) fn run_in_copy(
+        &self,
+        run: &TestRun<'_>,
+    ) -> Result<TestRunResult, VerdictError> {
+        let cache_error = |source| VerdictError::Cache {
+            path: std::env::temp_dir(),
+            source,
+        };
+        let folder = tempfile::tempdir().map_err(cache_error)?;
+        let copy = folder.path().join("project");
+        tree::copy_source(&self.prepared, &copy).map_err(|error| VerdictError::NotRunnable {
+            project: self.prepared.project.name.clone(),
+            reason: error.to_string(),
+        })?;
+        for (path, contents) in run.replaced {
+            std::fs::write(copy.join(path), contents).map_err(cache_error)?;
+        }
+        let instructions = run.instructions();
+        let mut job = self.test_job(run, &instructions);
+        job.overlays[0].lower = copy;
+        let finished = sandbox::run(&job)?;
+        Ok(self.result(finished, &instructions))
+    }
+
+    /// Compiles several versions of a file: for each an identifier of its compiled form, the same
+    /// for two versions that compile to the same, or `None` if it does not compile. `None` in all
+    /// if the language has no compiled form to compare.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable, or the compiler fails.
+    pub(in crate::verdict) fn compile_versions(
+        &self,
+        versions: &[&str],
+    ) -> Result<Option<Vec<Option<String>>>, VerdictError> {
+        let Some((program, arguments)) = self.framework.compiler() else {
+            return Ok(None);
+        };
+        let mut job = self.job(program, arguments, Limits::default());
+        let line = serde_json::to_string(versions).unwrap_or_default();
+        job.question = Some(line + "\n");
+        let finished = sandbox::run(&job)?;
+        let compiled: Option<Vec<Option<String>>> =
+            serde_json::from_slice(&finished.statement).ok();
+        compiled
+            .filter(|compiled| compiled.len() == versions.len())
+            .map(Some)
+            .ok_or_else(|| VerdictError::NotRunnable {
+                project: self.prepared.project.name.clone(),
+                reason: format!("its compiler fails: {}", finished.stderr.text()),
+            })
+    }
+
+    /// The framework's own command.
+    fn test_job(&self, run: &TestRun<'_>, instructions: &RunInstructions<'_>) -> Job {
+        let (program, arguments) = self.framework.command(&self.prepared);
+        let mut job = self.job(program, arguments, run.limits.clone());
+        job.arguments.extend(self.test.args.iter().cloned());
+        job.question = self.report_path().is_none().then(|| instructions.line());
+        job
+    }
+
+    /// A program on a copy-on-write view of the project.
+    pub(in crate::verdict) fn job(
+        &self,
+        program: String,
+        arguments: Vec<String>,
+        limits: Limits,
+    ) -> Job {
+        let mut job = Job::new(program, REPOSITORY);
+        job.arguments = arguments;
+        job.environment = self.environment();
+        job.binds = vec![Bind::read_only(&self.scripts, HARNESS)];
+        job.binds.extend(self.framework.binds(&self.prepared));
+        let mut overlay = Overlay::new(&self.prepared.source, REPOSITORY);
+        overlay.guarded.clone_from(&self.guarded);
+        job.overlays = vec![overlay];
+        job.collect = self.report_path().into_iter().collect();
+        job.limits = limits;
+        job
+    }
+
+    /// The report file inside the sandbox, if the report is a file.
+    fn report_path(&self) -> Option<PathBuf> {
+        let path = self.framework.report_file(&self.prepared.project)?;
+        Some(Path::new(REPOSITORY).join(path))
+    }
+
+    /// The result of a sandbox job with these instructions.
+    pub(super) fn result(
+        &self,
+        finished: Finished,
+        instructions: &RunInstructions<'_>,
+    ) -> TestRunResult {
+        let bytes = match self.report_path() {
+            Some(path) => finished.collected.get(&path),
+            None => Some(&finished.statement),
+        };
+        let mut report = bytes
+            .map(|bytes| self.framework.read_report(bytes, &instructions.nonce))
+            .unwrap_or_default();
+        report.check_sentinels(self.framework.sentinels(), &instructions.token);
+        let output = [finished.stdout.text(), finished.stderr.text()].concat();
+        TestRunResult {
+            end: finished.end,
+            report,
+            changed: finished
+                .changed
+                .iter()
+                .filter_map(|path| path_from_project(path))
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
+            output: last_bytes(&output, OUTPUT_KEPT).to_owned(),
+            wall: finished.wall,
+            peak_memory: finished.peak_memory,
+            level: finished.level.to_string(),
+        }
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        [
+            ("HOME", "/tmp".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("TZ", "UTC".to_owned()),
+            ("CI", "true".to_owned()),
+        ]
+        .into_iter()
+        .chain(self.framework.environment(&self.prepared.project))
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+    }
+}
+
+/// A path inside the sandbox as seen from the project; `None` for one that belongs to neither the
+/// project nor a transformer.
+fn path_from_project(path: &Path) -> Option<PathBuf> {
+    if let Ok(inside) = path.strip_prefix(REPOSITORY) {
+        return Some(inside.to_owned());
+    }
+    let name = path.strip_prefix(TRANSFORMED).ok()?;
+    Some(Path::new(OUTSIDE_PROJECT).join(name))
+}
+
+/// The last `limit` bytes of a text, or a few fewer, cut between characters.
+fn last_bytes(text: &str, limit: usize) -> &str {
+    let mut start = text.len().saturating_sub(limit);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}

@@ -1,0 +1,167 @@
+//! Warm workers: processes that have imported what tests need, and run them without its start-up
+//! time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::framework::{LoadedCode, Readiness, WarmProgram};
+use super::project::{ProjectRunner, TestRun, TestRunResult};
+use super::transformer::{START_TIME, Transformer};
+use crate::sandbox::{self, Limits, Round, Sandbox, Worker};
+use crate::verdict::error::VerdictError;
+
+pub(in crate::verdict) use super::transformer::query;
+
+/// The warm workers of one project.
+#[derive(Default)]
+pub(in crate::verdict) struct WarmWorkers {
+    idle: Mutex<Vec<IdleWorker>>,
+    /// Whether a worker failed to collect the tests, though one did at baseline.
+    uncollectable: AtomicBool,
+    /// Transforms files for runs without the framework's own main process. `None` before the first
+    /// run, and after the transformer died.
+    transformer: Mutex<Option<Transformer>>,
+}
+
+/// A worker that waits for a run.
+struct IdleWorker {
+    worker: Worker,
+    readiness: Readiness,
+    since: Instant,
+}
+
+/// How long one worker that has collected a project's tests is forked. The time that modules read
+/// at import must not be older than in a slow run of all tests.
+const COLLECTED_LIFETIME: Duration = Duration::from_secs(60);
+
+impl WarmWorkers {
+    /// Runs tests in a fork of a warm worker, or on what a transformer transforms; `None` if the
+    /// framework can't, or this run needs the whole framework.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable or supports no workers; the framework refuses to be forked.
+    pub(in crate::verdict) fn run(
+        &self,
+        runner: &ProjectRunner,
+        run: &TestRun<'_>,
+        loaded: &LoadedCode,
+        readiness: Readiness,
+        memory: u64,
+    ) -> Result<Option<TestRunResult>, VerdictError> {
+        let collected = readiness == Readiness::Collected;
+        if collected && (run.coverage.is_some() || self.uncollectable.load(Ordering::Relaxed)) {
+            return Ok(None);
+        }
+        let framework = runner.framework;
+        let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
+            return Ok(None);
+        };
+        if let Some(host) = &program.host {
+            return self.run_transformed(runner, run, &program, host);
+        }
+        let IdleWorker { worker, since, .. } = match self.take_idle(readiness) {
+            Some(idle) => idle,
+            None => {
+                let limits = Limits {
+                    memory,
+                    ..Limits::default()
+                };
+                let mut job = runner.job(program.program, program.arguments, limits);
+                job.question = Some(program.task);
+                IdleWorker {
+                    worker: Worker::start(Sandbox::default().executable, job)?,
+                    readiness,
+                    since: Instant::now(),
+                }
+            }
+        };
+        let instructions = run.instructions();
+        let round = Round {
+            replaced: run.overlay_files().collect(),
+            question: instructions.line(),
+            wall: run.limits.wall,
+            cpu: run.limits.cpu,
+        };
+        let (finished, worker) = worker.round(round)?;
+        self.idle.lock().extend(worker.map(|worker| IdleWorker {
+            worker,
+            readiness,
+            since,
+        }));
+        let result = runner.result(finished, &instructions);
+        Ok((!result.report.missed).then_some(result))
+    }
+
+    /// Takes an idle worker with this readiness, and drops those that are too old.
+    fn take_idle(&self, readiness: Readiness) -> Option<IdleWorker> {
+        let mut idle = self.idle.lock();
+        idle.retain(|idle| {
+            idle.readiness == Readiness::Loaded || idle.since.elapsed() < COLLECTED_LIFETIME
+        });
+        let index = idle.iter().position(|idle| idle.readiness == readiness)?;
+        Some(idle.swap_remove(index))
+    }
+
+    /// Starts no further worker that collects the tests.
+    pub(in crate::verdict) fn disable_collecting(&self) {
+        self.uncollectable.store(true, Ordering::Relaxed);
+    }
+
+    fn run_transformed(
+        &self,
+        runner: &ProjectRunner,
+        run: &TestRun<'_>,
+        program: &WarmProgram,
+        host: &[String],
+    ) -> Result<Option<TestRunResult>, VerdictError> {
+        if run.coverage.is_some() || run.replaced.len() > 1 {
+            return Ok(None);
+        }
+        let overlay = {
+            let mut slot = self.transformer.lock();
+            if slot.is_none() {
+                *slot = Some(start_transformer(runner, program)?);
+            }
+            let overlay = match (&mut *slot, run.replaced.first()) {
+                (Some(transformer), Some((path, contents))) => {
+                    transformer.transform(path, contents)?
+                }
+                (Some(transformer), None) => Some(transformer.overlay(Vec::new())),
+                (None, _) => None,
+            };
+            if overlay.is_none() {
+                *slot = None;
+            }
+            overlay
+        };
+        let Some(overlay) = overlay else {
+            return Ok(None);
+        };
+        let instructions = run.instructions();
+        let mut job = runner.job(program.program.clone(), host.to_vec(), run.limits.clone());
+        job.question = Some(instructions.line());
+        job.overlays[0].replaced.extend(run.overlay_files());
+        job.overlays.push(overlay);
+        let result = runner.result(sandbox::run(&job)?, &instructions);
+        Ok((!result.report.missed).then_some(result))
+    }
+}
+
+fn start_transformer(
+    runner: &ProjectRunner,
+    program: &WarmProgram,
+) -> Result<Transformer, VerdictError> {
+    let limits = Limits {
+        wall: START_TIME,
+        cpu: START_TIME,
+        memory: 4 << 30,
+        // All modules of the project, in one line.
+        collect: 1 << 30,
+        ..Limits::default()
+    };
+    let mut job = runner.job(program.program.clone(), program.arguments.clone(), limits);
+    job.question = Some(program.task.clone());
+    Transformer::start(job)
+}
