@@ -2,11 +2,11 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `score`, `stats`, `mutate` → `task` → `sandbox` → `corpus` → `import` → `verdict` → `mine` →
+//! `score`, `mutate` → `task` → `sandbox` → `corpus` → `import` → `verdict` → `mine` →
 //! `developer` → `store` → `report` → `study` → `cli`.
 //!
-//! Architecture invariants: `score`, `stats` and `mutate` are pure and know nothing of the rest;
-//! model keys never reach a test process; code written by a model runs only in `sandbox`.
+//! Architecture invariants: `score` and `mutate` are pure and know nothing of the rest; metrics
+//! are the crate `fillrate-metrics`; model keys never reach a test process; code written by a model runs only in `sandbox`.
 
 pub mod cli;
 pub mod corpus;
@@ -17,7 +17,6 @@ pub mod mutate;
 pub mod report;
 pub mod sandbox;
 pub mod score;
-pub mod stats;
 pub mod store;
 pub mod study;
 pub mod task;

@@ -12,13 +12,17 @@ pub mod site;
 use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use fillrate_metrics::{
+    Estimate, Sample, TextMetric, Unit, clustered_mean, clustered_proportion,
+    clustered_weighted_mean, dependency_invocation_rate, median, oracle_prefix, pass_at_k,
+    text_scores,
+};
 use fillrate_server::syntax::Language;
 use serde::Serialize;
 
 use crate::developer::policy::Place;
 use crate::mutate::MutationScore;
-use crate::score::{self, Sample, Unit};
-use crate::stats::{self, Estimate};
+use crate::score::{ScoringLanguage, syntax_identifiers};
 use crate::store::{Attempt, Behaviour, ProjectState, Run, State, StoreError, Typing};
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -421,12 +425,12 @@ impl Scored {
         let language = Language::for_path(std::path::Path::new(&hole.path));
         if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
             let sample = Sample {
-                language: language.into(),
+                syntax: &ScoringLanguage::from(language),
                 prompt: prefix,
                 prediction: attempt.completion(),
                 reference: &hole.reference,
             };
-            for (metric, value) in score::scores(&sample) {
+            for (metric, value) in text_scores(&sample) {
                 if TEXT_METRICS.contains(&metric.name) {
                     text.insert(metric.name, value);
                 }
@@ -438,12 +442,12 @@ impl Scored {
             .filter(|_| attempt.verdict.outcome != Outcome::Infrastructure)
             .and_then(|(language, dependencies)| {
                 let completion = attempt.completion();
-                score::dependency_invocation_rate(completion, dependencies, language)
+                dependency_invocation_rate(&syntax_identifiers(completion, language), dependencies)
             });
         let accepted = attempt
             .offered
             .iter()
-            .any(|candidate| score::oracle_prefix(&hole.reference, candidate).is_some());
+            .any(|candidate| oracle_prefix(&hole.reference, candidate).is_some());
         Self {
             cluster: cluster(hole),
             text,
@@ -578,7 +582,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             Some((of_hole[0].cluster.as_str(), weight, chance(of_hole, 1)?))
         })
         .collect();
-    let weighted = stats::clustered_weighted_mean(&weighted);
+    let weighted = clustered_weighted_mean(&weighted);
     put(
         WEIGHTED.to_owned(),
         weighted.map(|estimate| match estimate.within(0.0..=1.0) {
@@ -596,9 +600,9 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             .iter()
             .filter_map(|one| Some((one.cluster.as_str(), *one.text.get(name)?)))
             .collect();
-        let percent = score::Metric::named(name).is_some_and(|m| m.unit == Unit::Percent);
+        let percent = TextMetric::named(name).is_some_and(|m| m.unit == Unit::Percent);
         let (estimate, most) = if percent {
-            (stats::clustered_mean(&values), 100.0)
+            (clustered_mean(&values), 100.0)
         } else {
             (rate(&values), 1.0)
         };
@@ -621,10 +625,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         .iter()
         .map(|one| (one.cluster.as_str(), one.accepted))
         .collect();
-    put(
-        ACCEPTANCE.to_owned(),
-        stats::clustered_proportion(&accepted),
-    );
+    put(ACCEPTANCE.to_owned(), clustered_proportion(&accepted));
     let typed: Vec<(&str, bool)> = scored
         .iter()
         .filter_map(|one| {
@@ -632,13 +633,13 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             Some((one.cluster.as_str(), types.passes()))
         })
         .collect();
-    put(TYPES.to_owned(), stats::clustered_proportion(&typed));
+    put(TYPES.to_owned(), clustered_proportion(&typed));
     let latencies: Vec<f64> = scored
         .iter()
         .filter(|one| one.attempt.answered)
         .map(|one| one.attempt.latency_ms)
         .collect();
-    put(LATENCY.to_owned(), stats::median(&latencies));
+    put(LATENCY.to_owned(), median(&latencies));
 
     let mut outcomes: BTreeMap<&'static str, usize> = BTreeMap::new();
     for one in scored {
@@ -687,7 +688,7 @@ fn pass_at(by_hole: &BTreeMap<&str, Vec<&Scored>>, k: usize) -> Option<Estimate>
 fn chance(of_hole: &[&Scored], k: usize) -> Option<f64> {
     let verdicts = evidence(of_hole);
     let correct = verdicts.iter().filter(|passed| **passed).count();
-    score::pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
+    pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
 }
 
 /// Whether each attempt passed, of those whose outcome says so.
@@ -712,8 +713,8 @@ fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
         })
         .collect();
     match whole {
-        Some(whole) => stats::clustered_proportion(&whole),
-        None => stats::clustered_mean(values),
+        Some(whole) => clustered_proportion(&whole),
+        None => clustered_mean(values),
     }
 }
 

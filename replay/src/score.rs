@@ -1,234 +1,324 @@
-//! Metrics: pure functions from a prediction and its reference to a number.
-//!
-//! Every metric that has rivals is a named variant. [`METRICS`] is the table reports iterate
-//! over; [`Sample`] is what each of its rows is given. Metrics of what tests and people made of
-//! a completion take their outcomes; the mutation score is [`crate::mutate::MutationScore`].
+//! What text metrics need to know of a language's syntax.
 
-mod acceptance;
-mod cceval;
-mod dependencies;
-mod edit;
-mod execution;
-mod identifiers;
-mod language;
-mod python;
+use std::collections::BTreeSet;
+use std::path::Path;
 
-pub use acceptance::{READ_MS, first_line, first_token, oracle_prefix};
-pub use cceval::{remove_comments_cceval, truncate_cceval};
-pub use dependencies::dependency_invocation_rate;
-pub use edit::{difflib_ratio, indel_distance, levenshtein};
-pub use execution::{AcceptedAndPassed, mutation_weighted_pass_rate, pass_at_k};
-pub use identifiers::identifiers_cceval;
-pub use language::ScoringLanguage;
+use fillrate_metrics::ScoringSyntax;
+use fillrate_server::syntax::Language;
+use tree_sitter::{Node, Parser};
 
-use std::cell::OnceCell;
-use std::ops::RangeInclusive;
-
-use cceval::Cleaned;
-use serde::Serialize;
-
-/// One prediction beside the code it should have been.
+/// A language as CrossCodeEval's scorer sees it: where a statement ends, and which words are no
+/// identifiers. That is less than a grammar, so Java and C# can be scored too.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample<'a> {
-    /// The language of the file. It chooses the truncation rule and the keyword list.
-    pub language: ScoringLanguage,
-    /// What stands in the file before the hole. Truncation parses it together with the
-    /// prediction; cross-file context does not belong here.
-    pub prompt: &'a str,
-    /// What the model wrote, as it came: each metric cuts it as its own definition says.
-    pub prediction: &'a str,
-    /// What stood in the hole.
-    pub reference: &'a str,
-}
-
-/// A named text metric.
-#[derive(Debug)]
-pub struct Metric {
-    /// The name a report prints, with its variant: `es/cceval-difflib`.
+pub struct ScoringLanguage {
+    /// The language's name, e.g. `typescript` for both of its grammars.
     pub name: &'static str,
-    /// What the values are counted in.
-    pub unit: Unit,
-    measure: Measure,
+    /// The grammar that finds a statement's end, if indentation delimits the language's blocks.
+    grammar: Option<&'static Language>,
+    keywords: &'static [&'static str],
 }
 
-/// What the values of a metric are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// 0 or 1 for each sample; the mean is a proportion.
-    ZeroOrOne,
-    /// From 0 to 1.
-    Fraction,
-    /// From 0 to 100. The edit similarities counted so are whole numbers for each sample.
-    Percent,
+impl ScoringSyntax for ScoringLanguage {
+    fn keywords(&self) -> &[&str] {
+        self.keywords
+    }
+
+    fn indented_blocks(&self) -> bool {
+        self.grammar.is_some()
+    }
+
+    /// Parses each prefix from scratch: an incremental parse may recover from an error in another
+    /// way and so answer differently. The reference gives up a parse after five seconds and a tree
+    /// deeper than Python's recursion limit; this does not.
+    fn first_parsing_end(&self, text: &str, ends: &[usize]) -> Option<usize> {
+        let mut parser = self.grammar?.parser();
+        let mut ends = ends.iter().copied();
+        ends.find(|&end| parses_without_error_node(&mut parser, &text[..end]))
+    }
 }
 
-impl Unit {
-    /// The least and the greatest value.
-    pub fn range(self) -> RangeInclusive<f64> {
-        match self {
-            Self::ZeroOrOne | Self::Fraction => 0.0..=1.0,
-            Self::Percent => 0.0..=100.0,
+impl ScoringLanguage {
+    /// CrossCodeEval's four languages, and JavaScript.
+    pub const NAMES: [&'static str; 5] = ["python", "java", "typescript", "csharp", "javascript"];
+
+    /// Returns the language of this name; one of [`ScoringLanguage::NAMES`], or a language of the
+    /// server's table.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "java" => Some(JAVA),
+            "csharp" => Some(CSHARP),
+            _ => fillrate_server::syntax::LANGUAGES
+                .into_iter()
+                .find(|language| language.name == name)
+                .map(Self::from),
+        }
+    }
+
+    /// The language of a file, by its ending.
+    pub fn for_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "java" => Some(JAVA),
+            "cs" => Some(CSHARP),
+            _ => Language::for_path(path).map(Self::from),
         }
     }
 }
 
-/// Every text metric, in the order reports print them.
-pub static METRICS: [Metric; 11] = [
-    Metric {
-        name: "em/cceval",
-        unit: Unit::ZeroOrOne,
-        measure: Measure::Cleaned(cceval::exact_match),
-    },
-    Metric {
-        name: "em/tokens",
-        unit: Unit::ZeroOrOne,
-        measure: Measure::Raw(token_match),
-    },
-    Metric {
-        name: "es/cceval-difflib",
-        unit: Unit::Percent,
-        measure: Measure::Cleaned(|cleaned| {
-            edit::fuzz_ratio(
-                python::strip(&cleaned.prediction),
-                python::strip(&cleaned.reference),
-                edit::difflib_ratio,
-            )
-        }),
-    },
-    Metric {
-        name: "es/cceval-levenshtein",
-        unit: Unit::Percent,
-        measure: Measure::Cleaned(|cleaned| {
-            edit::fuzz_ratio(
-                python::strip(&cleaned.prediction),
-                python::strip(&cleaned.reference),
-                edit::indel_ratio,
-            )
-        }),
-    },
-    Metric {
-        name: "es/repocoder",
-        unit: Unit::Fraction,
-        measure: Measure::Raw(edit::repocoder_similarity),
-    },
-    Metric {
-        name: "es/repobench-difflib",
-        unit: Unit::Percent,
-        measure: Measure::Raw(|prediction, reference| {
-            edit::fuzz_ratio(reference, prediction, edit::difflib_ratio)
-        }),
-    },
-    Metric {
-        name: "es/repobench-levenshtein",
-        unit: Unit::Percent,
-        measure: Measure::Raw(|prediction, reference| {
-            edit::fuzz_ratio(reference, prediction, edit::indel_ratio)
-        }),
-    },
-    Metric {
-        name: "id_em/cceval",
-        unit: Unit::ZeroOrOne,
-        measure: Measure::Cleaned(identifiers::exact_match),
-    },
-    Metric {
-        name: "id_precision/cceval",
-        unit: Unit::Fraction,
-        measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned).precision()),
-    },
-    Metric {
-        name: "id_recall/cceval",
-        unit: Unit::Fraction,
-        measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned).recall()),
-    },
-    Metric {
-        name: "id_f1/cceval",
-        unit: Unit::Fraction,
-        measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned).f1()),
-    },
+impl From<&'static Language> for ScoringLanguage {
+    /// The keywords are those of the scorer where it knows the language (its lists are shorter
+    /// than the languages' own), and otherwise those of the table.
+    fn from(language: &'static Language) -> Self {
+        Self {
+            name: language.name,
+            grammar: language.indented_blocks.then_some(language),
+            keywords: match language.name {
+                "python" => PYTHON_KEYWORDS,
+                "typescript" | "javascript" => TYPESCRIPT_KEYWORDS,
+                _ => language.keywords,
+            },
+        }
+    }
+}
+
+fn parses_without_error_node(parser: &mut Parser, text: &str) -> bool {
+    let tree = parser
+        .parse(text, None)
+        .expect("parsing ends early only on a time-out or a cancel, and neither is set");
+    !has_error_node(tree.root_node())
+}
+
+/// Whether a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are
+/// walked, on a stack of their own: a tree may be deeper than the thread's.
+fn has_error_node(root: Node<'_>) -> bool {
+    let mut cursor = root.walk();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if node.is_error() {
+            return true;
+        }
+        if node.has_error() {
+            pending.extend(node.children(&mut cursor));
+        }
+    }
+    false
+}
+
+/// Returns the identifiers of a completion's own syntax tree; names in strings and comments are
+/// none.
+pub fn syntax_identifiers<'a>(text: &'a str, language: &Language) -> BTreeSet<&'a str> {
+    let tree = language.parse(text);
+    let mut found = BTreeSet::new();
+    let mut pending = vec![tree.root_node()];
+    while let Some(node) = pending.pop() {
+        // Every grammar has several kinds: of types, of members, of what a pattern binds.
+        if node.child_count() == 0 && node.kind().contains("identifier") {
+            found.insert(&text[node.byte_range()]);
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.children(&mut cursor));
+    }
+    found
+}
+
+const JAVA: ScoringLanguage = ScoringLanguage {
+    name: "java",
+    grammar: None,
+    keywords: JAVA_KEYWORDS,
+};
+
+const CSHARP: ScoringLanguage = ScoringLanguage {
+    name: "csharp",
+    grammar: None,
+    keywords: CSHARP_KEYWORDS,
+};
+
+/// Python's, as of its version 3.7 and newer, without `True` and `False`.
+const PYTHON_KEYWORDS: &[&str] = &[
+    "None", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
+    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-impl Metric {
-    /// The metric of this name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        METRICS.iter().find(|metric| metric.name == name)
-    }
+/// The reserved words of ECMAScript without its literals; no `await`.
+const TYPESCRIPT_KEYWORDS: &[&str] = &[
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];
 
-    /// Whether the prediction is cut to its first statement before this metric looks at it. Such
-    /// a metric depends on the prompt.
-    pub fn truncates(&self) -> bool {
-        matches!(self.measure, Measure::Cleaned(_))
-    }
+/// Those of the Java Language Specification, §3.9, and `var`, without the literals `true`,
+/// `false` and `null` and without `_`.
+const JAVA_KEYWORDS: &[&str] = &[
+    "abstract",
+    "assert",
+    "boolean",
+    "break",
+    "byte",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extends",
+    "final",
+    "finally",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "implements",
+    "import",
+    "instanceof",
+    "int",
+    "interface",
+    "long",
+    "native",
+    "new",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "short",
+    "static",
+    "strictfp",
+    "super",
+    "switch",
+    "synchronized",
+    "this",
+    "throw",
+    "throws",
+    "transient",
+    "try",
+    "var",
+    "void",
+    "volatile",
+    "while",
+];
 
-    /// The value for one sample, exact, in the metric's [`Unit`]. For several metrics of one
-    /// sample, [`Scorer`] is faster.
-    pub fn score(&self, sample: &Sample<'_>) -> f64 {
-        Scorer::new(*sample).score(self)
-    }
-}
-
-/// One sample under several metrics: the prediction is truncated once, when the first metric
-/// asks for it.
-#[derive(Debug)]
-pub struct Scorer<'a> {
-    sample: Sample<'a>,
-    cleaned: OnceCell<Cleaned<'a>>,
-}
-
-impl<'a> Scorer<'a> {
-    /// A scorer of this sample.
-    pub fn new(sample: Sample<'a>) -> Self {
-        Self {
-            sample,
-            cleaned: OnceCell::new(),
-        }
-    }
-
-    /// The metric's value, exact, in its [`Unit`].
-    pub fn score(&self, metric: &Metric) -> f64 {
-        match metric.measure {
-            Measure::Raw(function) => function(self.sample.prediction, self.sample.reference),
-            Measure::Cleaned(function) => function(self.cleaned()),
-        }
-    }
-
-    /// The prediction's first statement, [`truncate_cceval`].
-    pub fn truncated(&self) -> &'a str {
-        self.cleaned().truncated
-    }
-
-    fn cleaned(&self) -> &Cleaned<'a> {
-        self.cleaned.get_or_init(|| Cleaned::new(&self.sample))
-    }
-}
-
-/// The value of every metric for one sample, in the order of [`METRICS`].
-pub fn scores(sample: &Sample<'_>) -> Vec<(&'static Metric, f64)> {
-    let scorer = Scorer::new(*sample);
-    METRICS
-        .iter()
-        .map(|metric| (metric, scorer.score(metric)))
-        .collect()
-}
-
-/// What a metric looks at.
-#[derive(Debug)]
-enum Measure {
-    /// Prediction and reference as they are.
-    Raw(fn(&str, &str) -> f64),
-    /// Both after what CrossCodeEval does before it compares.
-    Cleaned(fn(&Cleaned<'_>) -> f64),
-}
-
-/// `em/tokens`: the pieces between white space are equal lists, as RepoBench's scorer
-/// compares them (<https://github.com/Leolty/repobench>).
-fn token_match(prediction: &str, reference: &str) -> f64 {
-    indicator(python::split(prediction).eq(python::split(reference)))
-}
-
-fn indicator(holds: bool) -> f64 {
-    if holds { 1.0 } else { 0.0 }
-}
+/// Those of the C# language without the literals `true` and `false`; `null` is among them.
+const CSHARP_KEYWORDS: &[&str] = &[
+    "abstract",
+    "as",
+    "base",
+    "bool",
+    "break",
+    "byte",
+    "case",
+    "catch",
+    "char",
+    "checked",
+    "class",
+    "const",
+    "continue",
+    "decimal",
+    "default",
+    "delegate",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "event",
+    "explicit",
+    "extern",
+    "finally",
+    "fixed",
+    "float",
+    "for",
+    "foreach",
+    "goto",
+    "if",
+    "implicit",
+    "in",
+    "int",
+    "interface",
+    "internal",
+    "is",
+    "lock",
+    "long",
+    "namespace",
+    "new",
+    "null",
+    "object",
+    "operator",
+    "out",
+    "override",
+    "params",
+    "private",
+    "protected",
+    "public",
+    "readonly",
+    "ref",
+    "return",
+    "sbyte",
+    "sealed",
+    "short",
+    "sizeof",
+    "stackalloc",
+    "static",
+    "string",
+    "struct",
+    "switch",
+    "this",
+    "throw",
+    "try",
+    "typeof",
+    "uint",
+    "ulong",
+    "unchecked",
+    "unsafe",
+    "ushort",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "while",
+];
 
 #[cfg(test)]
 mod tests;

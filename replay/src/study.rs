@@ -21,6 +21,7 @@ mod trend;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{CONFIDENCE, holm};
 use serde::Serialize;
 
 pub use design::{Design, Needed, PowerAt};
@@ -28,8 +29,6 @@ pub use figure::{Figure, Measured, Unit};
 pub use join::JoinedVersion;
 pub use pair::{Answer, Attenuation, CoefficientFigure, Pair, Point, Signs};
 pub use trend::{Column, Trend, TrendRow};
-
-use crate::stats;
 
 /// The version of `study.json`.
 pub const SCHEMA: u32 = 1;
@@ -298,7 +297,7 @@ impl Study {
             );
         }
         let p: Vec<f64> = pairs.iter().filter_map(Pair::pearson_p).collect();
-        let mut corrected = stats::holm(&p).into_iter();
+        let mut corrected = holm(&p).into_iter();
         for pair in &mut pairs {
             if pair.pearson_p().is_some() {
                 pair.p_holm = corrected.next();
@@ -319,7 +318,7 @@ impl Study {
             schema: SCHEMA,
             second,
             by: options.by,
-            confidence: stats::CONFIDENCE,
+            confidence: CONFIDENCE,
             method: Method {
                 draws: options.draws,
                 bootstrap_draws: options.bootstrap_draws,

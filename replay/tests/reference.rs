@@ -8,9 +8,10 @@ use fillrate::mutate::Operator;
 use fillrate::report::acceptance::VARIANTS;
 use fillrate::report::export::{COLUMNS, SCHEMA};
 use fillrate::report::policies::POLICY_METRICS;
-use fillrate::score::{METRICS, READ_MS, ScoringLanguage, Unit};
+use fillrate::score::ScoringLanguage;
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
+use fillrate_metrics::{READ_MS, TEXT_METRICS, Unit};
 
 const PAGE: &str = include_str!("../README.md");
 
@@ -68,7 +69,7 @@ fn every_text_metric_has_its_row() {
         .iter()
         .map(|cells| (cells[0].trim_matches('`'), cells[1]))
         .collect();
-    let ours: Vec<(&str, &str)> = METRICS
+    let ours: Vec<(&str, &str)> = TEXT_METRICS
         .iter()
         .map(|metric| {
             let unit = match metric.unit {
@@ -83,7 +84,7 @@ fn every_text_metric_has_its_row() {
     for cells in rows {
         assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
         // What a row says of cutting holds: the names tell it.
-        let metric = METRICS
+        let metric = TEXT_METRICS
             .iter()
             .find(|metric| metric.name == cells[0].trim_matches('`'))
             .expect("the names were compared above");

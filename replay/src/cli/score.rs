@@ -7,13 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use fillrate_metrics::{Sample, Scorer, ScoringSyntax, TEXT_METRICS, TextMetric};
 use serde_json::{Map, Value, json};
 
 use super::{CliError, Success, projects};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared};
 use crate::report::scores::{Scored, Scores};
-use crate::score::{METRICS, Metric, Sample, Scorer, ScoringLanguage};
+use crate::score::ScoringLanguage;
 use crate::task::Hole;
 pub(super) use input::InputError;
 use input::{Example, Lines, Predictions, Text, record_error};
@@ -30,7 +31,7 @@ pub(super) struct Arguments {
     predictions: Vec<PathBuf>,
     /// The metrics, by variant [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = metric)]
-    metrics: Vec<&'static Metric>,
+    metrics: Vec<&'static TextMetric>,
     /// What intervals are clustered by: what stands or falls together
     #[arg(long, value_enum, default_value_t = Cluster::Repository)]
     cluster: Cluster,
@@ -68,9 +69,9 @@ impl Cluster {
     }
 }
 
-fn metric(name: &str) -> Result<&'static Metric, String> {
-    Metric::named(name).ok_or_else(|| {
-        let known: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+fn metric(name: &str) -> Result<&'static TextMetric, String> {
+    TextMetric::named(name).ok_or_else(|| {
+        let known: Vec<&str> = TEXT_METRICS.iter().map(|metric| metric.name).collect();
         format!("there is no such metric; there are {}", known.join(", "))
     })
 }
@@ -90,7 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         ));
     }
     let metrics = if arguments.metrics.is_empty() {
-        METRICS.iter().collect()
+        TEXT_METRICS.iter().collect()
     } else {
         arguments.metrics.clone()
     };
@@ -139,7 +140,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 /// What all examples are scored with.
 struct Scoring<'a> {
     arguments: &'a Arguments,
-    metrics: Vec<&'static Metric>,
+    metrics: Vec<&'static TextMetric>,
     /// The projects of the corpus, if one is given.
     prepared: Vec<Prepared>,
     predictions: Vec<Predictions>,
@@ -273,7 +274,7 @@ impl Scoring<'_> {
                 return Err(Fault::Missing(example.task_id, file));
             };
             let scorer = Scorer::new(Sample {
-                language,
+                syntax: &language,
                 prompt: &prompt,
                 prediction,
                 reference: &example.reference,
@@ -345,7 +346,7 @@ impl Scoring<'_> {
     fn prompt(&self, example: &Example, language: ScoringLanguage) -> Result<String, String> {
         match &example.text {
             Text::Prompt(prompt) => Ok(prompt.clone()),
-            Text::InFile(hole) if self.truncates() && language.truncation_needs_prompt() => {
+            Text::InFile(hole) if self.truncates() && language.indented_blocks() => {
                 self.before(hole)
             }
             Text::InFile(_) => Ok(String::new()),

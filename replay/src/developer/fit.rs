@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{Logistic, LogisticError, LogisticSample, clustered_standard_error};
 use sha2::{Digest, Sha256};
 
 use super::policy::{
     Calibration, Coefficient, Feature, FeatureCoefficient, Fitted, FittedData, Place, SCHEMA,
 };
-use crate::stats::{self, Logistic, LogisticFault, LogisticSample};
 
 /// A completion that was shown, and whether it was accepted.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ pub enum FitError {
     },
     /// There is no best fit.
     #[error("no policy can be fitted: {0}")]
-    Regression(#[from] LogisticFault),
+    Regression(#[from] LogisticError),
 }
 
 /// How many accepts, and how many completions that were not accepted, there must be for each
@@ -177,7 +177,7 @@ fn value(feature: Feature, one: &Observation) -> f64 {
 }
 
 /// How well a fit does on sessions that it was not fitted to.
-fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, LogisticFault> {
+fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, LogisticError> {
     let sessions: BTreeSet<&str> = samples.iter().map(|(session, ..)| *session).collect();
     // By their hashes, so that neither time nor a person's habits decide over a fold.
     let mut hashed: Vec<(String, &str)> = sessions
@@ -213,7 +213,7 @@ fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, Logistic
     Ok(Calibration {
         folds: FOLDS,
         brier: squares.iter().map(|(_, square)| square).sum::<f64>() / n,
-        brier_se: stats::clustered_standard_error(&squares),
+        brier_se: clustered_standard_error(&squares),
         brier_of_the_rate_alone: squares_of_the_rate / n,
         expected_calibration_error: calibration_error(&predictions),
     })

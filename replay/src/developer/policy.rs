@@ -7,9 +7,8 @@
 
 use std::fmt;
 
+use fillrate_metrics::{first_line, first_token, oracle_prefix};
 use serde::{Deserialize, Serialize};
-
-use crate::score::{first_line, first_token, oracle_prefix};
 
 /// A developer's rule, and whether a late answer is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,15 +8,15 @@ mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{
+    Estimate, READ_MS, clustered_proportion, clustered_weighted_mean, median, quantile,
+};
 use fillrate_server::completion::Source;
 use fillrate_server::configuration::DEFAULT;
 use fillrate_server::telemetry::{
     Answered, Certainty, Contents, Entered, Left, RETAINED, Recorded, STILL_IN_CODE, Shown,
 };
 use serde::Serialize;
-
-use crate::score::READ_MS;
-use crate::stats::{self, Estimate};
 
 pub use trial::{Arm, Difference, Trial};
 
@@ -356,8 +356,8 @@ fn figures(impressions: &[&Impression<'_>], entered: &[&Entered]) -> Figures {
         .iter()
         .map(|one| one.answered.timings.latency_ms)
         .collect();
-    put("latency_ms/median", stats::median(&latencies));
-    put("latency_ms/p90", stats::quantile(&latencies, 0.9));
+    put("latency_ms/median", median(&latencies));
+    put("latency_ms/p90", quantile(&latencies, 0.9));
     figures
 }
 
@@ -368,7 +368,7 @@ fn shares<K: Ord + Clone>(
 ) -> Figures {
     let mut figures = Figures::new();
     for (name, outcomes) in outcomes(impressions, cluster) {
-        if let Some(estimate) = stats::clustered_proportion(&outcomes) {
+        if let Some(estimate) = clustered_proportion(&outcomes) {
             figures.insert(name, estimate);
         }
     }
@@ -380,7 +380,7 @@ fn shares<K: Ord + Clone>(
             (cluster(one), one.characters() as f64, accepted)
         })
         .collect();
-    if let Some(estimate) = stats::clustered_weighted_mean(&weighted) {
+    if let Some(estimate) = clustered_weighted_mean(&weighted) {
         let mut estimate = estimate.within(0.0..=1.0);
         if let Some(read) = figures.get("acceptance/read")
             && (read.value == 0.0 || read.value == 1.0)
@@ -444,7 +444,7 @@ fn completed(impressions: &[&Impression<'_>], entered: &[&Entered]) -> Option<Es
             (place, entered as f64, accepted as f64 / entered as f64)
         })
         .collect();
-    Some(stats::clustered_weighted_mean(&samples)?.within(0.0..=1.0))
+    Some(clustered_weighted_mean(&samples)?.within(0.0..=1.0))
 }
 
 /// What a model is called: by its name in the configuration, where it has one of its own.

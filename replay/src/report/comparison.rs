@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use fillrate_metrics::{Estimate, mcnemar_exact, paired_difference};
 use serde::Serialize;
 
 use super::policies::{self, KEYSTROKES_SAVED, SHOWN};
@@ -11,7 +12,6 @@ use super::{
     ACCEPTANCE, Developers, LATENCY, PolicyFigures, Round, Row, Scored, TEXT_METRICS, evidence,
     first_answers, rounds, rounds_table, row, scored, shown,
 };
-use crate::stats::{self, Estimate};
 use crate::store::{Run, StoreError};
 use crate::verdict::Outcome;
 
@@ -294,7 +294,7 @@ pub(super) fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> O
         .iter()
         .filter_map(|(hole, (cluster, this))| Some((*cluster, *this, first.get(hole)?.1)))
         .collect();
-    let difference = stats::paired_difference(&pairs)?;
+    let difference = paired_difference(&pairs)?;
     let binary = |value: f64| value == 0.0 || value == 1.0;
     let all = !metric.starts_with("es/") && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
     let mcnemar = all.then(|| {
@@ -306,7 +306,7 @@ pub(super) fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> O
         McNemar {
             only_this,
             only_first,
-            p: stats::mcnemar_exact(only_this, only_first),
+            p: mcnemar_exact(only_this, only_first),
         }
     });
     Some(Against {

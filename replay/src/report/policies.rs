@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use fillrate_metrics::{Estimate, READ_MS, clustered_proportion, clustered_weighted_mean, median};
 use serde::Serialize;
 
 use super::{Scored, shown};
 use crate::developer::policy::{Place, View};
 use crate::developer::typing::{EDITOR_DELAY_MS, Fate, Request};
-use crate::score::READ_MS;
-use crate::stats::{self, Estimate};
 use crate::store::{Behaviour, Typing};
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -187,7 +186,7 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
         });
         put(LATE, proportion(late));
         let latencies: Vec<f64> = on_display().filter_map(|(_, one)| one.latency_ms).collect();
-        put(LATENCY_SEEN, stats::median(&latencies));
+        put(LATENCY_SEEN, median(&latencies));
         PolicyFigures {
             policy: policy.to_owned(),
             version: typed[0].typing.policy_version,
@@ -242,7 +241,7 @@ pub(super) fn of_attempts(scored: &[&Scored], behaviour: &Behaviour) -> Vec<Poli
             .map(|(cluster, seen, _)| ((*cluster).to_owned(), seen.accepted));
         put(SHOWN, proportion(accepted));
         let latencies: Vec<f64> = seen.iter().map(|(_, _, latency)| *latency).collect();
-        put(LATENCY_SEEN, stats::median(&latencies));
+        put(LATENCY_SEEN, median(&latencies));
         let seen: Vec<(&str, Seen)> = seen
             .into_iter()
             .map(|(cluster, seen, _)| (cluster, seen))
@@ -319,11 +318,11 @@ fn passes(outcome: Outcome) -> Option<bool> {
 }
 
 fn proportion(outcomes: impl Iterator<Item = (String, bool)>) -> Option<Estimate> {
-    stats::clustered_proportion(&outcomes.collect::<Vec<_>>())
+    clustered_proportion(&outcomes.collect::<Vec<_>>())
 }
 
 fn weighted_mean(samples: &[(&str, f64, f64)]) -> Option<Estimate> {
-    stats::clustered_weighted_mean(samples)
+    clustered_weighted_mean(samples)
 }
 
 fn yes(holds: bool) -> f64 {

@@ -2,10 +2,11 @@
 //! prediction files beside each other.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use fillrate_metrics::{
+    CONFIDENCE, Estimate, TextMetric, Unit, clustered_mean, clustered_proportion, mcnemar_exact,
+    paired_difference,
+};
 use serde::Serialize;
-
-use crate::score::{Metric, Unit};
-use crate::stats::{self, CONFIDENCE, Estimate};
 
 /// One example with the values of all metrics.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +82,7 @@ pub struct Flips {
 impl Scores {
     /// The figures of examples that were scored with these metrics, for these prediction files;
     /// with two files, their comparison. Figures of no examples are absent.
-    pub fn of(metrics: &[&'static Metric], files: &[String], scored: &[Scored]) -> Self {
+    pub fn of(metrics: &[&'static TextMetric], files: &[String], scored: &[Scored]) -> Self {
         let clusters: std::collections::BTreeSet<&str> =
             scored.iter().map(|one| one.cluster.as_str()).collect();
         let predictions = files
@@ -169,7 +170,7 @@ impl Scores {
 }
 
 fn figure(
-    metric: &'static Metric,
+    metric: &'static TextMetric,
     value: impl Fn(&Scored) -> f64,
     scored: &[Scored],
 ) -> Option<Figure> {
@@ -183,9 +184,9 @@ fn figure(
                 .iter()
                 .map(|&(cluster, value)| (cluster, value > 0.5))
                 .collect();
-            stats::clustered_proportion(&outcomes)
+            clustered_proportion(&outcomes)
         }
-        _ => stats::clustered_mean(&samples),
+        _ => clustered_mean(&samples),
     };
     Some(Figure {
         variant: metric.name,
@@ -194,7 +195,7 @@ fn figure(
     })
 }
 
-fn compared(metric: &'static Metric, at: usize, scored: &[Scored]) -> Option<Compared> {
+fn compared(metric: &'static TextMetric, at: usize, scored: &[Scored]) -> Option<Compared> {
     let pairs: Vec<(&str, f64, f64)> = scored
         .iter()
         .map(|one| (one.cluster.as_str(), one.values[1][at], one.values[0][at]))
@@ -208,7 +209,7 @@ fn compared(metric: &'static Metric, at: usize, scored: &[Scored]) -> Option<Com
                 .collect()
         };
         let (only_first, only_second) = (only(0, 1), only(1, 0));
-        let mcnemar_p = stats::mcnemar_exact(only_first.len() as u64, only_second.len() as u64);
+        let mcnemar_p = mcnemar_exact(only_first.len() as u64, only_second.len() as u64);
         Flips {
             only_first,
             only_second,
@@ -219,7 +220,7 @@ fn compared(metric: &'static Metric, at: usize, scored: &[Scored]) -> Option<Com
     Some(Compared {
         variant: metric.name,
         unit: metric.unit,
-        second_minus_first: stats::paired_difference(&pairs)?.within(-most..=most),
+        second_minus_first: paired_difference(&pairs)?.within(-most..=most),
         flips,
     })
 }
@@ -278,9 +279,9 @@ fn interval(unit: Unit, estimate: &Estimate) -> String {
 mod tests {
     use super::*;
 
-    fn metrics() -> Vec<&'static Metric> {
+    fn metrics() -> Vec<&'static TextMetric> {
         ["em/cceval", "es/repocoder"]
-            .map(|name| Metric::named(name).unwrap())
+            .map(|name| TextMetric::named(name).unwrap())
             .to_vec()
     }
 

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{Estimate, paired_difference};
 use serde::Serialize;
-
-use crate::stats::{self, Estimate};
 
 /// The values of one model under one policy: by hole, its cluster and the value there.
 pub type HoleValues = BTreeMap<String, (String, f64)>;
@@ -176,7 +175,7 @@ fn difference(first: &HoleValues, second: &HoleValues) -> Option<Estimate> {
             Some((cluster.as_str(), *value, second.get(hole)?.1))
         })
         .collect();
-    stats::paired_difference(&pairs)
+    paired_difference(&pairs)
 }
 
 #[cfg(test)]

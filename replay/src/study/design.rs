@@ -1,8 +1,7 @@
 //! What a study of so many versions, measured so well, can show.
 
+use fillrate_metrics::{CorrelationTest, Estimate, correlation_power};
 use serde::Serialize;
-
-use crate::stats::{self, CorrelationTest, Estimate};
 
 use super::Options;
 
@@ -70,7 +69,7 @@ impl Design {
         }
         let attenuation = seen_of_one.unwrap_or(1.0);
         let power = |r: f64, versions: usize, test| {
-            stats::correlation_power(r, versions, test, options.simulations, options.seed)
+            correlation_power(r, versions, test, options.simulations, options.seed)
         };
         let by_student = |r: f64, versions: usize| {
             power(r, versions, CorrelationTest::Student).map_or(0.0, |power| power.value)

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{CONFIDENCE, ClusterTotal, SampledFigure, student_quantile, wilson};
 use serde::Serialize;
 
 use super::{By, Observation, StudyError};
-use crate::stats::{self, Cluster, Sampled};
 
 /// What a metric is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,7 +27,7 @@ pub enum Figure {
     Sampled {
         /// The clusters by their names, which are the same for every version that has them: two
         /// versions on the same holes are compared hole by hole.
-        clusters: BTreeMap<String, Cluster>,
+        clusters: BTreeMap<String, ClusterTotal>,
         /// How many rows there are.
         n: usize,
     },
@@ -45,7 +45,7 @@ pub enum Figure {
 impl Figure {
     /// A figure of rows: of each its cluster, its weight and its value.
     pub fn of<K: Into<String>>(rows: impl IntoIterator<Item = (K, f64, f64)>) -> Self {
-        let mut clusters: BTreeMap<String, Cluster> = BTreeMap::new();
+        let mut clusters: BTreeMap<String, ClusterTotal> = BTreeMap::new();
         let mut n = 0;
         for (cluster, weight, value) in rows {
             let cluster = clusters.entry(cluster.into()).or_default();
@@ -110,7 +110,7 @@ impl Figure {
     }
 
     fn bounds(&self, value: f64, unit: Unit, error: Option<f64>) -> Option<(f64, f64)> {
-        let (tail, cut) = (f64::midpoint(stats::CONFIDENCE, 1.0), unit == Unit::Share);
+        let (tail, cut) = (f64::midpoint(CONFIDENCE, 1.0), unit == Unit::Share);
         let kept = |(low, high): (f64, f64)| match cut {
             true => (low.max(0.0), high.min(1.0)),
             false => (low, high),
@@ -118,15 +118,15 @@ impl Figure {
         let unanimous = cut && (value == 0.0 || value == 1.0);
         match self {
             Self::Sampled { clusters, .. } if unanimous => {
-                // As if each cluster were one outcome: see `stats::clustered_proportion`.
+                // As if each cluster were one outcome: see `fillrate_metrics::clustered_proportion`.
                 let yes = if value == 1.0 { clusters.len() } else { 0 };
-                let estimate = stats::wilson(yes, clusters.len())?;
+                let estimate = wilson(yes, clusters.len())?;
                 (clusters.len() > 1).then_some(())?;
                 estimate.low.zip(estimate.high)
             }
             Self::Sampled { clusters, .. } => {
                 let freedom = clusters.len() as f64 - 1.0;
-                let half = stats::student_quantile(tail, freedom)? * error?;
+                let half = student_quantile(tail, freedom)? * error?;
                 Some(kept((value - half, value + half)))
             }
             Self::Stated {
@@ -134,25 +134,25 @@ impl Figure {
                 n: Some(n),
                 ..
             } if cut => {
-                let estimate = stats::wilson((value * *n as f64).round() as usize, *n)?;
+                let estimate = wilson((value * *n as f64).round() as usize, *n)?;
                 estimate.low.zip(estimate.high)
             }
             Self::Stated { .. } => {
                 // Student's t with as many degrees of freedom as there are numbers: the normal
                 // distribution.
-                let half = stats::student_quantile(tail, 1e6)? * error?;
+                let half = student_quantile(tail, 1e6)? * error?;
                 Some(kept((value - half, value + half)))
             }
         }
     }
 
     /// What a bootstrap draws.
-    pub(super) fn drawable(&self, unit: Unit) -> Sampled {
+    pub(super) fn drawable(&self, unit: Unit) -> SampledFigure {
         match self {
             Self::Sampled { clusters, .. } => {
-                Sampled::Clusters(clusters.values().copied().collect())
+                SampledFigure::Clusters(clusters.values().copied().collect())
             }
-            Self::Stated { value, .. } => Sampled::Normal {
+            Self::Stated { value, .. } => SampledFigure::Normal {
                 value: *value,
                 error: self.error(unit).unwrap_or(0.0),
             },
@@ -160,7 +160,7 @@ impl Figure {
     }
 
     /// How far each cluster pulls the value from where it is, so that the sum of the squares is
-    /// the square of the clustered standard error: see [`stats::clustered_standard_error`].
+    /// the square of the clustered standard error: see [`fillrate_metrics::clustered_standard_error`].
     /// `None` with fewer than two clusters.
     fn pulls(&self) -> Option<BTreeMap<&str, f64>> {
         let Self::Sampled { clusters, .. } = self else {
@@ -312,7 +312,7 @@ fn pooled(group: &[&Observation]) -> Result<Figure, StudyError> {
     if rest.is_empty() {
         return Ok(first.figure.clone());
     }
-    let mut clusters: BTreeMap<String, Cluster> = BTreeMap::new();
+    let mut clusters: BTreeMap<String, ClusterTotal> = BTreeMap::new();
     let mut rows = 0;
     let mut stated: Vec<(f64, Option<f64>, Option<usize>)> = Vec::new();
     for one in group {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fillrate_metrics::{Sample, dependency_invocation_rate, text_scores};
 use fillrate_server::syntax::Language;
 
 use super::{Figure, Mix, Observation, Side, Unit};
 use crate::developer::policy::Place;
-use crate::score::{self, Sample};
+use crate::score::{ScoringLanguage, syntax_identifiers};
 use crate::store::Attempt;
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -141,12 +142,12 @@ fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
             continue;
         };
         let sample = Sample {
-            language: language.into(),
+            syntax: &ScoringLanguage::from(language),
             prompt: prefix,
             prediction: one.attempt.completion(),
             reference: &one.hole.reference,
         };
-        for (metric, value) in score::scores(&sample) {
+        for (metric, value) in text_scores(&sample) {
             let rows = texts.entry(metric.name).or_default();
             rows.push((cluster(one), 1.0, value));
         }
@@ -154,7 +155,8 @@ fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
         let spoiled = one.attempt.verdict.outcome == Outcome::Infrastructure;
         if let Some(dependencies) = one.hole.dependencies.as_ref().filter(|_| !spoiled) {
             let completion = one.attempt.completion();
-            let rate = score::dependency_invocation_rate(completion, dependencies, language);
+            let rate =
+                dependency_invocation_rate(&syntax_identifiers(completion, language), dependencies);
             invocations.extend(rate.map(|rate| (cluster(one), 1.0, rate)));
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::READ_MS;
 use fillrate_server::completion::Source;
 use fillrate_server::telemetry::{Contents, PlaceKind, Recorded};
 
 use super::{Figure, Mix, Observation, Side, Unit};
-use crate::score::READ_MS;
 
 /// Accepted completions, of those shown (Ziegler et al. 2022,
 /// <https://doi.org/10.1145/3520312.3534864>).

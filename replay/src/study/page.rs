@@ -1,8 +1,9 @@
 //! A study as one page that opens from disk, with nothing to load.
 
+use fillrate_metrics::{Coefficient, MOST_EXACT};
+
 use super::pair::{bound, decimals};
 use super::{Answer, By, Pair, Second, Study, shown};
-use crate::stats::Coefficient;
 
 /// The page's style: light or dark as the reader's system is, and fit to be printed.
 const STYLE: &str = include_str!("study.css");
@@ -223,7 +224,7 @@ impl Study {
              </li>\n</ul>\n",
             self.method.draws,
             self.method.bootstrap_draws,
-            crate::stats::MOST_EXACT,
+            MOST_EXACT,
             self.method.simulations,
             self.method.seed
         )

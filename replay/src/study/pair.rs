@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use fillrate_metrics::{
+    Coefficient, Estimate, ModelVersion, SampledFigure, SignAgreement, attenuation_corrected,
+    bootstrap_coverage, exact_permutation_p, latent_correlation, pearson_interval,
+    permutation_p_by_draws, sign_agreement, two_level_bootstrap,
+};
 use serde::Serialize;
 
 use super::figure::{self, Entry, Figure};
 use super::{Design, Measured, Options, Second, Unit};
-use crate::stats::{self, Coefficient, Estimate, Sampled, SignAgreement, Version};
 
 /// Two metrics over the versions that have both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -165,7 +169,7 @@ impl Pair {
             .iter()
             .map(|(_, one, other)| ((&one.figure, one.unit), (&other.figure, other.unit)))
             .unzip();
-        let pearson = stats::pearson_interval(&values, options.draws, options.seed);
+        let pearson = pearson_interval(&values, options.draws, options.seed);
         let noise = (figure::noise(&figures.0), figure::noise(&figures.1));
         let (attenuation, no_attenuation) = match attenuation(&values, noise, side, options) {
             Ok(attenuation) => (Some(attenuation), None),
@@ -349,21 +353,20 @@ fn attenuation(
              (a table needs n or error, rows need two clusters)"
         ));
     };
-    let Some(latent) =
-        stats::latent_correlation(values, (offline, second), options.draws, options.seed)
+    let Some(latent) = latent_correlation(values, (offline, second), options.draws, options.seed)
     else {
         return Err("can't tell: r is not defined".to_owned());
     };
     // Of equal errors the mean of the squares is the square.
     let reliability = |values: Vec<f64>, noise: f64| {
         let figures: Vec<(f64, f64)> = values.into_iter().map(|it| (it, noise.sqrt())).collect();
-        stats::reliability(&figures)
+        fillrate_metrics::reliability(&figures)
     };
     let (one, other): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
     let reliabilities = (reliability(one, offline), reliability(other, second));
-    let r = Coefficient::Pearson.of(values).unwrap_or_default();
+    let r = Coefficient::Pearson.correlate(values).unwrap_or_default();
     match reliabilities {
-        (Some(one), Some(other)) => stats::attenuation_corrected(r, one, other)
+        (Some(one), Some(other)) => attenuation_corrected(r, one, other)
             .map(|corrected| Attenuation {
                 offline_reliability: one,
                 second_reliability: other,
@@ -391,30 +394,29 @@ fn coefficients(
     attenuation: Option<Attenuation>,
     options: &Options,
 ) -> Vec<CoefficientFigure> {
-    let drawable = |(figure, unit): &(&Figure, Unit)| -> Sampled { figure.drawable(*unit) };
-    let versions: Vec<Version> = figures
+    let drawable = |(figure, unit): &(&Figure, Unit)| -> SampledFigure { figure.drawable(*unit) };
+    let versions: Vec<ModelVersion> = figures
         .0
         .iter()
         .zip(&figures.1)
-        .map(|(one, other)| Version {
+        .map(|(one, other)| ModelVersion {
             offline: drawable(one),
             online: drawable(other),
         })
         .collect();
     let draws = options.bootstrap_draws;
-    let r = Coefficient::Pearson.of(values).unwrap_or_default();
+    let r = Coefficient::Pearson.correlate(values).unwrap_or_default();
     let noise = attenuation.map_or((0.0, 0.0), |it| {
         (1.0 - it.offline_reliability, 1.0 - it.second_reliability)
     });
     let of = |coefficient: Coefficient| {
-        let value = coefficient.of(values)?;
-        let exact = stats::exact_permutation_p(coefficient, values);
+        let value = coefficient.correlate(values)?;
+        let exact = exact_permutation_p(coefficient, values);
         let p_draws = exact.is_none().then_some(PERMUTATIONS);
-        let p = exact.or_else(|| {
-            stats::permutation_p_by_draws(coefficient, values, PERMUTATIONS, options.seed)
-        })?;
-        let bootstrap = stats::two_level_bootstrap(&versions, coefficient, draws, options.seed);
-        let coverage = stats::bootstrap_coverage(
+        let p = exact
+            .or_else(|| permutation_p_by_draws(coefficient, values, PERMUTATIONS, options.seed))?;
+        let bootstrap = two_level_bootstrap(&versions, coefficient, draws, options.seed);
+        let coverage = bootstrap_coverage(
             coefficient,
             r.clamp(-0.99, 0.99),
             values.len(),
@@ -441,7 +443,7 @@ fn signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> Signs {
         agreeing,
         disagreeing,
         tied,
-    } = stats::sign_agreement(values);
+    } = sign_agreement(values);
     let mut beyond = Some((0, 0));
     for (at, one) in values.iter().enumerate() {
         for (earlier, other) in values[..at].iter().enumerate() {

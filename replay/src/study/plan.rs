@@ -1,13 +1,13 @@
 //! Before a study: how many versions, holes and completions shown it takes to see an effect.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use fillrate_metrics::{Coefficient, Estimate, exact_permutation_p, student_quantile, wilson};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::pair::decimals;
 use super::shown;
-use crate::stats::{self, Coefficient, Estimate};
 
 /// The version of the JSON form.
 pub const SCHEMA: u32 = 1;
@@ -155,7 +155,7 @@ impl Assumptions {
             return None;
         }
         let freedom = (size.versions - 2) as f64;
-        let student = stats::student_quantile(0.975, freedom)?;
+        let student = student_quantile(0.975, freedom)?;
         let critical = student / (freedom + student * student).sqrt();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (holes, shown) = (self.holes.worth(size.holes), self.shown.worth(size.shown));
@@ -179,26 +179,26 @@ impl Assumptions {
                     )
                 })
                 .collect();
-            let Some(r) = Coefficient::Pearson.of(&pairs) else {
+            let Some(r) = Coefficient::Pearson.correlate(&pairs) else {
                 seen.push(0.0);
                 continue;
             };
             seen.push(r);
             found += usize::from(r.abs() > critical);
             if size.versions <= MOST_PERMUTED {
-                let p = stats::exact_permutation_p(Coefficient::Pearson, &pairs);
+                let p = exact_permutation_p(Coefficient::Pearson, &pairs);
                 found_exactly += usize::from(p.is_some_and(|p| p <= 0.05));
             }
         }
-        let quantile = |p: f64| Some(stats::quantile(&seen, p)?.value);
+        let quantile = |p: f64| Some(fillrate_metrics::quantile(&seen, p)?.value);
         Some(Expected {
             size,
             median_r: quantile(0.5)?,
             low_r: quantile(0.05)?,
             high_r: quantile(0.95)?,
-            student: stats::wilson(found, studies)?,
+            student: wilson(found, studies)?,
             permutation: (size.versions <= MOST_PERMUTED)
-                .then(|| stats::wilson(found_exactly, studies))
+                .then(|| wilson(found_exactly, studies))
                 .flatten(),
         })
     }

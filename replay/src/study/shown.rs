@@ -1,7 +1,8 @@
 //! Numbers as people read them.
 
+use fillrate_metrics::Estimate;
+
 use super::{Measured, Unit};
-use crate::stats::Estimate;
 
 /// A value in its unit.
 pub(super) fn value(unit: Unit, value: f64) -> String {

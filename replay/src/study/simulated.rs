@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use fillrate_metrics::READ_MS;
+
 use super::{Figure, Mix, Observation, Side, Unit};
 use crate::developer::typing::Fate;
 use crate::report::policies::{CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED, READ, SHOWN, named};
-use crate::score::READ_MS;
 use crate::store::Typing;
 use crate::task::Hole;
 

@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use fillrate_metrics::{Coefficient, bootstrap_coverage};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::stats::Coefficient;
 
 /// A study with a known truth: versions whose pass and acceptance rates are drawn with a
 /// correlation, each seen through holes in files and completions shown to people in files.
@@ -165,7 +165,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         assert!(told >= 150, "{versions}: {told}");
         // The bootstrap draws the error of measuring a second time: how often it holds the truth
         // is what a report says of it, within the error of counting.
-        let expected = stats::bootstrap_coverage(
+        let expected = bootstrap_coverage(
             Coefficient::Pearson,
             seen_r,
             versions,

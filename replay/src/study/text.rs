@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use fillrate_metrics::{Coefficient, MOST_EXACT};
+
 use super::pair::{ASSUMPTIONS, bound, decimals};
 use super::{Answer, Column, Design, Pair, Second, Study, shown};
-use crate::stats::Coefficient;
 
 /// The most pairs that are shown whole; the others have a row in the table of pairs.
 const WHOLE: usize = 3;
@@ -46,7 +47,7 @@ impl Study {
              is exact for\nnormal figures, and its permutation p over all orders of {} versions \
              or fewer; p by Holm for all\nrows; Spearman's and Kendall's coefficient with p; r \
              without the error of measuring.",
-            crate::stats::MOST_EXACT
+            MOST_EXACT
         ));
         // What holds of several pairs is said once.
         let mut said = BTreeSet::new();

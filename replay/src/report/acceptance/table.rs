@@ -2,8 +2,9 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use fillrate_metrics::{Estimate, POWER};
+
 use super::{Acceptance, Figures, Row, Trial};
-use crate::stats::{Estimate, POWER};
 
 /// With fewer shown completions, a share says little, whatever its interval.
 const FEW: usize = 30;

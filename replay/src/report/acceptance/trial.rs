@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{
+    Estimate, bradley_terry, choices_to_tell, clustered_difference_of_proportions,
+    clustered_proportion, design_effect, outcomes_per_group, paired_difference,
+};
 use fillrate_server::completion::{Assigned, draw};
 use fillrate_server::configuration::Unit;
 use fillrate_server::telemetry::{Answered, Entered, Recorded};
 use serde::Serialize;
 
 use super::{Cluster, Figures, Impression, label, outcomes, shares};
-use crate::stats::{self, Estimate};
 
 /// What a trial came to.
 #[derive(Clone, Debug, Serialize)]
@@ -62,12 +65,12 @@ pub struct Difference {
     /// Whether the interval leaves 0 out.
     pub clear: bool,
     /// How many more completions have to be shown, of both together, until a difference as large
-    /// as this one would be found with probability [`stats::POWER`] at the level of the interval.
+    /// as this one would be found with probability [`fillrate_metrics::POWER`] at the level of the interval.
     /// Nothing where it is clear, and where there is none to be found.
     ///
-    /// For each of the models it is [`stats::outcomes_per_group`] times the
-    /// [`stats::design_effect`] of the clusters, less what was shown of it. In pairs it is
-    /// [`stats::choices_to_tell`], less the choices there were, divided by how many pairs a choice
+    /// For each of the models it is [`fillrate_metrics::outcomes_per_group`] times the
+    /// [`fillrate_metrics::design_effect`] of the clusters, less what was shown of it. In pairs it is
+    /// [`fillrate_metrics::choices_to_tell`], less the choices there were, divided by how many pairs a choice
     /// takes.
     pub shown_needed: Option<u64>,
     /// The same difference of other shares, by variant.
@@ -223,7 +226,7 @@ fn by_turns(
             .iter()
             .map(|one| one.answered.timings.latency_ms)
             .collect();
-        let median = stats::median(&latencies);
+        let median = fillrate_metrics::median(&latencies);
         figures.extend(median.map(|median| ("latency_ms/median".to_owned(), median)));
         Arm {
             model: (*told).to_owned(),
@@ -240,7 +243,7 @@ fn by_turns(
                 .iter()
                 .filter_map(|(name, one)| {
                     let two = two.get(name)?;
-                    let difference = stats::clustered_difference_of_proportions(one, two)?;
+                    let difference = clustered_difference_of_proportions(one, two)?;
                     Some((name.clone(), difference))
                 })
                 .collect();
@@ -298,9 +301,9 @@ fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Op
     let (one, two) = (numbers(first), numbers(second));
     let share =
         |of: &[(K, f64)]| of.iter().map(|(_, number)| number).sum::<f64>() / of.len() as f64;
-    let independent = stats::outcomes_per_group(share(&one), share(&two))?;
+    let independent = outcomes_per_group(share(&one), share(&two))?;
     // Where nothing is known of the clusters, it takes at least as many as if there were none.
-    let each = independent * stats::design_effect(&one, &two).unwrap_or(1.0);
+    let each = independent * design_effect(&one, &two).unwrap_or(1.0);
     let more = |shown: usize| (each.ceil() - shown as f64).max(0.0);
     Some((more(first.len()) + more(second.len())).max(1.0) as u64)
 }
@@ -373,13 +376,13 @@ fn by_pairs(
         // What is accepted of what was chosen says nothing; what is left of it does.
         let mut figures = shares(&accepted, &cluster);
         figures.retain(|name, _| !name.starts_with("acceptance/"));
-        let chosen_share = stats::clustered_proportion(&chosen);
+        let chosen_share = clustered_proportion(&chosen);
         figures.extend(chosen_share.map(|share| (PAIRS.to_owned(), share)));
         let latencies: Vec<f64> = of
             .iter()
             .filter_map(|(pair, _)| pair.impression.answered.own_ms(name))
             .collect();
-        let median = stats::median(&latencies);
+        let median = fillrate_metrics::median(&latencies);
         figures.extend(median.map(|median| ("latency_ms/median".to_owned(), median)));
         Arm {
             model: told.clone(),
@@ -418,7 +421,7 @@ fn by_pairs(
             };
             let choices = one + two;
             let needed = (choices > 0)
-                .then(|| stats::choices_to_tell(one as f64 / choices as f64))
+                .then(|| choices_to_tell(one as f64 / choices as f64))
                 .flatten()
                 .map(|needed| {
                     let more = (needed.ceil() - choices as f64).max(1.0);
@@ -434,7 +437,7 @@ fn by_pairs(
             ));
         }
     }
-    (arms.collect(), differences, stats::bradley_terry(&wins))
+    (arms.collect(), differences, bradley_terry(&wins))
 }
 
 /// The paired difference of two models' shares of the pairs that both took part in. Where every
@@ -447,7 +450,7 @@ fn difference_of_choices(both: &[(Cluster, bool, bool)]) -> Option<Estimate> {
         .iter()
         .map(|(cluster, one, two)| (cluster.clone(), number(*one), number(*two)))
         .collect();
-    let estimate = stats::paired_difference(&pairs)?;
+    let estimate = paired_difference(&pairs)?;
     let same = both
         .iter()
         .all(|(_, one, two)| (*one, *two) == (both[0].1, both[0].2));
@@ -457,8 +460,8 @@ fn difference_of_choices(both: &[(Cluster, bool, bool)]) -> Option<Estimate> {
     let first: Vec<(Cluster, bool)> = both.iter().map(|pair| (pair.0.clone(), pair.1)).collect();
     let second: Vec<(Cluster, bool)> = both.iter().map(|pair| (pair.0.clone(), pair.2)).collect();
     let (one, two) = (
-        stats::clustered_proportion(&first)?,
-        stats::clustered_proportion(&second)?,
+        clustered_proportion(&first)?,
+        clustered_proportion(&second)?,
     );
     Some(Estimate {
         low: one

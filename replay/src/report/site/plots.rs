@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use fillrate_metrics::Estimate;
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use serde::Serialize;
@@ -13,7 +14,6 @@ use serde::Serialize;
 use super::{Contender, Site, SiteError};
 use crate::report::policies::SHOWN;
 use crate::report::{ACCEPTANCE, Scored, evidence, of_holes, pass_at, rate, row};
-use crate::stats::{self, Estimate};
 use crate::verdict::Outcome;
 
 /// What `data/plots.js` holds.
@@ -332,7 +332,8 @@ impl Site {
                 Figure::Count(latencies.len()),
             ];
             for p in [0.5, 0.9, 0.95, 0.99] {
-                let value = stats::quantile(&latencies, p).map_or(0.0, |quantile| quantile.value);
+                let value = fillrate_metrics::quantile(&latencies, p)
+                    .map_or(0.0, |quantile| quantile.value);
                 figures.push(Figure::Number((value * 10.0).round() / 10.0));
             }
             rows.push(figures);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fillrate_metrics::{CONFIDENCE, READ_MS, TextMetric, Unit};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,8 +16,6 @@ use crate::report::sensitivity::Sensitivity;
 use crate::report::{
     ACCEPTANCE, INVOCATION, LATENCY, Round, Row, Scored, TYPES, WEIGHTED, rounds, row,
 };
-use crate::score::{self, READ_MS, Unit};
-use crate::stats::CONFIDENCE;
 use crate::store::{Audit, Machine, ProjectState};
 use crate::task::Kind;
 
@@ -364,7 +363,7 @@ fn order(name: &str) -> (usize, usize, String) {
         _ if k.is_some() => 0,
         WEIGHTED => 1,
         _ if name.starts_with("acceptance") => 2,
-        _ if score::Metric::named(name).is_some() => 3,
+        _ if TextMetric::named(name).is_some() => 3,
         INVOCATION => 4,
         TYPES => 5,
         LATENCY => 7,
@@ -375,7 +374,7 @@ fn order(name: &str) -> (usize, usize, String) {
 
 /// What a metric means and what its n counts.
 fn note(name: &str) -> Note {
-    let text_unit = score::Metric::named(name).map(|metric| metric.unit);
+    let text_unit = TextMetric::named(name).map(|metric| metric.unit);
     let unit = match name {
         LATENCY => "ms",
         _ if text_unit == Some(Unit::Percent) => "percent",

@@ -82,12 +82,12 @@ fn characters(text: &str) -> Vec<char> {
 /// characters at once (Hyyrö 2004, "Bit-parallel LCS-length computation revisited").
 fn indel(first: &[char], second: &[char]) -> usize {
     let (shorter, longer) = differing(first, second);
-    let masks = Masks::of(shorter);
+    let masks = Masks::new(shorter);
     // A 0 at place i says that with shorter[i] the common subsequence grows by one.
     let mut column = vec![u64::MAX; masks.words];
     for character in longer {
         let mut carry = false;
-        for (word, mask) in column.iter_mut().zip(masks.of_character(*character)) {
+        for (word, mask) in column.iter_mut().zip(masks.character_bits(*character)) {
             let matching = *word & mask;
             let (sum, first_carry) = word.overflowing_add(matching);
             let (sum, second_carry) = sum.overflowing_add(u64::from(carry));
@@ -115,7 +115,7 @@ fn unit_cost(first: &[char], second: &[char]) -> usize {
     if shorter.is_empty() {
         return longer.len();
     }
-    let masks = Masks::of(shorter);
+    let masks = Masks::new(shorter);
     let last = (shorter.len() - 1) % 64;
     let whole = Vertical {
         more: u64::MAX,
@@ -127,7 +127,7 @@ fn unit_cost(first: &[char], second: &[char]) -> usize {
         // How the cost changes from one place of the longer text to the next, between words.
         // Before the first character of the shorter text, it is always one more.
         let (mut more, mut less) = (1, 0);
-        for (at, mask) in masks.of_character(*character).iter().enumerate() {
+        for (at, mask) in masks.character_bits(*character).iter().enumerate() {
             let vertical = column[at];
             let matching = mask | less;
             let diagonal = ((matching & vertical.more).wrapping_add(vertical.more) ^ vertical.more)
@@ -185,7 +185,7 @@ struct Masks {
 impl Masks {
     const ASCII: usize = 128;
 
-    fn of(text: &[char]) -> Self {
+    fn new(text: &[char]) -> Self {
         let words = text.len().div_ceil(64);
         let mut ascii = vec![0; words * Self::ASCII];
         let mut others: HashMap<char, Vec<u64>> = HashMap::new();
@@ -205,7 +205,7 @@ impl Masks {
         }
     }
 
-    fn of_character(&self, character: char) -> &[u64] {
+    fn character_bits(&self, character: char) -> &[u64] {
         if character.is_ascii() {
             let at = character as usize * self.words;
             &self.ascii[at..at + self.words]

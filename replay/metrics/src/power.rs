@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::TAIL;
+use crate::interval::TAIL;
 
 /// The probability with which a difference is to be found that is there: the usual one of Cohen
 /// (1988).
@@ -10,7 +10,7 @@ pub const POWER: f64 = 0.8;
 
 /// How many independent outcomes each of two groups needs, so that a difference between these
 /// shares is found with probability [`POWER`] by a two-sided test at 1 −
-/// [`CONFIDENCE`](super::CONFIDENCE): 2 · ((z₁₋α⁄₂ + z_power) / h)² with Cohen's effect size
+/// [`CONFIDENCE`](crate::CONFIDENCE): 2 · ((z₁₋α⁄₂ + z_power) / h)² with Cohen's effect size
 /// h = 2 asin √first − 2 asin √second (Statistical power analysis for the behavioral sciences,
 /// 1988, §6). It is what `NormalIndPower().solve_power(proportion_effectsize(first, second), alpha=0.05,
 /// power=0.8)` of statsmodels gives, but for the chance of finding the difference in the wrong

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Estimate, TAIL, proportion::wilson_bounds, student_quantile};
+use super::proportion::wilson_bounds;
+use super::{Estimate, TAIL, student_quantile};
 
 /// The mean of samples, each with the cluster it belongs to, with an interval from the
 /// [`clustered_standard_error`] and Student's t with (clusters − 1) degrees of freedom.
@@ -28,7 +29,7 @@ pub fn clustered_mean<K: Ord>(samples: &[(K, f64)]) -> Option<Estimate> {
 /// within them.
 ///
 /// Where all outcomes are equal, the clustered error is 0 and would claim certainty. There the
-/// interval is [Wilson's](super::wilson) with each cluster counted as one observation, which is
+/// interval is [Wilson's](crate::wilson) with each cluster counted as one observation, which is
 /// the cautious end: as if all outcomes of a cluster were one. A single cluster has no interval.
 pub fn clustered_proportion<K: Ord + Clone>(outcomes: &[(K, bool)]) -> Option<Estimate> {
     let samples: Vec<(K, f64)> = outcomes
@@ -113,7 +114,7 @@ pub fn clustered_standard_error<K: Ord>(samples: &[(K, f64)]) -> Option<f64> {
     Some((clusters / (clusters - 1.0) * squares).sqrt() / samples.len() as f64)
 }
 
-fn mean<K>(samples: &[(K, f64)]) -> Option<f64> {
+pub(super) fn mean<K>(samples: &[(K, f64)]) -> Option<f64> {
     let sum: f64 = samples.iter().map(|(_, sample)| sample).sum();
     (!samples.is_empty()).then(|| sum / samples.len() as f64)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::matrix;
+
 /// A sample: what it stands or falls together with, its features, and its outcome.
 pub type LogisticSample<K> = (K, Vec<f64>, bool);
 
@@ -16,7 +18,7 @@ pub struct Logistic {
 
 /// Why there is no fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LogisticFault {
+pub enum LogisticError {
     /// There are no samples, or not all have the same number of features, all finite.
     #[error("the samples are of different shapes, or there are none")]
     Shape,
@@ -49,11 +51,11 @@ impl Logistic {
     ///
     /// # Errors
     /// The data support no fit.
-    pub fn fit<K: Ord>(samples: &[LogisticSample<K>]) -> Result<Self, LogisticFault> {
-        let width = samples.first().ok_or(LogisticFault::Shape)?.1.len();
+    pub fn fit<K: Ord>(samples: &[LogisticSample<K>]) -> Result<Self, LogisticError> {
+        let width = samples.first().ok_or(LogisticError::Shape)?.1.len();
         let fits = |x: &Vec<f64>| x.len() == width && x.iter().all(|value| value.is_finite());
         if !samples.iter().all(|(_, x, _)| fits(x)) {
-            return Err(LogisticFault::Shape);
+            return Err(LogisticError::Shape);
         }
         let rows: Vec<Vec<f64>> = samples
             .iter()
@@ -62,7 +64,8 @@ impl Logistic {
         let outcome = |index: usize| f64::from(u8::from(samples[index].2));
         let mut coefficients = vec![0.0; width + 1];
         for step in 0.. {
-            let (mut gradient, mut information) = (vec![0.0; width + 1], square(width + 1));
+            let (mut gradient, mut information) =
+                (vec![0.0; width + 1], vec![vec![0.0; width + 1]; width + 1]);
             let mut decided = true;
             for (index, row) in rows.iter().enumerate() {
                 let odds = dot(&coefficients, row);
@@ -76,14 +79,15 @@ impl Logistic {
                 }
             }
             if decided || step == STEPS {
-                return Err(LogisticFault::Separated);
+                return Err(LogisticError::Separated);
             }
-            let Some(inverse) = inverse(information) else {
+            let largest = (0..=width).fold(0.0_f64, |most, at| most.max(information[at][at]));
+            let Some(inverse) = matrix::inverse(information, 1e-13 * largest) else {
                 // Weights that vanish make any matrix singular.
                 let moved = coefficients.iter().any(|value| value.abs() > BEYOND);
                 return Err(match moved || step > 0 {
-                    true => LogisticFault::Separated,
-                    false => LogisticFault::Collinear,
+                    true => LogisticError::Separated,
+                    false => LogisticError::Collinear,
                 });
             };
             let change: Vec<f64> = inverse.iter().map(|row| dot(row, &gradient)).collect();
@@ -99,7 +103,7 @@ impl Logistic {
                 });
             }
         }
-        Err(LogisticFault::Separated)
+        Err(LogisticError::Separated)
     }
 
     /// The probability at these features. Missing ones count as 0.
@@ -114,7 +118,7 @@ fn errors<K: Ord>(
     rows: &[Vec<f64>],
     coefficients: &[f64],
     inverse: &[Vec<f64>],
-) -> Result<Vec<f64>, LogisticFault> {
+) -> Result<Vec<f64>, LogisticError> {
     let width = coefficients.len();
     let mut scores: BTreeMap<&K, Vec<f64>> = BTreeMap::new();
     for ((cluster, _, outcome), row) in samples.iter().zip(rows) {
@@ -126,7 +130,7 @@ fn errors<K: Ord>(
     }
     let (clusters, n) = (scores.len() as f64, rows.len() as f64);
     if clusters < 2.0 {
-        return Err(LogisticFault::OneCluster);
+        return Err(LogisticError::OneCluster);
     }
     let factor = clusters / (clusters - 1.0) * (n - 1.0) / (n - width as f64);
     // Of bread · meat · bread only the diagonal is wanted: Σ_c (bread_a · score_c)².
@@ -145,46 +149,4 @@ fn sigmoid(odds: f64) -> f64 {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn square(width: usize) -> Vec<Vec<f64>> {
-    vec![vec![0.0; width]; width]
-}
-
-/// The inverse of a symmetric matrix by Gauss and Jordan, with the largest pivot of each column;
-/// nothing where it has none.
-fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
-    let width = matrix.len();
-    let scale = (0..width).fold(0.0_f64, |most, index| most.max(matrix[index][index]));
-    let mut inverse = square(width);
-    for (index, row) in inverse.iter_mut().enumerate() {
-        row[index] = 1.0;
-    }
-    for column in 0..width {
-        let pivot = (column..width).max_by(|a, b| {
-            matrix[*a][column]
-                .abs()
-                .total_cmp(&matrix[*b][column].abs())
-        })?;
-        let value = matrix[pivot][column];
-        if !value.is_finite() || value.abs() <= 1e-13 * scale {
-            return None;
-        }
-        matrix.swap(column, pivot);
-        inverse.swap(column, pivot);
-        for one in matrix[column].iter_mut().chain(&mut inverse[column]) {
-            *one /= value;
-        }
-        let (pivot_row, pivot_inverse) = (matrix[column].clone(), inverse[column].clone());
-        for row in (0..width).filter(|row| *row != column) {
-            let factor = matrix[row][column];
-            for (one, pivot) in matrix[row].iter_mut().zip(&pivot_row) {
-                *one -= factor * pivot;
-            }
-            for (one, pivot) in inverse[row].iter_mut().zip(&pivot_inverse) {
-                *one -= factor * pivot;
-            }
-        }
-    }
-    Some(inverse)
 }

@@ -29,12 +29,7 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
 
-    let place = (n - 1) as f64 * p;
-    let (left, right) = (
-        sorted[place.floor() as usize],
-        sorted[place.ceil() as usize],
-    );
-    let value = left + (right - left) * place.fract();
+    let value = interpolate(&sorted, p)?;
 
     // The sample of rank r (from 1) lies above the quantile if fewer than r samples lie below it.
     let low = ranks_while(n, |rank| below.cdf(rank as u64 - 1) <= TAIL);
@@ -46,6 +41,17 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
         high: at(high).map(|high| high.max(value)),
         n,
     })
+}
+
+/// The value below which the share `p` of sorted values lies, interpolated linearly between
+/// neighbours. `None` without values.
+pub(crate) fn interpolate(sorted: &[f64], p: f64) -> Option<f64> {
+    let place = sorted.len().checked_sub(1)? as f64 * p;
+    let (left, right) = (
+        sorted[place.floor() as usize],
+        sorted[place.ceil() as usize],
+    );
+    Some(left + (right - left) * place.fract())
 }
 
 /// How many of the ranks 1 … `n` satisfy a condition that holds up to some rank and no further.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Estimate, TAIL, clustered_proportion, student_quantile};
+use super::clustered::{clustered_proportion, mean};
+use super::{Estimate, TAIL, student_quantile};
 
 /// The mean of the first samples minus that of the second, with an interval from a standard error
 /// that is clustered over both, and Student's t with (clusters − 1) degrees of freedom.
@@ -103,9 +104,4 @@ fn error<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<(f64, f64)> 
     let squares: f64 = influence.values().map(|one| one * one).sum();
     let correction = clusters / (clusters - 1.0) * (n - 1.0) / (n - 2.0);
     Some(((correction * squares).sqrt(), clusters))
-}
-
-fn mean<K>(samples: &[(K, f64)]) -> Option<f64> {
-    let sum: f64 = samples.iter().map(|(_, sample)| sample).sum();
-    (!samples.is_empty()).then(|| sum / samples.len() as f64)
 }

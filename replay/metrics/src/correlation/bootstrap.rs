@@ -3,22 +3,24 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Coefficient, Estimate, TAIL, correlation::two_normals};
+use super::coefficient::{Coefficient, two_normals};
+use crate::interval::quantile::interpolate;
+use crate::interval::{Estimate, TAIL};
 
 /// What was seen of one model version.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Version {
+pub struct ModelVersion {
     /// Offline, by cluster: of each file the holes' scores.
-    pub offline: Sampled,
+    pub offline: SampledFigure,
     /// Online, by cluster: of each user whether they accepted what they were shown.
-    pub online: Sampled,
+    pub online: SampledFigure,
 }
 
 /// One figure of a version, and what can be drawn anew of it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sampled {
+pub enum SampledFigure {
     /// Its clusters: the figure is Σ sum / Σ weight, and clusters are drawn with replacement.
-    Clusters(Vec<Cluster>),
+    Clusters(Vec<ClusterTotal>),
     /// The figure and its standard error alone: draws are normal about it.
     Normal {
         /// The figure.
@@ -30,17 +32,17 @@ pub enum Sampled {
 
 /// Samples that stand or fall together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cluster {
+pub struct ClusterTotal {
     /// The sum of its samples, each times its weight.
     pub sum: f64,
     /// The sum of the weights: how many samples there are, where all count alike.
     pub weight: f64,
 }
 
-impl Sampled {
+impl SampledFigure {
     /// Clusters of samples that all count alike.
-    pub fn of(clusters: &[Vec<f64>]) -> Self {
-        let clusters = clusters.iter().map(|cluster| Cluster {
+    pub fn from_clusters(clusters: &[Vec<f64>]) -> Self {
+        let clusters = clusters.iter().map(|cluster| ClusterTotal {
             sum: cluster.iter().sum(),
             weight: cluster.len() as f64,
         });
@@ -88,12 +90,12 @@ pub struct Bootstrap {
 /// Clusters are drawn for each version by itself. Where all versions had the same holes, that
 /// makes the interval rather too wide. With few versions that are measured well it is too narrow:
 /// four give only 35 sets. Where the error of measuring is as large as the differences it is too
-/// wide, as it draws that error a second time. [`bootstrap_coverage`](super::bootstrap_coverage)
+/// wide, as it draws that error a second time. [`bootstrap_coverage`](crate::bootstrap_coverage)
 /// says how often it holds the truth. Equal seeds give equal values.
 ///
 /// `None` if the coefficient is not defined for the versions as they are, or in no draw.
 pub fn two_level_bootstrap(
-    versions: &[Version],
+    versions: &[ModelVersion],
     coefficient: Coefficient,
     draws: u32,
     seed: u64,
@@ -102,7 +104,7 @@ pub fn two_level_bootstrap(
         .iter()
         .map(|version| Some((version.offline.value()?, version.online.value()?)))
         .collect();
-    let value = coefficient.of(&whole?)?;
+    let value = coefficient.correlate(&whole?)?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut drawn = Vec::new();
     for _ in 0..draws {
@@ -115,14 +117,14 @@ pub fn two_level_bootstrap(
                 Some((offline?, online?))
             })
             .collect();
-        drawn.extend(pairs.and_then(|pairs| coefficient.of(&pairs)));
+        drawn.extend(pairs.and_then(|pairs| coefficient.correlate(&pairs)));
     }
     drawn.sort_by(f64::total_cmp);
     Some(Bootstrap {
         estimate: Estimate {
             value,
-            low: Some(percentile(&drawn, TAIL)?),
-            high: Some(percentile(&drawn, 1.0 - TAIL)?),
+            low: Some(interpolate(&drawn, TAIL)?),
+            high: Some(interpolate(&drawn, 1.0 - TAIL)?),
             n: versions.len(),
         },
         draws,
@@ -130,22 +132,11 @@ pub fn two_level_bootstrap(
     })
 }
 
-fn ratio(clusters: impl Iterator<Item = Cluster>) -> Option<f64> {
+fn ratio(clusters: impl Iterator<Item = ClusterTotal>) -> Option<f64> {
     let (mut sum, mut weight) = (0.0, 0.0);
     for cluster in clusters {
         sum += cluster.sum;
         weight += cluster.weight;
     }
     (weight > 0.0).then(|| sum / weight)
-}
-
-/// The value below which the share `p` of sorted values lies, between neighbours in a straight
-/// line.
-pub(super) fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
-    let place = sorted.len().checked_sub(1)? as f64 * p;
-    let (left, right) = (
-        sorted[place.floor() as usize],
-        sorted[place.ceil() as usize],
-    );
-    Some(left + (right - left) * place.fract())
 }

@@ -5,7 +5,8 @@
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Estimate, student_quantile, wilson};
+use crate::interval::proportion::wilson;
+use crate::interval::{Estimate, student_quantile};
 
 /// A measure of association between −1 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +38,8 @@ impl Coefficient {
 
     /// The coefficient of these pairs, from −1 to 1. `None` where it is not defined: fewer than
     /// two pairs, a side without any difference, or a number that is not finite.
-    pub fn of(self, pairs: &[(f64, f64)]) -> Option<f64> {
-        let association = Association::of(self, pairs)?;
+    pub fn correlate(self, pairs: &[(f64, f64)]) -> Option<f64> {
+        let association = Association::new(self, pairs)?;
         let order: Vec<usize> = (0..pairs.len()).collect();
         Some((association.numerator(&order) / association.scale).clamp(-1.0, 1.0))
     }
@@ -57,7 +58,7 @@ pub fn exact_permutation_p(coefficient: Coefficient, pairs: &[(f64, f64)]) -> Op
     if pairs.len() > MOST_EXACT {
         return None;
     }
-    let association = Association::of(coefficient, pairs)?;
+    let association = Association::new(coefficient, pairs)?;
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     let least = association.at_least(&order);
     let (mut extreme, mut all) = (0_u32, 0_u32);
@@ -99,7 +100,7 @@ pub fn permutation_p_by_draws(
     if draws == 0 {
         return None;
     }
-    let association = Association::of(coefficient, pairs)?;
+    let association = Association::new(coefficient, pairs)?;
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     let least = association.at_least(&order);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -126,7 +127,7 @@ struct Association {
 }
 
 impl Association {
-    fn of(coefficient: Coefficient, pairs: &[(f64, f64)]) -> Option<Self> {
+    fn new(coefficient: Coefficient, pairs: &[(f64, f64)]) -> Option<Self> {
         let finite = |&(first, second): &(f64, f64)| first.is_finite() && second.is_finite();
         if pairs.len() < 2 || !pairs.iter().all(finite) {
             return None;
@@ -262,7 +263,7 @@ pub fn sign_agreement(versions: &[(f64, f64)]) -> SignAgreement {
 
 /// How much of the variance of figures is not their own error, from 0 to 1: 1 − the mean of the
 /// squared standard errors / the variance of the values. Of each figure: its value and its
-/// standard error, e.g. from [`clustered_standard_error`](super::clustered_standard_error).
+/// standard error, e.g. from [`clustered_standard_error`](crate::clustered_standard_error).
 ///
 /// `None` for fewer than two figures, figures that do not differ, or errors that leave nothing:
 /// then the figures can't be told apart at all.
@@ -337,7 +338,7 @@ pub fn correlation_power(
             .collect();
         let significant = match test {
             CorrelationTest::Student => Coefficient::Pearson
-                .of(&pairs)
+                .correlate(&pairs)
                 .is_some_and(|r| r.abs() > critical),
             CorrelationTest::Permutation => {
                 exact_permutation_p(Coefficient::Pearson, &pairs).is_some_and(|p| p <= LEVEL)

@@ -323,7 +323,7 @@ fn coefficients_and_their_exact_p_are_those_of_scipy() {
         ),
     ] {
         for (coefficient, (value, p)) in Coefficient::ALL.into_iter().zip(expected) {
-            close(coefficient.of(&pairs).unwrap(), value);
+            close(coefficient.correlate(&pairs).unwrap(), value);
             close(exact_permutation_p(coefficient, &pairs).unwrap(), p);
         }
     }
@@ -345,7 +345,7 @@ fn the_published_trend_is_reproduced_with_its_exact_p() {
         ([0.0, 0.8, -8.9, -14.8], python_accepted, -0.908, 7.0 / 24.0),
     ] {
         let pairs = pairs(&offline, &online);
-        let ours = Coefficient::Pearson.of(&pairs).unwrap();
+        let ours = Coefficient::Pearson.correlate(&pairs).unwrap();
         assert!((ours - r).abs() < 5e-4, "{ours} is not {r}");
         close(
             exact_permutation_p(Coefficient::Pearson, &pairs).unwrap(),
@@ -393,7 +393,7 @@ fn sides_without_differences_have_no_correlation() {
             vec![(1.0, 0.1), (2.0, 0.1), (3.0, 0.1)],
             vec![(1.0, f64::NAN), (2.0, 1.0)],
         ] {
-            assert_eq!(coefficient.of(&pairs), None);
+            assert_eq!(coefficient.correlate(&pairs), None);
             assert_eq!(exact_permutation_p(coefficient, &pairs), None);
             assert_eq!(permutation_p_by_draws(coefficient, &pairs, 9, 0), None);
         }
@@ -455,11 +455,11 @@ fn four_versions_find_a_strong_correlation_in_one_study_of_four() {
 // numpy.percentile(pearson, [2.5, 97.5]).
 #[test]
 fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
-    let versions: Vec<Version> = six()
+    let versions: Vec<ModelVersion> = six()
         .into_iter()
-        .map(|(offline, online)| Version {
-            offline: Sampled::of(&[vec![offline]]),
-            online: Sampled::of(&[vec![online]]),
+        .map(|(offline, online)| ModelVersion {
+            offline: SampledFigure::from_clusters(&[vec![offline]]),
+            online: SampledFigure::from_clusters(&[vec![online]]),
         })
         .collect();
     let found = two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1).unwrap();
@@ -483,9 +483,9 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
 fn a_bootstrap_draws_within_versions_too() {
     let clusters = |clusters: &[&[f64]]| {
         let clusters: Vec<Vec<f64>> = clusters.iter().map(|cluster| cluster.to_vec()).collect();
-        Sampled::of(&clusters)
+        SampledFigure::from_clusters(&clusters)
     };
-    let version = |offline: &[&[f64]], online: &[&[f64]]| Version {
+    let version = |offline: &[&[f64]], online: &[&[f64]]| ModelVersion {
         offline: clusters(offline),
         online: clusters(online),
     };
@@ -852,11 +852,11 @@ proptest! {
             pairs.into_iter().map(|(a, b)| (f64::from(a), f64::from(b))).collect();
         let swapped: Vec<(f64, f64)> = pairs.iter().map(|&(a, b)| (b, a)).collect();
         for coefficient in Coefficient::ALL {
-            let value = coefficient.of(&pairs);
-            prop_assert_eq!(value.is_some(), coefficient.of(&swapped).is_some());
+            let value = coefficient.correlate(&pairs);
+            prop_assert_eq!(value.is_some(), coefficient.correlate(&swapped).is_some());
             let Some(value) = value else { continue };
             prop_assert!((-1.0..=1.0).contains(&value));
-            prop_assert!((value - coefficient.of(&swapped).unwrap()).abs() < 1e-12);
+            prop_assert!((value - coefficient.correlate(&swapped).unwrap()).abs() < 1e-12);
             let p = exact_permutation_p(coefficient, &pairs).unwrap();
             prop_assert!(p > 0.0 && p <= 1.0);
             prop_assert_eq!(p, exact_permutation_p(coefficient, &swapped).unwrap());
@@ -956,18 +956,18 @@ fn the_logistic_regression_is_that_of_statsmodels() {
 fn what_has_no_best_coefficients_is_refused() {
     let sample = |cluster: u8, x: f64, y: bool| (cluster, vec![x], y);
     let fault = |samples: &[LogisticSample<u8>]| Logistic::fit(samples).unwrap_err();
-    assert_eq!(fault(&[]), LogisticFault::Shape);
+    assert_eq!(fault(&[]), LogisticError::Shape);
     let separated: Vec<_> = (0..20).map(|i| sample(i, f64::from(i), i >= 10)).collect();
-    assert_eq!(fault(&separated), LogisticFault::Separated);
+    assert_eq!(fault(&separated), LogisticError::Separated);
     let alike: Vec<_> = (0..20).map(|i| sample(i, f64::from(i), true)).collect();
-    assert_eq!(fault(&alike), LogisticFault::Separated);
+    assert_eq!(fault(&alike), LogisticError::Separated);
     let constant: Vec<_> = (0..20).map(|i| sample(i, 2.0, i % 2 == 0)).collect();
-    assert_eq!(fault(&constant), LogisticFault::Collinear);
+    assert_eq!(fault(&constant), LogisticError::Collinear);
     let one: Vec<_> = (0..20)
         .map(|i| sample(0, f64::from(i % 7), i % 2 == 0))
         .collect();
-    assert_eq!(fault(&one), LogisticFault::OneCluster);
+    assert_eq!(fault(&one), LogisticError::OneCluster);
     let mut shapes = separated.clone();
     shapes[3].1.clear();
-    assert_eq!(fault(&shapes), LogisticFault::Shape);
+    assert_eq!(fault(&shapes), LogisticError::Shape);
 }

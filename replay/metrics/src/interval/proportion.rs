@@ -6,7 +6,7 @@ use super::{Estimate, TAIL};
 
 /// The share of successes among `n` independent outcomes with Wilson's score interval (Wilson
 /// 1927). `None` for no outcomes, or more successes than outcomes. Outcomes that come in
-/// clusters need [`clustered_proportion`](super::clustered_proportion).
+/// clusters need [`clustered_proportion`](crate::clustered_proportion).
 pub fn wilson(successes: usize, n: usize) -> Option<Estimate> {
     if n == 0 || successes > n {
         return None;

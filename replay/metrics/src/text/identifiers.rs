@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
 
-use super::{ScoringLanguage, cceval::Cleaned, indicator};
+use super::sample::ScoringSyntax;
 
 /// The identifiers of a text in order, duplicates included, without a parser: string literals
 /// are taken out, the rest is cut into words, and a word counts if it starts with an ASCII
@@ -15,30 +15,29 @@ use super::{ScoringLanguage, cceval::Cleaned, indicator};
 /// included, in which a backslash hides the character after it unless that is a line break. So
 /// a triple-quoted string is an empty one, a plain one and an empty one. Words are Python's
 /// `\w+`.
-pub fn identifiers_cceval(text: &str, language: ScoringLanguage) -> Vec<String> {
+pub fn identifiers_cceval(text: &str, syntax: &dyn ScoringSyntax) -> Vec<String> {
     // Python's `\w` is the letters and numbers of Unicode, and the underscore. Rust's own
     // `char::is_alphanumeric` also takes in the vowel signs of many scripts.
     static WORD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"[\p{L}\p{N}_]+").expect("the pattern is a constant, compiled in tests")
     });
     let text = without_strings(text);
+    let keywords = syntax.keywords();
     WORD.find_iter(&text)
         .map(|word| word.as_str())
         .filter(|word| word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
-        .filter(|word| !language.keywords.contains(word))
+        .filter(|word| !keywords.contains(word))
         .map(str::to_owned)
         .collect()
 }
 
 /// `id_em/cceval`: the identifiers are equal lists.
-pub(super) fn exact_match(cleaned: &Cleaned<'_>) -> f64 {
-    let [prediction, reference] = cleaned.identifiers();
-    indicator(prediction == reference)
+pub(super) fn exact_match([prediction, reference]: &[Vec<String>; 2]) -> f64 {
+    f64::from(prediction == reference)
 }
 
-/// How the sets of identifiers overlap.
-pub(super) fn overlap(cleaned: &Cleaned<'_>) -> Overlap {
-    let [prediction, reference] = cleaned.identifiers();
+/// The overlap between the sets of identifiers.
+pub(super) fn overlap([prediction, reference]: &[Vec<String>; 2]) -> Overlap {
     let prediction: BTreeSet<&String> = prediction.iter().collect();
     let reference: BTreeSet<&String> = reference.iter().collect();
     Overlap {

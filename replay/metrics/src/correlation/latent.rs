@@ -4,9 +4,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::bootstrap::percentile;
-use super::correlation::two_normals;
-use super::{Coefficient, Estimate, Sampled, TAIL, Version, two_level_bootstrap, wilson};
+use super::bootstrap::{ModelVersion, SampledFigure, two_level_bootstrap};
+use super::coefficient::{Coefficient, two_normals};
+use crate::interval::proportion::wilson;
+use crate::interval::quantile::interpolate;
+use crate::interval::{Estimate, TAIL};
 
 /// Pearson's r of these pairs with an interval for the correlation of the population that they
 /// were drawn from, of figures measured as these were.
@@ -21,7 +23,9 @@ use super::{Coefficient, Estimate, Sampled, TAIL, Version, two_level_bootstrap, 
 /// `None` for fewer than three pairs or draws, or where r is not defined.
 pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<Estimate> {
     latent_correlation(pairs, (0.0, 0.0), draws, seed).map(|latent| Estimate {
-        value: Coefficient::Pearson.of(pairs).unwrap_or(latent.value),
+        value: Coefficient::Pearson
+            .correlate(pairs)
+            .unwrap_or(latent.value),
         ..latent
     })
 }
@@ -49,7 +53,7 @@ pub fn latent_correlation(
     draws: u32,
     seed: u64,
 ) -> Option<Estimate> {
-    let r = Coefficient::Pearson.of(pairs)?;
+    let r = Coefficient::Pearson.correlate(pairs)?;
     if pairs.len() < 3 || draws == 0 {
         return None;
     }
@@ -106,8 +110,8 @@ pub fn latent_correlation(
     highs.sort_by(f64::total_cmp);
     Some(Estimate {
         value,
-        low: percentile(&lows, TAIL),
-        high: percentile(&highs, 1.0 - TAIL),
+        low: interpolate(&lows, TAIL),
+        high: interpolate(&highs, 1.0 - TAIL),
         n: pairs.len(),
     })
 }
@@ -145,15 +149,15 @@ pub fn bootstrap_coverage(
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut holding, mut all) = (0, 0);
     for study in 0..studies {
-        let drawn: Vec<Version> = (0..versions)
+        let drawn: Vec<ModelVersion> = (0..versions)
             .map(|_| {
                 let (first, other) = two_normals(&mut random);
                 let second = r * first + (1.0 - r * r).sqrt() * other;
-                let figure = |value: f64, noise: f64| Sampled::Normal {
+                let figure = |value: f64, noise: f64| SampledFigure::Normal {
                     value,
                     error: noise.sqrt(),
                 };
-                Version {
+                ModelVersion {
                     offline: figure(first, noise.0),
                     online: figure(second, noise.1),
                 }

@@ -3,12 +3,9 @@
 
 use std::cell::OnceCell;
 
-use fillrate_server::syntax::Language;
-use tree_sitter::{Node, Parser};
-
-use super::{
-    Sample, ScoringLanguage, identifiers_cceval, indicator, language::StatementEnd, python,
-};
+use super::identifiers::identifiers_cceval;
+use super::python;
+use super::sample::{Sample, ScoringSyntax};
 
 /// The first statement of a completion, as CrossCodeEval cuts it.
 ///
@@ -26,54 +23,32 @@ use super::{
 pub fn truncate_cceval<'c>(
     prompt: &str,
     completion: &'c str,
-    language: ScoringLanguage,
+    syntax: &dyn ScoringSyntax,
 ) -> &'c str {
-    match language.statement_end {
-        StatementEnd::Parsed(language) => first_parsing_lines(prompt, completion, language),
-        StatementEnd::Punctuation => match completion.find([';', '}', '{']) {
-            // All three characters are one byte long.
-            Some(at) if at > 0 => &completion[..=at],
-            _ => completion,
-        },
+    if syntax.indented_blocks() {
+        return first_parsing_lines(prompt, completion, syntax);
+    }
+    match completion.find([';', '}', '{']) {
+        // All three characters are one byte long.
+        Some(at) if at > 0 => &completion[..=at],
+        _ => completion,
     }
 }
 
-fn first_parsing_lines<'c>(prompt: &str, completion: &'c str, language: &Language) -> &'c str {
-    let newlines = completion
+fn first_parsing_lines<'c>(
+    prompt: &str,
+    completion: &'c str,
+    syntax: &dyn ScoringSyntax,
+) -> &'c str {
+    let ends: Vec<usize> = completion
         .match_indices('\n')
-        .map(|(at, _)| at)
-        .filter(|&at| at > 0);
-    let mut parser = language.parser();
-    let text = [prompt, completion].concat();
-    for newline in newlines {
-        if parses_without_error_node(&mut parser, &text[..prompt.len() + newline]) {
-            return python::strip_end(&completion[..newline]);
-        }
+        .map(|(at, _)| prompt.len() + at)
+        .filter(|&end| end > prompt.len())
+        .collect();
+    match syntax.first_parsing_end(&[prompt, completion].concat(), &ends) {
+        Some(end) => python::strip_end(&completion[..end - prompt.len()]),
+        None => completion,
     }
-    completion
-}
-
-fn parses_without_error_node(parser: &mut Parser, text: &str) -> bool {
-    let tree = parser
-        .parse(text, None)
-        .expect("parsing ends early only on a time-out or a cancel, and neither is set");
-    !has_error_node(tree.root_node())
-}
-
-/// Whether a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are
-/// walked, on a stack of their own: a tree may be deeper than the thread's.
-fn has_error_node(root: Node<'_>) -> bool {
-    let mut cursor = root.walk();
-    let mut pending = vec![root];
-    while let Some(node) = pending.pop() {
-        if node.is_error() {
-            return true;
-        }
-        if node.has_error() {
-            pending.extend(node.children(&mut cursor));
-        }
-    }
-    false
 }
 
 /// A text without comments, as CrossCodeEval removes them: from `#` to the end of the line and
@@ -92,7 +67,7 @@ pub fn remove_comments_cceval(text: &str) -> String {
 /// Prediction and reference as the `*/cceval` metrics compare them.
 #[derive(Debug)]
 pub(super) struct Cleaned<'a> {
-    language: ScoringLanguage,
+    syntax: &'a dyn ScoringSyntax,
     /// The first statement of the prediction.
     pub(super) truncated: &'a str,
     /// The same without comments.
@@ -105,9 +80,9 @@ pub(super) struct Cleaned<'a> {
 
 impl<'a> Cleaned<'a> {
     pub(super) fn new(sample: &Sample<'a>) -> Self {
-        let truncated = truncate_cceval(sample.prompt, sample.prediction, sample.language);
+        let truncated = truncate_cceval(sample.prompt, sample.prediction, sample.syntax);
         Self {
-            language: sample.language,
+            syntax: sample.syntax,
             truncated,
             prediction: remove_comments_cceval(truncated),
             reference: remove_comments_cceval(sample.reference),
@@ -118,7 +93,7 @@ impl<'a> Cleaned<'a> {
     /// The identifiers of prediction and reference.
     pub(super) fn identifiers(&self) -> &[Vec<String>; 2] {
         self.identifiers.get_or_init(|| {
-            [&self.prediction, &self.reference].map(|text| identifiers_cceval(text, self.language))
+            [&self.prediction, &self.reference].map(|text| identifiers_cceval(text, self.syntax))
         })
     }
 }
@@ -130,5 +105,5 @@ pub(super) fn exact_match(cleaned: &Cleaned<'_>) -> f64 {
             .map(python::strip)
             .filter(|line| !line.is_empty())
     };
-    indicator(lines(cleaned.prediction.as_str()).eq(lines(cleaned.reference.as_str())))
+    f64::from(lines(cleaned.prediction.as_str()).eq(lines(cleaned.reference.as_str())))
 }

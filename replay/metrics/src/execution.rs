@@ -25,7 +25,7 @@ pub fn pass_at_k(n: u64, correct: u64, k: u64) -> Option<f64> {
 ///
 /// Of each hole: its mutation score, from 0 to 1, and its pass rate, 0 or 1 or its pass@k.
 /// `None` if no hole has a score above 0. Its interval is that of
-/// [`clustered_weighted_mean`](crate::stats::clustered_weighted_mean) with the same weights.
+/// [`clustered_weighted_mean`](crate::clustered_weighted_mean) with the same weights.
 pub fn mutation_weighted_pass_rate(holes: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut weights, mut passed) = (0.0, 0.0);
     for (weight, pass) in holes {
@@ -87,4 +87,99 @@ impl FromIterator<(bool, bool)> for AcceptedAndPassed {
 
 fn share(part: usize, rest: usize) -> Option<f64> {
     (part + rest > 0).then(|| part as f64 / (part + rest) as f64)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn published_pass_at_k_is_reproduced() {
+        let path = "../../../shared/oracles/repoexec/pass_at_k.json";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "{} is absent",
+                path.display()
+            );
+            return;
+        };
+        let counts: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let n = counts["n"].as_u64().unwrap();
+        let correct: Vec<u64> = counts["correct_per_task"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|count| count.as_u64().unwrap())
+            .collect();
+        assert_eq!(correct.len(), 355);
+        for k in [1, 5, 10] {
+            let sum: f64 = correct.iter().map(|&c| pass_at_k(n, c, k).unwrap()).sum();
+            let published = counts["passk"][format!("pass@{k}")].as_f64().unwrap();
+            assert!((sum / 355.0 - published).abs() <= 1e-12, "pass@{k}");
+        }
+    }
+
+    #[test]
+    fn pass_at_k_has_its_worked_values() {
+        for (n, correct, k, expected) in [
+            (10, 3, 5, 0.916667),
+            (20, 1, 10, 0.5),
+            (200, 7, 100, 0.992991),
+            (10, 0, 10, 0.0),
+            (10, 1, 10, 1.0),
+            (1, 1, 1, 1.0),
+        ] {
+            let value = pass_at_k(n, correct, k).unwrap();
+            assert!((value - expected).abs() < 5e-7, "{value} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn pass_at_k_of_fewer_than_k_completions_is_undefined() {
+        assert_eq!(pass_at_k(5, 0, 10), None);
+        assert_eq!(pass_at_k(5, 6, 1), None);
+        assert_eq!(pass_at_k(5, 2, 0), None);
+        assert_eq!(pass_at_k(0, 0, 1), None);
+    }
+
+    #[test]
+    fn a_pass_is_worth_its_holes_mutation_score() {
+        // statsmodels: WLS([1, 0, 1], [1, 1, 1], weights=[.5, 1, .25]).fit().params
+        let rate = mutation_weighted_pass_rate([(0.5, 1.0), (1.0, 0.0), (0.25, 1.0)]).unwrap();
+        assert!((rate - 0.42857142857142855).abs() < 1e-12, "{rate}");
+        assert_eq!(
+            mutation_weighted_pass_rate([(0.0, 1.0), (1.0, 0.0)]),
+            Some(0.0)
+        );
+        assert_eq!(mutation_weighted_pass_rate([(0.0, 1.0)]), None);
+        assert_eq!(mutation_weighted_pass_rate([]), None);
+    }
+
+    #[test]
+    fn accepting_and_passing_are_told_apart() {
+        let completions = [
+            (true, true),
+            (true, true),
+            (true, true),
+            (true, false),
+            (false, true),
+            (false, false),
+            (false, false),
+        ];
+        let counts: AcceptedAndPassed = completions.into_iter().collect();
+        assert_eq!(counts.declined_failing, 2);
+        assert_eq!(counts.pass_given_accepted(), Some(0.75));
+        assert_eq!(counts.accepted_given_pass(), Some(0.75));
+        assert_eq!(counts.wasted_accept_rate(), Some(0.25));
+
+        let declined: AcceptedAndPassed = [(false, false)].into_iter().collect();
+        assert_eq!(declined.pass_given_accepted(), None);
+        assert_eq!(declined.accepted_given_pass(), None);
+        assert_eq!(declined.wasted_accept_rate(), None);
+    }
 }

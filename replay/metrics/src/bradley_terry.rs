@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Estimate, TAIL};
+use crate::interval::{Estimate, TAIL};
+use crate::matrix;
 
 /// The strengths of things that were compared in pairs, by the model of Bradley and Terry (1952):
 /// P(a beats b) = 1 / (1 + exp(strength of b − strength of a)). Strengths are natural logarithms
@@ -95,7 +96,7 @@ fn maximum(won: &[Vec<f64>]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
                 information[i][j] -= both * chance * (1.0 - chance);
             }
         }
-        let mut inverse = inverse(information)?;
+        let mut inverse = matrix::inverse(information, f64::MIN_POSITIVE)?;
         let step: Vec<f64> = inverse
             .iter()
             .map(|row| row.iter().zip(&gradient).map(|(a, b)| a * b).sum())
@@ -137,37 +138,4 @@ fn log_likelihood(won: &[Vec<f64>], strengths: &[f64]) -> f64 {
         }
     }
     sum
-}
-
-/// The inverse of a square matrix by Gauss and Jordan, with the largest pivot of each column.
-/// `None` if it has none.
-fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
-    let size = matrix.len();
-    let mut inverse: Vec<Vec<f64>> = (0..size)
-        .map(|i| (0..size).map(|j| f64::from(u8::from(i == j))).collect())
-        .collect();
-    for column in 0..size {
-        let pivot = (column..size)
-            .max_by(|&a, &b| matrix[a][column].abs().total_cmp(&matrix[b][column].abs()))?;
-        if matrix[pivot][column].abs() < f64::MIN_POSITIVE {
-            return None;
-        }
-        matrix.swap(column, pivot);
-        inverse.swap(column, pivot);
-        let scale = matrix[column][column];
-        for cell in matrix[column].iter_mut().chain(&mut inverse[column]) {
-            *cell /= scale;
-        }
-        let (of_matrix, of_inverse) = (matrix[column].clone(), inverse[column].clone());
-        for row in (0..size).filter(|row| *row != column) {
-            let factor = matrix[row][column];
-            for (cell, pivot) in matrix[row].iter_mut().zip(&of_matrix) {
-                *cell -= factor * pivot;
-            }
-            for (cell, pivot) in inverse[row].iter_mut().zip(&of_inverse) {
-                *cell -= factor * pivot;
-            }
-        }
-    }
-    Some(inverse)
 }

@@ -1,0 +1,53 @@
+//! Figures with intervals.
+
+pub(crate) mod clustered;
+pub(crate) mod difference;
+pub(crate) mod proportion;
+pub(crate) mod quantile;
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The probability with which an interval's method covers the true value.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// The probability that the true value lies beyond one bound.
+pub(crate) const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
+
+/// A figure, its interval, and the number of samples behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The figure, in the unit of the samples.
+    pub value: f64,
+    /// The lower end of the interval at [`CONFIDENCE`]; `None` if the data support none.
+    pub low: Option<f64>,
+    /// The upper end, likewise.
+    pub high: Option<f64>,
+    /// The number of samples. A report never prints a figure without it.
+    pub n: usize,
+}
+
+impl Estimate {
+    /// Clips the interval to the range of the samples, which Student's interval ignores.
+    #[must_use]
+    pub fn within(self, range: RangeInclusive<f64>) -> Self {
+        Self {
+            low: self.low.map(|low| low.max(*range.start())),
+            high: self.high.map(|high| high.min(*range.end())),
+            ..self
+        }
+    }
+}
+
+/// The quantile of Student's t distribution: the value that a variable with this many degrees of
+/// freedom stays below with probability `p`. `None` unless `p` lies between 0 and 1, exclusive,
+/// and the degrees of freedom are above 0.
+pub fn student_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
+    if !(p > 0.0 && p < 1.0) {
+        return None;
+    }
+    let student = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+    Some(student.inverse_cdf(p))
+}

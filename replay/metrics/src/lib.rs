@@ -1,0 +1,63 @@
+//! Metrics of code completion and the statistics to report them: pure functions over plain data.
+//!
+//! | topic | items |
+//! | --- | --- |
+//! | text metrics | [`TEXT_METRICS`], [`Sample`], [`Scorer`]; [`dependency_invocation_rate`] |
+//! | tests | [`pass_at_k`], [`mutation_weighted_pass_rate`], [`AcceptedAndPassed`] |
+//! | acceptance | [`oracle_prefix`], [`READ_MS`] |
+//! | intervals | [`Estimate`]; [`clustered_mean`], [`clustered_proportion`], [`wilson`], [`quantile`] |
+//! | pairs and groups | [`paired_difference`], [`mcnemar_exact`], [`clustered_difference`], [`holm`] |
+//! | correlation | [`Coefficient`], [`exact_permutation_p`], [`pearson_interval`], [`two_level_bootstrap`] |
+//! | models | [`Logistic`], [`bradley_terry`] |
+//! | sample size | [`outcomes_per_group`], [`correlation_power`] |
+//!
+//! All intervals are at [`CONFIDENCE`]. A bound that the data do not support is absent rather
+//! than guessed.
+//!
+//! Architecture invariants: no I/O, no parser, no async runtime. What a metric needs of a
+//! language's syntax comes through [`ScoringSyntax`]; what is not plain data stays with the caller.
+
+mod acceptance;
+mod bradley_terry;
+mod correlation;
+mod execution;
+mod interval;
+mod logistic;
+mod matrix;
+mod multiple;
+mod power;
+mod text;
+
+pub use acceptance::{READ_MS, first_line, first_token, oracle_prefix};
+pub use bradley_terry::bradley_terry;
+pub use correlation::bootstrap::{
+    Bootstrap, ClusterTotal, ModelVersion, SampledFigure, two_level_bootstrap,
+};
+pub use correlation::coefficient::{
+    Coefficient, CorrelationTest, MOST_EXACT, SignAgreement, attenuation_corrected,
+    correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
+};
+pub use correlation::latent::{bootstrap_coverage, latent_correlation, pearson_interval};
+pub use execution::{AcceptedAndPassed, mutation_weighted_pass_rate, pass_at_k};
+pub use interval::clustered::{
+    clustered_mean, clustered_proportion, clustered_standard_error, clustered_weighted_mean,
+    paired_difference,
+};
+pub use interval::difference::{
+    clustered_difference, clustered_difference_of_proportions, design_effect,
+};
+pub use interval::proportion::{mcnemar_exact, wilson};
+pub use interval::quantile::{median, quantile};
+pub use interval::{CONFIDENCE, Estimate, student_quantile};
+pub use logistic::{Logistic, LogisticError, LogisticSample};
+pub use multiple::holm;
+pub use power::{POWER, choices_to_tell, outcomes_per_group};
+pub use text::cceval::{remove_comments_cceval, truncate_cceval};
+pub use text::dependencies::dependency_invocation_rate;
+pub use text::edit::{difflib_ratio, indel_distance, levenshtein};
+pub use text::identifiers::identifiers_cceval;
+pub use text::sample::{Sample, ScoringSyntax};
+pub use text::{Scorer, TEXT_METRICS, TextMetric, Unit, text_scores};
+
+#[cfg(test)]
+mod tests;
