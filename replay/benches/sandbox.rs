@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use comfy_table::Table;
-use fillrate::sandbox::{End, Job, Overlay, Sandbox};
+use fillrate_sandbox::{End, Job, Overlay, Sandbox};
 
 fn main() {
     let runs: usize = std::env::args()

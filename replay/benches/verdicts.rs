@@ -22,7 +22,7 @@ use fillrate::verdict::{Engine, Judge, Outcome};
 
 fn main() {
     // The sandbox starts this binary again as its inner stages.
-    if fillrate::sandbox::enter_if_asked().is_some() {
+    if fillrate_sandbox::enter_if_requested().is_some() {
         return;
     }
     let given: Vec<String> = std::env::args()

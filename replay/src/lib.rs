@@ -2,11 +2,12 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `score`, `mutate` → `task` → `sandbox` → `corpus` → `import` → `verdict` → `mine` →
+//! `score`, `mutate` → `task` → `corpus` → `import` → `verdict` → `mine` →
 //! `developer` → `store` → `report` → `study` → `cli`.
 //!
 //! Architecture invariants: `score` and `mutate` are pure and know nothing of the rest; metrics
-//! are the crate `fillrate-metrics`; model keys never reach a test process; code written by a model runs only in `sandbox`.
+//! are the crate `fillrate-metrics`; model keys never reach a test process; code written by a
+//! model runs only in the crate `fillrate-sandbox`.
 
 pub mod cli;
 pub mod corpus;
@@ -15,7 +16,6 @@ pub mod import;
 pub mod mine;
 pub mod mutate;
 pub mod report;
-pub mod sandbox;
 pub mod score;
 pub mod store;
 pub mod study;

@@ -4,7 +4,7 @@
 //! sentinels fail; a report written out of band and signed; the set of executed tests equal to the
 //! baseline's; no newly skipped test; every sentinel, a test that must fail, failed; no function
 //! of the test framework replaced; the tests, their configuration and every other file without a
-//! hole unchanged. Everything runs in the [`crate::sandbox`], on a copy-on-write view of the
+//! hole unchanged. Everything runs in the [`fillrate_sandbox`], on a copy-on-write view of the
 //! project with the one file laid over it.
 //!
 //! Spliced code shares a process with the tests. The checks detect code that tampers with the test

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fillrate::sandbox::{
-    Bind, End, Finished, Job, Level, MemoryControl, Overlay, OverlayKind, Replaced, Round, Sandbox,
-    SandboxError, Worker,
+use fillrate_sandbox::{
+    Bind, End, Finished, ForkRun, Job, Level, MemoryControl, Overlay, OverlayKind, Replaced,
+    Sandbox, SandboxError, Worker,
 };
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::geteuid;
@@ -1290,10 +1290,10 @@ while True:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        question = b""
-        while not question.endswith(b"\n"):
-            question += os.read(0, 1)
-        exec(json.loads(question), {})
+        input = b""
+        while not input.endswith(b"\n"):
+            input += os.read(0, 1)
+        exec(json.loads(input), {})
         sys.exit(0)
     for stream in streams:
         os.close(stream)
@@ -1302,15 +1302,15 @@ while True:
 
 fn worker(repository: &Path) -> Worker {
     let mut job = in_repository(repository, python(WAITING));
-    job.question = Some("go\n".into());
+    job.input = Some("go\n".into());
     job.overlays[0].guarded = vec!["tests/b.py".into()];
     Worker::start(sandbox().executable, job).unwrap()
 }
 
-fn round(code: &str) -> Round {
-    Round {
+fn round(code: &str) -> ForkRun {
+    ForkRun {
         replaced: Vec::new(),
-        question: serde_json::to_string(code).unwrap() + "\n",
+        input: serde_json::to_string(code).unwrap() + "\n",
         wall: Duration::from_secs(20),
         cpu: Duration::from_secs(20),
     }
@@ -1319,7 +1319,7 @@ fn round(code: &str) -> Round {
 /// Runs a round that must succeed and leave the worker fit; what it printed.
 #[track_caller]
 fn next(worker: Worker, code: &str) -> (Worker, String) {
-    let (finished, worker) = worker.round(round(code)).unwrap();
+    let (finished, worker) = worker.run(round(code)).unwrap();
     let err = finished.stderr.text().into_owned();
     assert_eq!(finished.end, End::Exited(0), "{err}");
     (worker.unwrap(), finished.stdout.text().into_owned())
@@ -1368,8 +1368,8 @@ fn a_round_has_its_own_replaced_files_question_and_statement() {
             path: "a.py".into(),
             content: content.clone().into(),
         }];
-        let (finished, same) = worker.round(round).unwrap();
-        assert_eq!(finished.statement, content.as_bytes());
+        let (finished, same) = worker.run(round).unwrap();
+        assert_eq!(finished.reply, content.as_bytes());
         assert_eq!(finished.changed, Vec::<PathBuf>::new());
         worker = same.unwrap();
     }
@@ -1379,7 +1379,7 @@ fn a_round_has_its_own_replaced_files_question_and_statement() {
 fn what_a_round_changes_of_guarded_and_new_files_is_told() {
     let repository = repository();
     let changes = |code: &str| {
-        let (finished, _) = worker(repository.path()).round(round(code)).unwrap();
+        let (finished, _) = worker(repository.path()).run(round(code)).unwrap();
         assert_eq!(finished.end, End::Exited(0));
         finished.changed
     };
@@ -1406,7 +1406,7 @@ fn what_a_round_changes_of_guarded_and_new_files_is_told() {
 fn a_round_that_hits_the_waiting_program_ends_the_worker_and_says_so() {
     let repository = repository();
     let (finished, worker) = worker(repository.path())
-        .round(round(
+        .run(round(
             "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)",
         ))
         .unwrap();
@@ -1455,7 +1455,7 @@ fn a_round_has_limits_of_its_own() {
     let ends = |code: &str, wall| {
         let mut round = round(code);
         round.wall = Duration::from_millis(wall);
-        let (finished, worker) = worker(repository.path()).round(round).unwrap();
+        let (finished, worker) = worker(repository.path()).run(round).unwrap();
         (finished.end, worker.is_some())
     };
     assert_eq!(
@@ -1472,7 +1472,7 @@ fn a_round_has_limits_of_its_own() {
 fn output_without_end_in_one_round_does_not_disturb_the_next() {
     let repository = repository();
     let (finished, worker) = worker(repository.path())
-        .round(round("while True: print('x' * 100000)"))
+        .run(round("while True: print('x' * 100000)"))
         .unwrap();
     assert_eq!(finished.end, End::TooMuchOutput);
     let (_, said) = next(worker.unwrap(), "print('here')");
@@ -1482,7 +1482,7 @@ fn output_without_end_in_one_round_does_not_disturb_the_next() {
 #[test]
 fn a_program_that_is_not_fit_to_wait_says_why() {
     let mut job = python(WAITING);
-    job.question = Some("stay\n".into());
+    job.input = Some("stay\n".into());
     let error = Worker::start(sandbox().executable, job).unwrap_err();
     assert!(
         error.to_string().contains("unfit it was told to be"),
@@ -1494,7 +1494,7 @@ fn a_program_that_is_not_fit_to_wait_says_why() {
 fn a_worker_that_is_let_go_leaves_nothing() {
     let marker = marker("worker");
     let mut job = python(&format!("# {marker}\n{WAITING}"));
-    job.question = Some("go\n".into());
+    job.input = Some("go\n".into());
     drop(Worker::start(sandbox().executable, job).unwrap());
     assert_eq!(survivors(&marker), Vec::<String>::new());
 }
@@ -1518,7 +1518,7 @@ for line in lines:
 /// A program that answers, of which an answer may have this many bytes.
 fn answering(most: u64) -> Worker {
     let mut job = python(ANSWERING);
-    job.question = Some("go\n".into());
+    job.input = Some("go\n".into());
     job.limits.collect = most;
     Worker::start(sandbox().executable, job).unwrap()
 }
@@ -1528,29 +1528,29 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn a_program_that_is_kept_answers_lines_itself_and_goes_on() {
     let mut worker = answering(32 << 20);
-    for (question, answer) in [("a", "1 a"), ("b", "2 b")] {
-        let (finished, same) = worker.ask(format!("{question}\n"), PATIENCE).unwrap();
+    for (input, answer) in [("a", "1 a"), ("b", "2 b")] {
+        let (finished, same) = worker.query(format!("{input}\n"), PATIENCE).unwrap();
         assert_eq!(finished.end, End::Exited(0));
-        assert_eq!(finished.statement, answer.as_bytes());
+        assert_eq!(finished.reply, answer.as_bytes());
         worker = same.unwrap();
     }
-    let (finished, worker) = worker.ask("long\n".into(), PATIENCE).unwrap();
-    assert_eq!(finished.statement.len(), 2 + (10 << 20));
+    let (finished, worker) = worker.query("long\n".into(), PATIENCE).unwrap();
+    assert_eq!(finished.reply.len(), 2 + (10 << 20));
     assert!(worker.is_some());
 }
 
 #[test]
 fn a_program_that_dies_says_too_much_or_nothing_is_not_asked_again() {
-    let (finished, worker) = answering(1 << 20).ask("die\n".into(), PATIENCE).unwrap();
-    assert!(finished.statement.is_empty() && finished.end != End::Exited(0));
+    let (finished, worker) = answering(1 << 20).query("die\n".into(), PATIENCE).unwrap();
+    assert!(finished.reply.is_empty() && finished.end != End::Exited(0));
     assert!(worker.is_none());
 
-    let (finished, worker) = answering(1 << 20).ask("long\n".into(), PATIENCE).unwrap();
-    assert!(finished.statement.is_empty() && finished.end != End::Exited(0));
+    let (finished, worker) = answering(1 << 20).query("long\n".into(), PATIENCE).unwrap();
+    assert!(finished.reply.is_empty() && finished.end != End::Exited(0));
     assert!(worker.is_none());
 
     let (finished, worker) = answering(1 << 20)
-        .ask("sleep\n".into(), Duration::from_millis(300))
+        .query("sleep\n".into(), Duration::from_millis(300))
         .unwrap();
     assert_eq!(finished.end, End::TimedOut);
     assert!(worker.is_none());

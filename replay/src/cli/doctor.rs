@@ -4,7 +4,6 @@ use clap::Args;
 
 use super::{CliError, Success};
 use crate::corpus::{Toolchain, environment};
-use crate::sandbox;
 
 /// Say what this machine lacks and how to get it.
 #[derive(Args)]
@@ -21,7 +20,7 @@ pub(super) fn run(_arguments: &Arguments) -> Result<Success, CliError> {
     };
     line(
         "sandbox",
-        sandbox::probe()
+        fillrate_sandbox::probe()
             .map(|level| level.to_string())
             .map_err(|error| error.to_string()),
     );

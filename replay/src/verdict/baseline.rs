@@ -341,7 +341,7 @@ fn key_line(message: &str) -> String {
 mod tests {
     use super::super::runner::report::TestReport;
     use super::*;
-    use crate::sandbox::End;
+    use fillrate_sandbox::End;
 
     fn run(report: &str) -> BaselineRun {
         let signed = report.replace("{\"event\"", "{\"nonce\":\"w\",\"event\"");

@@ -10,7 +10,7 @@ use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA};
 use super::error::VerdictError;
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
 use crate::corpus::tree;
-use crate::sandbox::{End, Limits, SandboxError};
+use fillrate_sandbox::{End, Limits, SandboxError};
 
 /// The time limit for a run of all tests.
 const RUN_TIME: Duration = Duration::from_secs(900);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::sandbox::SandboxError;
+use fillrate_sandbox::SandboxError;
 
 /// Why there is no verdict, or no baseline to compare one with.
 #[derive(Debug, thiserror::Error)]

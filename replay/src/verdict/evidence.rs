@@ -8,7 +8,7 @@ use super::outcome::{Evidence, Outcome, Verdict};
 use super::runner::layout::OUTSIDE_PROJECT;
 use super::runner::report::{TestOutcome, TestResult};
 use super::runner::{ProjectRunner, TestRunResult};
-use crate::sandbox::End;
+use fillrate_sandbox::End;
 
 /// What verdicts on one project are checked against.
 pub(super) struct Rules<'a> {

@@ -12,7 +12,7 @@ use super::evidence::Rules;
 use super::outcome::Verdict;
 use super::runner::{ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
 use super::selection::{self, TestSelection};
-use crate::sandbox::{End, Limits, SandboxError};
+use fillrate_sandbox::{End, Limits, SandboxError};
 
 /// A project's runner and baseline, and what runs of its tests share.
 pub(super) struct Executor {

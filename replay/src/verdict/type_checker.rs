@@ -14,7 +14,7 @@ use super::error::VerdictError;
 use super::outcome::TypeCheck;
 use super::runner::layout::{HARNESS, REPOSITORY};
 use super::runner::{ProjectRunner, query, write_scripts};
-use crate::sandbox::{Bind, Job, Limits, Sandbox, SandboxError, Worker};
+use fillrate_sandbox::{Bind, Job, Limits, Sandbox, SandboxError, Worker};
 
 /// A long-lived checker process that only ever reads text.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl TypeChecker {
         job.binds.retain(|bind| bind.at != Path::new(HARNESS));
         job.binds
             .push(Bind::read_only(write_scripts(&[SCRIPT], cache)?, HARNESS));
-        job.question = Some(serde_json::json!({"directory": REPOSITORY}).to_string() + "\n");
+        job.input = Some(serde_json::json!({"directory": REPOSITORY}).to_string() + "\n");
         Ok(Some(Self {
             job,
             worker: Mutex::default(),

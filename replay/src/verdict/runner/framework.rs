@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
 use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::Bind;
 
 use super::report::TestReport;
 

@@ -5,8 +5,8 @@ use super::layout::{HARNESS, PACKAGES};
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
 use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::Bind;
 
 /// jest with a reporter, a set-up file and a configuration that wraps the project's.
 pub(super) struct Jest;

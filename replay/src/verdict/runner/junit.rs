@@ -23,8 +23,8 @@ use super::report::{TestOutcome, TestReport, TestResult};
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::{Language, Project};
-use crate::sandbox::Bind;
 use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::Bind;
 
 /// The command of the manifest.
 pub(super) struct Junit;

@@ -5,7 +5,7 @@ use super::layout::{HARNESS, PACKAGES};
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
+use fillrate_sandbox::Bind;
 
 /// mocha with a reporter in the same process as the project's code.
 pub(super) struct Mocha;

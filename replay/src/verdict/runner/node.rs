@@ -5,7 +5,7 @@ use super::layout::HARNESS;
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
+use fillrate_sandbox::Bind;
 
 /// `node:test`, each test file in a process of its own, started by a script.
 pub(super) struct Node;

@@ -10,10 +10,10 @@ use super::harness::{RunInstructions, write_scripts};
 use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared, manifest, tree};
-use crate::sandbox::{self, Bind, End, Finished, Job, Limits, Overlay, Replaced};
 use crate::task::sha256_hex;
 use crate::verdict::error::VerdictError;
 use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::{Bind, End, Finished, Job, Limits, Overlay, Replaced};
 
 /// Runs the tests of one project.
 pub(in crate::verdict) struct ProjectRunner {
@@ -199,7 +199,7 @@ impl ProjectRunner {
         let instructions = run.instructions();
         let mut job = self.test_job(run, &instructions);
         job.overlays[0].replaced.extend(run.overlay_files());
-        let finished = sandbox::run(&job)?;
+        let finished = fillrate_sandbox::run(&job)?;
         Ok(self.result(finished, &instructions))
     }
 
@@ -227,7 +227,7 @@ impl ProjectRunner {
         let instructions = run.instructions();
         let mut job = self.test_job(run, &instructions);
         job.overlays[0].lower = copy;
-        let finished = sandbox::run(&job)?;
+        let finished = fillrate_sandbox::run(&job)?;
         Ok(self.result(finished, &instructions))
     }
 
@@ -246,10 +246,9 @@ impl ProjectRunner {
         };
         let mut job = self.job(program, arguments, Limits::default());
         let line = serde_json::to_string(versions).unwrap_or_default();
-        job.question = Some(line + "\n");
-        let finished = sandbox::run(&job)?;
-        let compiled: Option<Vec<Option<String>>> =
-            serde_json::from_slice(&finished.statement).ok();
+        job.input = Some(line + "\n");
+        let finished = fillrate_sandbox::run(&job)?;
+        let compiled: Option<Vec<Option<String>>> = serde_json::from_slice(&finished.reply).ok();
         compiled
             .filter(|compiled| compiled.len() == versions.len())
             .map(Some)
@@ -264,7 +263,7 @@ impl ProjectRunner {
         let (program, arguments) = self.framework.command(&self.prepared);
         let mut job = self.job(program, arguments, run.limits.clone());
         job.arguments.extend(self.test.args.iter().cloned());
-        job.question = self.report_path().is_none().then(|| instructions.line());
+        job.input = self.report_path().is_none().then(|| instructions.line());
         job
     }
 
@@ -302,7 +301,7 @@ impl ProjectRunner {
     ) -> TestRunResult {
         let bytes = match self.report_path() {
             Some(path) => finished.collected.get(&path),
-            None => Some(&finished.statement),
+            None => Some(&finished.reply),
         };
         let mut report = bytes
             .map(|bytes| self.framework.read_report(bytes, &instructions.nonce))

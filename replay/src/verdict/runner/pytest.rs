@@ -4,7 +4,7 @@ use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
 use super::layout::{HARNESS, REPOSITORY};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
+use fillrate_sandbox::Bind;
 
 /// pytest with a plugin that reports out of band.
 pub(super) struct Pytest;

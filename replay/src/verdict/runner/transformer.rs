@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 use super::harness::make_readable;
 use super::layout::TRANSFORMED;
-use crate::sandbox::{End, Job, Overlay, Replaced, Sandbox, SandboxError, Worker};
 use crate::verdict::error::VerdictError;
+use fillrate_sandbox::{End, Job, Overlay, Replaced, Sandbox, SandboxError, Worker};
 
 /// A process that transforms files, and the transformed files of the unchanged project.
 #[derive(Debug)]
@@ -122,10 +122,10 @@ pub(in crate::verdict) fn query<T: DeserializeOwned>(
         return Ok(None);
     };
     line.push('\n');
-    let (finished, alive) = taken.ask(line, time_limit)?;
+    let (finished, alive) = taken.query(line, time_limit)?;
     *worker = alive;
     if finished.end != End::Exited(0) {
         return Ok(None);
     }
-    Ok(serde_json::from_slice(&finished.statement).ok())
+    Ok(serde_json::from_slice(&finished.reply).ok())
 }

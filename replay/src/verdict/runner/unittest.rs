@@ -4,7 +4,7 @@ use super::framework::TestFramework;
 use super::pytest::Pytest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
+use fillrate_sandbox::Bind;
 
 /// unittest, loaded and run by a script that reports out of band.
 pub(super) struct Unittest;

@@ -4,8 +4,8 @@ use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::sandbox::Bind;
 use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::Bind;
 
 /// vitest with a reporter and a configuration that wraps the project's.
 pub(super) struct Vitest;

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use super::framework::{LoadedCode, Readiness, WarmProgram};
 use super::project::{ProjectRunner, TestRun, TestRunResult};
 use super::transformer::{START_TIME, Transformer};
-use crate::sandbox::{self, Limits, Round, Sandbox, Worker};
 use crate::verdict::error::VerdictError;
+use fillrate_sandbox::{ForkRun, Limits, Sandbox, Worker};
 
 pub(in crate::verdict) use super::transformer::query;
 
@@ -69,7 +69,7 @@ impl WarmWorkers {
                     ..Limits::default()
                 };
                 let mut job = runner.job(program.program, program.arguments, limits);
-                job.question = Some(program.task);
+                job.input = Some(program.task);
                 IdleWorker {
                     worker: Worker::start(Sandbox::default().executable, job)?,
                     readiness,
@@ -78,13 +78,13 @@ impl WarmWorkers {
             }
         };
         let instructions = run.instructions();
-        let round = Round {
+        let fork_run = ForkRun {
             replaced: run.overlay_files().collect(),
-            question: instructions.line(),
+            input: instructions.line(),
             wall: run.limits.wall,
             cpu: run.limits.cpu,
         };
-        let (finished, worker) = worker.round(round)?;
+        let (finished, worker) = worker.run(fork_run)?;
         self.idle.lock().extend(worker.map(|worker| IdleWorker {
             worker,
             readiness,
@@ -141,10 +141,10 @@ impl WarmWorkers {
         };
         let instructions = run.instructions();
         let mut job = runner.job(program.program.clone(), host.to_vec(), run.limits.clone());
-        job.question = Some(instructions.line());
+        job.input = Some(instructions.line());
         job.overlays[0].replaced.extend(run.overlay_files());
         job.overlays.push(overlay);
-        let result = runner.result(sandbox::run(&job)?, &instructions);
+        let result = runner.result(fillrate_sandbox::run(&job)?, &instructions);
         Ok((!result.report.missed).then_some(result))
     }
 }
@@ -162,6 +162,6 @@ fn start_transformer(
         ..Limits::default()
     };
     let mut job = runner.job(program.program.clone(), program.arguments.clone(), limits);
-    job.question = Some(program.task.clone());
+    job.input = Some(program.task.clone());
     Transformer::start(job)
 }

@@ -1,6 +1,6 @@
-//! One hostile process tree: isolated, limited, and honestly reported on.
+//! Runs one untrusted process tree under isolation and limits, and reports how it ended.
 //!
-//! [`run`] starts the binary itself again as `sandbox-init`. That first stage leaves the host's
+//! [`run()`] executes the binary again as `sandbox-init`. That first stage leaves the host's
 //! user, mount, pid, ipc, network and uts namespaces and starts the second stage, which is pid 1
 //! of the new pid namespace: it builds a root of read-only binds, gives up every capability,
 //! filters system calls, starts the program and reaps what it leaves behind. When pid 1 ends, the
@@ -10,18 +10,18 @@
 //! three talk over one socket, which is the stages' standard input, so that no further descriptor
 //! has to be inherited and the program sees none but its standard three.
 //!
-//! Nothing falls back in silence: what was reached is a [`Level`], and a job that asks for more
+//! It never falls back silently: the isolation reached is a [`Level`], and a job that requires more
 //! than the kernel grants ends in [`SandboxError::BelowLevel`] before its program starts.
 
 mod cgroup;
 mod changes;
 mod enter;
 mod filter;
+mod fork_server;
 mod init;
 mod level;
 mod mounts;
 mod output;
-mod rounds;
 mod run;
 mod watch;
 mod wire;
@@ -33,10 +33,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use enter::enter_if_asked;
+pub use enter::enter_if_requested;
 pub use level::{Level, MemoryControl, OverlayKind};
 pub use output::Captured;
-pub use worker::{Round, Worker};
+pub use worker::{ForkRun, Worker};
 
 /// Runs `job` to its end and says how it ended. Blocks the calling thread, which must live until
 /// this returns: the kernel ends the sandbox together with the thread that started it.
@@ -62,7 +62,7 @@ pub fn probe() -> Result<Level, SandboxError> {
 /// Where the binary is that becomes a sandbox's inner stages.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    /// A program whose `main` calls [`enter_if_asked`] first. `/proc/self/exe` by default.
+    /// A program whose `main` calls [`enter_if_requested`] first. `/proc/self/exe` by default.
     pub executable: PathBuf,
 }
 
@@ -119,10 +119,10 @@ pub struct Job {
     /// Host directories to show copy-on-write.
     pub overlays: Vec<Overlay>,
     /// Text that the program finds on its standard input, which is then one end of a socket; what
-    /// it writes back into it is [`Finished::statement`]. Unlike a file, nothing that runs inside
+    /// it writes back into it is [`Finished::reply`]. Unlike a file, nothing that runs inside
     /// can take back what was written. Without it, standard input is empty.
     #[serde(default)]
-    pub question: Option<String>,
+    pub input: Option<String>,
     /// Files to take out of the sandbox when the program has ended and everything it left behind
     /// is dead. Absolute paths inside; what is missing, is no regular file or is larger than
     /// [`Limits::collect`] is left out of [`Finished::collected`].
@@ -145,7 +145,7 @@ impl Job {
             directory: directory.into(),
             binds: Vec::new(),
             overlays: Vec::new(),
-            question: None,
+            input: None,
             collect: Vec::new(),
             limits: Limits::default(),
             required: Level::LOWEST,
@@ -303,7 +303,7 @@ pub struct Limits {
     pub output: u64,
     /// Bytes kept of each of the two streams: the first half and the last half of this many.
     pub output_kept: usize,
-    /// Largest file that [`Job::collect`] takes out, and longest [`Finished::statement`], in bytes;
+    /// Largest file that [`Job::collect`] takes out, and longest [`Finished::reply`], in bytes;
     /// beyond the latter the tree is killed.
     pub collect: u64,
 }
@@ -334,10 +334,10 @@ pub struct Finished {
     pub stdout: Captured,
     /// What it wrote to standard error.
     pub stderr: Captured,
-    /// What the program wrote to its standard input, for a job with a [`Job::question`]. Empty when
+    /// What the program wrote to its standard input, for a job with a [`Job::input`]. Empty when
     /// a limit stopped the job.
     #[serde(with = "wire::base64_bytes")]
-    pub statement: Vec<u8>,
+    pub reply: Vec<u8>,
     /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
     /// that are in an overlay now and were not when the program started. Empty when a limit
     /// stopped the job.

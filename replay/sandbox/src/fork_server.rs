@@ -1,4 +1,4 @@
-//! Pid 1 of a sandbox that is kept: one program loads what is slow to load and then waits, and each
+//! Pid 1 of a worker's sandbox: one program loads what is slow to load and then waits, and each
 //! round is run by a fork of it.
 //!
 //! Between two rounds everything but pid 1 and the waiting program is killed, and everything that
@@ -33,18 +33,18 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, pipe};
 
 use super::enter::PROGRAM_STAGE;
-use super::init::{Dialogue, command};
+use super::init::{InputChannel, command};
 use super::mounts::Renewal;
 use super::output::Capture;
-use super::wire::{Next, Order, Report, Status, receive, send};
+use super::wire::{ProgramStatus, RunRequest, StageOrder, StageReport, receive, send};
 use super::{Job, SandboxError};
 
 /// Longest time the dead may take to go.
-const BURIAL: Duration = Duration::from_secs(10);
+const KILL_TIME: Duration = Duration::from_secs(10);
 
 /// Serves rounds until the caller goes away.
 pub(super) fn serve(
-    order: &Order,
+    order: &StageOrder,
     mut renewal: Renewal,
     caller: &UnixStream,
 ) -> Result<(), SandboxError> {
@@ -52,18 +52,18 @@ pub(super) fn serve(
         reason: error.to_string(),
     };
     renewal.renew(&[])?;
-    let mut waiting = Waiting::start(order)?;
-    send(caller, &Report::Idle).map_err(lost)?;
+    let mut waiting = ForkingProgram::start(order)?;
+    send(caller, &StageReport::Idle).map_err(lost)?;
     loop {
-        let next: Next = match receive(caller) {
+        let next: RunRequest = match receive(caller) {
             Ok(next) => next,
             // The caller needs no more.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(lost(error)),
         };
-        if next.itself {
-            send(caller, &Report::Begun).map_err(lost)?;
-            let answer = waiting.answer(&next.question, order.job.limits.collect)?;
+        if next.without_fork {
+            send(caller, &StageReport::Begun).map_err(lost)?;
+            let answer = waiting.answer(&next.input, order.job.limits.collect)?;
             let last = answer.is_none();
             send(caller, &answered(answer)).map_err(lost)?;
             if last {
@@ -72,10 +72,10 @@ pub(super) fn serve(
             continue;
         }
         let before = renewal.renew(&next.replaced)?;
-        send(caller, &Report::Begun).map_err(lost)?;
+        send(caller, &StageReport::Begun).map_err(lost)?;
         let mut round = Round::begin(&order.job, &next, &waiting)?;
         let mut end = round.attend(&mut waiting, caller)?;
-        waiting.bury_others()?;
+        waiting.kill_others()?;
         if end == RoundEnd::TooMuch && waiting.line().is_none() {
             end = RoundEnd::Dead;
         }
@@ -87,13 +87,15 @@ pub(super) fn serve(
                 .map_err(|error| SandboxError::setup("see what was changed", error))?;
             changed.extend(more);
         }
-        let over = Report::Round {
+        let over = StageReport::Round {
             status: match end {
-                _ if round.too_much() => Status::SaidTooMuch,
+                _ if round.too_much() => ProgramStatus::SaidTooMuch,
                 RoundEnd::Status(status) => status,
-                RoundEnd::TooMuch | RoundEnd::Dead => Status::Signalled(Signal::SIGKILL as i32),
+                RoundEnd::TooMuch | RoundEnd::Dead => {
+                    ProgramStatus::Signalled(Signal::SIGKILL as i32)
+                }
             },
-            statement: STANDARD.encode(&round.dialogue.said),
+            reply: STANDARD.encode(&round.channel.said),
             changed,
             stdout: round.stdout.capture.finish(),
             stderr: round.stderr.capture.finish(),
@@ -107,15 +109,15 @@ pub(super) fn serve(
 }
 
 /// A round in which the waiting program said a line, or died over it.
-fn answered(answer: Option<Vec<u8>>) -> Report {
+fn answered(answer: Option<Vec<u8>>) -> StageReport {
     let nothing = || Capture::new(0).finish();
-    Report::Round {
+    StageReport::Round {
         status: match &answer {
-            Some(_) => Status::Exited(0),
-            None => Status::Signalled(Signal::SIGKILL as i32),
+            Some(_) => ProgramStatus::Exited(0),
+            None => ProgramStatus::Signalled(Signal::SIGKILL as i32),
         },
         last: answer.is_none(),
-        statement: STANDARD.encode(answer.unwrap_or_default()),
+        reply: STANDARD.encode(answer.unwrap_or_default()),
         changed: Vec::new(),
         stdout: nothing(),
         stderr: nothing(),
@@ -123,21 +125,21 @@ fn answered(answer: Option<Vec<u8>>) -> Report {
 }
 
 /// The program that waits and forks, or answers by itself.
-struct Waiting {
+struct ForkingProgram {
     child: Child,
     socket: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
-impl Waiting {
-    fn start(order: &Order) -> Result<Self, SandboxError> {
+impl ForkingProgram {
+    fn start(order: &StageOrder) -> Result<Self, SandboxError> {
         let job = &order.job;
         let failed = |reason: String| SandboxError::Program {
             program: job.program.clone(),
             reason,
         };
-        let (mut dialogue, theirs) =
-            Dialogue::begin(job.question.as_deref().unwrap_or_default(), 1 << 20)
+        let (mut channel, theirs) =
+            InputChannel::begin(job.input.as_deref().unwrap_or_default(), 1 << 20)
                 .map_err(|error| failed(error.to_string()))?;
         // A stage between gives up the rights that pid 1 keeps.
         let mut starter = Command::new("/proc/self/exe");
@@ -156,19 +158,19 @@ impl Waiting {
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         // Its instructions may be longer than what a socket holds.
-        while !dialogue.left.is_empty() {
-            let mut fds = [PollFd::new(dialogue.socket.as_fd(), PollFlags::POLLOUT)];
+        while !channel.left.is_empty() {
+            let mut fds = [PollFd::new(channel.socket.as_fd(), PollFlags::POLLOUT)];
             let _ = poll(&mut fds, PollTimeout::NONE);
-            dialogue.tell();
+            channel.write_input();
         }
-        let socket = dialogue.socket;
+        let socket = channel.socket;
         socket
             .set_nonblocking(false)
             .map_err(|error| failed(error.to_string()))?;
         let mut waiting = Self {
             child,
             socket,
-            heard: Vec::new(),
+            received: Vec::new(),
         };
         match waiting.line().as_deref() {
             Some("ready") => Ok(waiting),
@@ -186,16 +188,16 @@ impl Waiting {
             let mut bytes = [0; 256];
             match self.socket.read(&mut bytes) {
                 Ok(0) | Err(_) => return None,
-                Ok(length) => self.heard.extend_from_slice(&bytes[..length]),
+                Ok(length) => self.received.extend_from_slice(&bytes[..length]),
             }
         }
     }
 
     /// What it says to a line, without the line feed; nothing when it is dead, or says more than
     /// `most` bytes. The caller keeps the clock.
-    fn answer(&mut self, question: &str, most: u64) -> Result<Option<Vec<u8>>, SandboxError> {
-        let mut said = std::mem::take(&mut self.heard);
-        if self.socket.write_all(question.as_bytes()).is_err() {
+    fn answer(&mut self, input: &str, most: u64) -> Result<Option<Vec<u8>>, SandboxError> {
+        let mut said = std::mem::take(&mut self.received);
+        if self.socket.write_all(input.as_bytes()).is_err() {
             return Ok(None);
         }
         let mut bytes = vec![0; 256 << 10];
@@ -215,16 +217,16 @@ impl Waiting {
     }
 
     fn whole_line(&mut self) -> Option<String> {
-        let end = self.heard.iter().position(|byte| *byte == b'\n')?;
-        let line = self.heard.drain(..=end).collect::<Vec<_>>();
+        let end = self.received.iter().position(|byte| *byte == b'\n')?;
+        let line = self.received.drain(..=end).collect::<Vec<_>>();
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
     /// Kills and reaps everything but pid 1 and this program.
-    fn bury_others(&self) -> Result<(), SandboxError> {
+    fn kill_others(&self) -> Result<(), SandboxError> {
         let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a round", reason);
         let own = i32::try_from(self.child.id()).unwrap_or(-1);
-        let deadline = Instant::now() + BURIAL;
+        let deadline = Instant::now() + KILL_TIME;
         loop {
             while matches!(
                 waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)),
@@ -256,7 +258,7 @@ impl Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoundEnd {
     /// The fork is dead.
-    Status(Status),
+    Status(ProgramStatus),
     /// It says too much; its end will still be told once it is killed.
     TooMuch,
     /// The waiting program is dead.
@@ -265,7 +267,7 @@ enum RoundEnd {
 
 /// One fork at work.
 struct Round {
-    dialogue: Dialogue,
+    channel: InputChannel,
     stdout: Stream,
     stderr: Stream,
     /// Most bytes of output.
@@ -273,10 +275,10 @@ struct Round {
 }
 
 impl Round {
-    fn begin(job: &Job, next: &Next, waiting: &Waiting) -> Result<Self, SandboxError> {
+    fn begin(job: &Job, next: &RunRequest, waiting: &ForkingProgram) -> Result<Self, SandboxError> {
         let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("begin a round", reason);
-        let (dialogue, theirs) =
-            Dialogue::begin(&next.question, job.limits.collect).map_err(|error| failed(&error))?;
+        let (channel, theirs) =
+            InputChannel::begin(&next.input, job.limits.collect).map_err(|error| failed(&error))?;
         let kept = job.limits.output_kept;
         let (stdout, out) = Stream::open(kept).map_err(|errno| failed(&errno))?;
         let (stderr, err) = Stream::open(kept).map_err(|errno| failed(&errno))?;
@@ -290,7 +292,7 @@ impl Round {
         )
         .map_err(|errno| failed(&errno))?;
         Ok(Self {
-            dialogue,
+            channel,
             stdout,
             stderr,
             output: job.limits.output,
@@ -300,7 +302,7 @@ impl Round {
     /// Listens until the fork is dead or says too much.
     fn attend(
         &mut self,
-        waiting: &mut Waiting,
+        waiting: &mut ForkingProgram,
         caller: &UnixStream,
     ) -> Result<RoundEnd, SandboxError> {
         loop {
@@ -309,10 +311,10 @@ impl Round {
                 PollFd::new(caller.as_fd(), PollFlags::POLLIN),
                 PollFd::new(waiting.socket.as_fd(), PollFlags::POLLIN),
             ];
-            if self.dialogue.open {
+            if self.channel.open {
                 fds.push(PollFd::new(
-                    self.dialogue.socket.as_fd(),
-                    self.dialogue.wishes(),
+                    self.channel.socket.as_fd(),
+                    self.channel.poll_flags(),
                 ));
             }
             for stream in [&self.stdout, &self.stderr] {
@@ -343,22 +345,22 @@ impl Round {
 
     /// Hears all that was said so far.
     fn drain(&mut self) {
-        self.dialogue.turn();
+        self.channel.exchange();
         self.stdout.drain(self.output);
         self.stderr.drain(self.output);
     }
 
     fn too_much(&self) -> bool {
-        self.dialogue.too_much || self.stdout.total + self.stderr.total > self.output
+        self.channel.too_much || self.stdout.total + self.stderr.total > self.output
     }
 }
 
 /// A wait status, wait(2), as Python's `os.waitpid` gives it.
-fn status(raw: i32) -> Status {
+fn status(raw: i32) -> ProgramStatus {
     match WaitStatus::from_raw(Pid::from_raw(1), raw) {
-        Ok(WaitStatus::Exited(_, code)) => Status::Exited(code),
-        Ok(WaitStatus::Signaled(_, signal, _)) => Status::Signalled(signal as i32),
-        _ => Status::Signalled(raw & 0x7f),
+        Ok(WaitStatus::Exited(_, code)) => ProgramStatus::Exited(code),
+        Ok(WaitStatus::Signaled(_, signal, _)) => ProgramStatus::Signalled(signal as i32),
+        _ => ProgramStatus::Signalled(raw & 0x7f),
     }
 }
 

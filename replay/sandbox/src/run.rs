@@ -18,15 +18,15 @@ use nix::unistd::Pid;
 
 use super::cgroup::Group;
 use super::output::Capture;
-use super::watch::{INTERVAL, Watch};
-use super::wire::{Go, Next, Order, Report, Status, send, take};
+use super::watch::{INTERVAL, TreeWatch};
+use super::wire::{Go, ProgramStatus, RunRequest, StageOrder, StageReport, send, take};
 use super::{Captured, End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
 
 /// Longest time from the start of the first stage to the start of the program, copies of
 /// overlays included.
 const SETUP: Duration = Duration::from_secs(60);
 /// Longest time the kernel may take to end a killed tree.
-const BURIAL: Duration = Duration::from_secs(60);
+const KILL_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn run(executable: &Path, job: &Job) -> Result<Finished, SandboxError> {
     let group = Group::create(&job.limits);
@@ -36,13 +36,13 @@ pub(super) fn run(executable: &Path, job: &Job) -> Result<Finished, SandboxError
         memory,
     }
     .satisfies(&job.required)?;
-    let order = Order {
+    let order = StageOrder {
         job: job.clone(),
         memory,
         rounds: false,
     };
     let tree = Tree::start(executable)?;
-    Conversation::new(order, group, tree)?.hold()
+    Session::new(order, group, tree)?.run_to_end()
 }
 
 /// The first stage and what hangs on it. Dropping it ends and reaps whatever is left.
@@ -99,9 +99,9 @@ impl Drop for Tree {
     }
 }
 
-/// One run, or a sandbox that is kept, from the order to the last word.
-pub(super) struct Conversation {
-    order: Order,
+/// One run, or a worker's sandbox, from the order to the last word.
+pub(super) struct Session {
+    order: StageOrder,
     limits: Limits,
     tree: Tree,
     // Behind the tree, which must be dead before its group can be removed.
@@ -109,7 +109,7 @@ pub(super) struct Conversation {
     stdout: Stream<ChildStdout>,
     stderr: Stream<ChildStderr>,
     incoming: Vec<u8>,
-    watch: Option<Watch>,
+    watch: Option<TreeWatch>,
     /// When to give up waiting for the next thing that must happen.
     deadline: Instant,
     next_look: Instant,
@@ -117,24 +117,24 @@ pub(super) struct Conversation {
     level: Option<Level>,
     /// The limit for which the tree was killed.
     stopped: Option<End>,
-    status: Option<Status>,
+    status: Option<ProgramStatus>,
     wall: Duration,
-    statement: String,
+    reply: String,
     changed: Vec<PathBuf>,
     collected: Vec<Option<String>>,
     peak: u64,
     /// Processor time at the last look: the kernel does not count processes that die with pid 1.
     cpu: Duration,
-    /// Processor time when the round began, in a sandbox that is kept.
+    /// Processor time when the round began, in a worker's sandbox.
     cpu_before: Duration,
-    /// What a sandbox that is kept is at.
-    stage: Stage,
+    /// What a worker's sandbox is at.
+    state: WorkerState,
     /// Processor time and largest process, the first stage's last word.
     used: Option<(Duration, u64)>,
 }
 
-impl Conversation {
-    fn new(order: Order, group: Option<Group>, mut tree: Tree) -> Result<Self, SandboxError> {
+impl Session {
+    fn new(order: StageOrder, group: Option<Group>, mut tree: Tree) -> Result<Self, SandboxError> {
         let limits = order.job.limits.clone();
         let lost = || SandboxError::setup("drain its output", "there is no pipe");
         let stdout = tree.first.stdout.take().ok_or_else(lost)?;
@@ -156,19 +156,19 @@ impl Conversation {
             stopped: None,
             status: None,
             wall: Duration::ZERO,
-            statement: String::new(),
+            reply: String::new(),
             changed: Vec::new(),
             collected: Vec::new(),
             peak: 0,
             cpu: Duration::ZERO,
             cpu_before: Duration::ZERO,
-            stage: Stage::Loading,
+            state: WorkerState::Loading,
             used: None,
         })
     }
 
-    fn hold(mut self) -> Result<Finished, SandboxError> {
-        self.listen_until(|_| false)?;
+    fn run_to_end(mut self) -> Result<Finished, SandboxError> {
+        self.watch_until(|_| false)?;
         // Everything that could write is dead or about to exit.
         while !self.stdout.ended {
             self.stdout.drain()?;
@@ -180,7 +180,7 @@ impl Conversation {
     }
 
     /// Keeps the limits until what is waited for has come, or the first stage's last word.
-    fn listen_until(&mut self, came: impl Fn(&Self) -> bool) -> Result<(), SandboxError> {
+    fn watch_until(&mut self, came: impl Fn(&Self) -> bool) -> Result<(), SandboxError> {
         while self.used.is_none() && !came(self) {
             let (news, out, err) = self.wait()?;
             if out {
@@ -193,17 +193,17 @@ impl Conversation {
                 self.stop(End::TooMuchOutput);
             }
             if news {
-                self.listen()?;
+                self.read_reports()?;
             }
             let now = Instant::now();
             if now >= self.next_look {
-                self.look();
+                self.check_limits();
                 // A big tree takes long to add up: at most a fifth of the time goes into looking.
                 let after = Instant::now();
                 self.next_look = after + INTERVAL + 4 * (after - now);
             }
             if now >= self.deadline {
-                self.overdue()?;
+                self.deadline_passed()?;
             }
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Conversation {
         ))
     }
 
-    fn listen(&mut self) -> Result<(), SandboxError> {
+    fn read_reports(&mut self) -> Result<(), SandboxError> {
         let lost = |reason: String| SandboxError::Lost { reason };
         let mut bytes = [0; 16 << 10];
         match self.tree.socket.read(&mut bytes) {
@@ -249,19 +249,19 @@ impl Conversation {
         }
         loop {
             match take(&mut self.incoming) {
-                Ok(Some(report)) => self.take_in(report)?,
+                Ok(Some(report)) => self.handle_report(report)?,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(lost(error.to_string())),
             }
         }
     }
 
-    fn take_in(&mut self, report: Report) -> Result<(), SandboxError> {
+    fn handle_report(&mut self, report: StageReport) -> Result<(), SandboxError> {
         let lost = |error: io::Error| SandboxError::Lost {
             reason: error.to_string(),
         };
         match report {
-            Report::Started(pid) => {
+            StageReport::Started(pid) => {
                 self.tree.init = Some(Pid::from_raw(pid));
                 send(&self.tree.socket, &self.order).map_err(lost)?;
                 // After the order, because the kernel takes some 7 ms for the first of a series of
@@ -272,8 +272,8 @@ impl Conversation {
                     })?;
                 }
             }
-            Report::Ready(overlay) => {
-                let watch = self.tree.init.map(|init| Watch::new(init.as_raw()));
+            StageReport::Ready(overlay) => {
+                let watch = self.tree.init.map(|init| TreeWatch::new(init.as_raw()));
                 let watch = watch.transpose().map_err(lost)?;
                 // Better no run than one that nobody watches.
                 if let Some(watch) = &watch {
@@ -289,54 +289,54 @@ impl Conversation {
                 self.deadline = now + self.limits.wall;
                 self.next_look = now + INTERVAL;
             }
-            Report::Ended {
+            StageReport::Ended {
                 status,
-                statement,
+                reply,
                 changed,
                 collected,
             } => {
                 self.mark_end();
                 self.status = Some(status);
-                self.statement = statement;
+                self.reply = reply;
                 self.changed = changed;
                 self.collected = collected;
             }
-            Report::Gone => {
+            StageReport::Gone => {
                 self.mark_end();
                 self.tree.init = None;
                 self.watch = None;
-                self.deadline = Instant::now() + BURIAL;
+                self.deadline = Instant::now() + KILL_TIME;
                 self.tree.socket.shutdown(Shutdown::Write).map_err(lost)?;
             }
-            Report::Used {
+            StageReport::Used {
                 cpu_us,
                 peak_process,
             } => self.used = Some((Duration::from_micros(cpu_us), peak_process)),
-            Report::Idle => {
-                self.stage = Stage::Idle;
+            StageReport::Idle => {
+                self.state = WorkerState::Idle;
                 // Nothing is due before the next round.
-                self.deadline = Instant::now() + FOR_EVER;
+                self.deadline = Instant::now() + NO_DEADLINE;
             }
-            Report::Begun => {
+            StageReport::Begun => {
                 let now = Instant::now();
                 self.started = Some(now);
                 self.deadline = now + self.limits.wall;
                 self.next_look = now + INTERVAL;
-                self.stage = Stage::Begun;
+                self.state = WorkerState::Begun;
             }
-            Report::Round {
+            StageReport::Round {
                 status,
-                statement,
+                reply,
                 changed,
                 stdout,
                 stderr,
                 last,
             } => {
                 let wall = self.started.map(|started| started.elapsed());
-                self.deadline = Instant::now() + FOR_EVER;
-                self.stage = Stage::Over(Box::new(Over {
+                self.deadline = Instant::now() + NO_DEADLINE;
+                self.state = WorkerState::Over(Box::new(Over {
                     status,
-                    statement,
+                    reply,
                     changed,
                     stdout,
                     stderr,
@@ -344,7 +344,7 @@ impl Conversation {
                     wall: wall.unwrap_or_default(),
                 }));
             }
-            Report::Failed(failure) => return Err(failure.into()),
+            StageReport::Failed(failure) => return Err(failure.into()),
         }
         Ok(())
     }
@@ -353,12 +353,12 @@ impl Conversation {
         if let (Some(started), Duration::ZERO) = (self.started, self.wall) {
             self.wall = started.elapsed();
             // Files may still be on their way out.
-            self.deadline = Instant::now() + BURIAL;
+            self.deadline = Instant::now() + KILL_TIME;
         }
     }
 
     /// Compares the tree with its limits.
-    fn look(&mut self) {
+    fn check_limits(&mut self) {
         let Some(watch) = &self.watch else { return };
         // Unreadable only while pid 1 is dying, which it will report.
         let Ok(sample) = watch.sample() else { return };
@@ -395,22 +395,22 @@ impl Conversation {
     fn stop(&mut self, end: End) {
         if self.stopped.is_none() && self.status.is_none() && self.started.is_some() {
             self.stopped = Some(end);
-            if let Some(Ok(sample)) = self.watch.as_ref().map(Watch::sample) {
+            if let Some(Ok(sample)) = self.watch.as_ref().map(TreeWatch::sample) {
                 self.cpu = self.cpu.max(sample.cpu);
             }
             self.tree.kill();
-            self.deadline = Instant::now() + BURIAL;
+            self.deadline = Instant::now() + KILL_TIME;
         }
     }
 
     /// The deadline has passed.
-    fn overdue(&mut self) -> Result<(), SandboxError> {
+    fn deadline_passed(&mut self) -> Result<(), SandboxError> {
         if self.started.is_none() {
             let reason = format!("it took longer than {} s", SETUP.as_secs());
             return Err(SandboxError::setup("get ready", reason));
         }
         if self.stopped.is_some() || self.status.is_some() || self.wall > Duration::ZERO {
-            let reason = format!("its tree did not die within {} s", BURIAL.as_secs());
+            let reason = format!("its tree did not die within {} s", KILL_TIME.as_secs());
             return Err(SandboxError::Lost { reason });
         }
         self.stop(End::TimedOut);
@@ -467,7 +467,7 @@ impl Conversation {
             end,
             stdout: self.stdout.capture.finish(),
             stderr: self.stderr.capture.finish(),
-            statement: decoded(self.statement)?,
+            reply: decoded(self.reply)?,
             changed: self.changed,
             collected,
             wall: self.wall,
@@ -478,8 +478,8 @@ impl Conversation {
     }
 }
 
-/// Where a sandbox that is kept has come to.
-enum Stage {
+/// Where a worker's sandbox has come to.
+enum WorkerState {
     Loading,
     Idle,
     Begun,
@@ -488,8 +488,8 @@ enum Stage {
 
 /// A round's end.
 struct Over {
-    status: Status,
-    statement: String,
+    status: ProgramStatus,
+    reply: String,
     changed: Vec<PathBuf>,
     stdout: Captured,
     stderr: Captured,
@@ -498,15 +498,15 @@ struct Over {
 }
 
 /// Longer than anything waits.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A sandbox that is kept, from the caller's side.
-pub(super) struct Kept {
+/// A worker's sandbox, from the caller's side.
+pub(super) struct WarmSandbox {
     /// Nothing once it is dead.
-    conversation: Option<Conversation>,
+    session: Option<Session>,
 }
 
-impl Kept {
+impl WarmSandbox {
     /// Starts it and waits until its program does.
     pub(super) fn start(executable: &Path, job: &Job) -> Result<Self, SandboxError> {
         let group = Group::create(&job.limits);
@@ -516,80 +516,80 @@ impl Kept {
             memory,
         };
         required.satisfies(&job.required)?;
-        let mut order = Order {
+        let mut order = StageOrder {
             job: job.clone(),
             memory,
             rounds: true,
         };
         // A copy can't be made anew in an instant.
         order.job.required.overlay = super::OverlayKind::Overlayfs;
-        let mut conversation = Conversation::new(order, group, Tree::start(executable)?)?;
-        conversation.listen_until(|now| matches!(now.stage, Stage::Idle))?;
-        if conversation.used.is_some() {
-            let end = conversation.stopped;
+        let mut session = Session::new(order, group, Tree::start(executable)?)?;
+        session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
+        if session.used.is_some() {
+            let end = session.stopped;
             return Err(SandboxError::Program {
                 program: job.program.clone(),
                 reason: format!("it was ended before it was ready ({end:?})"),
             });
         }
         Ok(Self {
-            conversation: Some(conversation),
+            session: Some(session),
         })
     }
 
     /// Whether it can run another round.
     pub(super) fn alive(&self) -> bool {
-        self.conversation.is_some()
+        self.session.is_some()
     }
 
-    /// Runs a round to its end, in a fork or by the waiting program `itself`. A limit that is
+    /// Runs a round to its end, in a fork or, `without_fork`, by the waiting program. A limit that is
     /// reached ends the sandbox with it.
-    pub(super) fn round(
+    pub(super) fn run(
         &mut self,
-        round: &super::Round,
-        itself: bool,
+        round: &super::ForkRun,
+        without_fork: bool,
     ) -> Result<Finished, SandboxError> {
-        let mut conversation = self.conversation.take().ok_or_else(|| SandboxError::Lost {
+        let mut session = self.session.take().ok_or_else(|| SandboxError::Lost {
             reason: "it has ended".into(),
         })?;
-        let next = Next {
+        let next = RunRequest {
             replaced: round.replaced.clone(),
-            question: round.question.clone(),
-            itself,
+            input: round.input.clone(),
+            without_fork,
         };
-        let sample = conversation.watch.as_ref().map(Watch::sample);
+        let sample = session.watch.as_ref().map(TreeWatch::sample);
         if let Some(Ok(sample)) = sample {
-            conversation.cpu_before = sample.cpu;
+            session.cpu_before = sample.cpu;
         }
-        conversation.cpu = Duration::ZERO;
-        conversation.peak = 0;
-        conversation.limits.wall = round.wall;
-        conversation.limits.cpu = round.cpu;
-        conversation.stage = Stage::Idle;
-        conversation.started = None;
-        conversation.deadline = Instant::now() + SETUP;
-        send(&conversation.tree.socket, &next).map_err(|error| SandboxError::Lost {
+        session.cpu = Duration::ZERO;
+        session.peak = 0;
+        session.limits.wall = round.wall;
+        session.limits.cpu = round.cpu;
+        session.state = WorkerState::Idle;
+        session.started = None;
+        session.deadline = Instant::now() + SETUP;
+        send(&session.tree.socket, &next).map_err(|error| SandboxError::Lost {
             reason: error.to_string(),
         })?;
-        conversation.listen_until(|now| matches!(now.stage, Stage::Over(_)))?;
-        let over = match std::mem::replace(&mut conversation.stage, Stage::Idle) {
-            Stage::Over(over) if conversation.stopped.is_none() => over,
-            _ => return conversation.hold(),
+        session.watch_until(|now| matches!(now.state, WorkerState::Over(_)))?;
+        let over = match std::mem::replace(&mut session.state, WorkerState::Idle) {
+            WorkerState::Over(over) if session.stopped.is_none() => over,
+            _ => return session.run_to_end(),
         };
-        if let Some(Ok(sample)) = conversation.watch.as_ref().map(Watch::sample) {
-            conversation.cpu = sample.cpu;
+        if let Some(Ok(sample)) = session.watch.as_ref().map(TreeWatch::sample) {
+            session.cpu = sample.cpu;
         }
-        conversation.look();
-        if conversation.stopped.is_some() {
-            return conversation.hold();
+        session.check_limits();
+        if session.stopped.is_some() {
+            return session.run_to_end();
         }
-        let Some(level) = conversation.level else {
+        let Some(level) = session.level else {
             return Err(SandboxError::Lost {
                 reason: "it never became ready".into(),
             });
         };
-        let statement = STANDARD
-            .decode(&over.statement)
+        let reply = STANDARD
+            .decode(&over.reply)
             .map_err(|error| SandboxError::Lost {
                 reason: error.to_string(),
             })?;
@@ -597,16 +597,16 @@ impl Kept {
             end: over.status.end(),
             stdout: over.stdout,
             stderr: over.stderr,
-            statement,
+            reply,
             changed: over.changed,
             collected: BTreeMap::new(),
             wall: over.wall,
-            cpu: conversation.cpu.saturating_sub(conversation.cpu_before),
-            peak_memory: conversation.peak,
+            cpu: session.cpu.saturating_sub(session.cpu_before),
+            peak_memory: session.peak,
             level,
         };
         if !over.last {
-            self.conversation = Some(conversation);
+            self.session = Some(session);
         }
         Ok(finished)
     }

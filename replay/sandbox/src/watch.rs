@@ -13,7 +13,7 @@ pub(super) const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The sandbox's own `/proc`, which lists exactly its tree, seen from the host.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct TreeWatch {
     proc: PathBuf,
     tmp: PathBuf,
     units: Units,
@@ -31,7 +31,7 @@ pub(super) struct Sample {
     pub(super) cpu: Duration,
 }
 
-impl Watch {
+impl TreeWatch {
     /// Watches the sandbox whose pid 1 has this pid outside.
     pub(super) fn new(init: i32) -> io::Result<Self> {
         let root = PathBuf::from(format!("/proc/{init}/root"));
@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// Memory in bytes with each shared page counted once, swapped pages included; slower than
-    /// [`Watch::sample`].
+    /// [`TreeWatch::sample`].
     pub(super) fn proportional(&self) -> io::Result<u64> {
         let mut total = 0;
         for pid in self.pids()? {

@@ -18,14 +18,14 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, close, getegid, geteuid, setsid};
 
-use super::wire::{Report, send};
+use super::wire::{StageReport, send};
 use super::{SandboxError, init};
 
 /// The argument that makes the binary a sandbox's first stage.
 pub(super) const FIRST_STAGE: &str = "sandbox-init";
 /// The argument that makes the binary pid 1 inside.
 pub(super) const SECOND_STAGE: &str = "sandbox-pid1";
-/// The argument that makes the binary the program of a sandbox that is kept.
+/// The argument that makes the binary the program of a worker's sandbox.
 pub(super) const PROGRAM_STAGE: &str = "sandbox-program";
 /// User and group of everything inside. A fixed number, so that runs by different people do not
 /// differ, and not 0, so that tests see the ordinary user they expect.
@@ -35,7 +35,7 @@ pub(super) const INSIDE_ID: u32 = 1000;
 /// exit with. Call it first in `main`: the kernel lets only a process without threads into a new
 /// user namespace.
 #[must_use]
-pub fn enter_if_asked() -> Option<ExitCode> {
+pub fn enter_if_requested() -> Option<ExitCode> {
     let stage = std::env::args_os().nth(1)?;
     if stage == OsStr::new(PROGRAM_STAGE) {
         // It returns only where it fails; its standard input is not a stage's.
@@ -63,7 +63,7 @@ pub fn enter_if_asked() -> Option<ExitCode> {
         return Some(ExitCode::SUCCESS);
     };
     let message = error.to_string();
-    if send(&socket, &Report::Failed(error.into())).is_err() {
+    if send(&socket, &StageReport::Failed(error.into())).is_err() {
         eprintln!("{message}");
     }
     Some(ExitCode::FAILURE)
@@ -88,13 +88,13 @@ fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         reason: error.to_string(),
     };
     let pid = i32::try_from(child.id()).map_err(|error| lost(io::Error::other(error)))?;
-    send(socket, &Report::Started(pid)).map_err(lost)?;
+    send(socket, &StageReport::Started(pid)).map_err(lost)?;
 
-    // Waiting without reaping: until the caller has answered, nobody else can get this pid, so
+    // ForkingProgram without reaping: until the caller has answered, nobody else can get this pid, so
     // the caller never looks at or kills a stranger.
     let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
     while waitid(Id::Pid(Pid::from_raw(pid)), peek) == Err(Errno::EINTR) {}
-    send(socket, &Report::Gone).map_err(lost)?;
+    send(socket, &StageReport::Gone).map_err(lost)?;
     let mut socket_reader = socket;
     socket_reader.read_to_end(&mut Vec::new()).map_err(lost)?;
     child.wait().map_err(lost)?;
@@ -104,7 +104,7 @@ fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000
             + u64::try_from(time.tv_usec()).unwrap_or(0)
     };
-    let used = Report::Used {
+    let used = StageReport::Used {
         cpu_us: microseconds(usage.user_time()) + microseconds(usage.system_time()),
         // The kernel counts ru_maxrss in KiB.
         peak_process: u64::try_from(usage.max_rss()).unwrap_or(0) * 1024,

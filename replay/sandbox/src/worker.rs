@@ -1,15 +1,15 @@
-//! A sandbox that is kept, for many short runs of a program that is slow to start.
+//! A long-lived sandbox for many short runs of a program that starts slowly.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use super::run::Kept;
+use super::run::WarmSandbox;
 use super::{Finished, Job, Replaced, SandboxError};
 
-/// A sandbox whose program has loaded what it needs and waits. Each [`Round`] is run by a fork of
+/// A sandbox whose program has loaded what it needs and waits. Each [`ForkRun`] is run by a fork of
 /// it, and sees and leaves nothing of the rounds before: see the protocol and what is made anew at
-/// the head of `rounds.rs`.
+/// the head of `fork_server.rs`.
 ///
 /// It has a thread of its own, because the kernel ends a sandbox together with the thread that
 /// started it. Dropping it ends the sandbox.
@@ -21,21 +21,21 @@ pub struct Worker {
 /// How a round ended, and whether the worker can go on.
 type Answer = (Result<Finished, SandboxError>, bool);
 
-/// What a worker is told to do.
+/// What a worker does next.
 #[derive(Debug)]
 struct Task {
-    round: Round,
+    round: ForkRun,
     /// Whether the waiting program does it itself.
-    itself: bool,
+    without_fork: bool,
 }
 
 /// One run of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Round {
+pub struct ForkRun {
     /// Files laid over the job's first overlay.
     pub replaced: Vec<Replaced>,
-    /// What the fork finds on its standard input, as in [`Job::question`].
-    pub question: String,
+    /// What the fork finds on its standard input, as in [`Job::input`].
+    pub input: String,
     /// Wall-clock time from the fork on.
     pub wall: Duration,
     /// Processor time of the fork and what it starts.
@@ -43,13 +43,13 @@ pub struct Round {
 }
 
 impl Worker {
-    /// Starts a worker and waits until its program does. The job's [`Job::question`] is the first
+    /// Starts a worker and waits until its program does. The job's [`Job::input`] is the first
     /// that the program hears; limits on time that the job names hold for its start.
     ///
     /// # Errors
     ///
-    /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also where an overlay can only be had
-    /// as a copy, and [`SandboxError::Program`] with the program's own words where it says that it
+    /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also if an overlay is only
+    /// available as a copy, and [`SandboxError::Program`] with the program's own words where it says that it
     /// is not fit for this.
     pub fn start(executable: PathBuf, job: Job) -> Result<Self, SandboxError> {
         job.check()?;
@@ -58,7 +58,7 @@ impl Worker {
         std::thread::Builder::new()
             .name("sandbox".into())
             .spawn(move || {
-                let mut kept = match Kept::start(&executable, &job) {
+                let mut kept = match WarmSandbox::start(&executable, &job) {
                     Ok(kept) => kept,
                     Err(error) => return drop(started.send(Err(error))),
                 };
@@ -66,7 +66,7 @@ impl Worker {
                     return;
                 }
                 while let Ok((task, answer)) = rounds.recv() {
-                    let finished = kept.round(&task.round, task.itself);
+                    let finished = kept.run(&task.round, task.without_fork);
                     let alive = kept.alive();
                     if answer.send((finished, alive)).is_err() || !alive {
                         return;
@@ -84,34 +84,34 @@ impl Worker {
     /// # Errors
     ///
     /// As [`super::run()`].
-    pub fn round(self, round: Round) -> Result<(Finished, Option<Self>), SandboxError> {
+    pub fn run(self, round: ForkRun) -> Result<(Finished, Option<Self>), SandboxError> {
         self.perform(Task {
             round,
-            itself: false,
+            without_fork: false,
         })
     }
 
-    /// Has the waiting program itself answer a line, `question`, in this time: it reads the line
-    /// from its standard input and writes one, which is [`Finished::statement`]. Nothing is made
-    /// anew, so that only a program that runs nothing of what it is shown may be asked.
+    /// Sends a line, `input`, to the waiting program itself, which reads it from its standard input
+    /// and writes one, [`Finished::reply`], within `time`. Nothing is replaced between queries, so
+    /// that the program must not run any of what it reads.
     ///
     /// # Errors
     ///
     /// As [`super::run()`].
-    pub fn ask(
+    pub fn query(
         self,
-        question: String,
+        input: String,
         time: Duration,
     ) -> Result<(Finished, Option<Self>), SandboxError> {
-        let round = Round {
+        let round = ForkRun {
             replaced: Vec::new(),
-            question,
+            input,
             wall: time,
             cpu: time * 2,
         };
         self.perform(Task {
             round,
-            itself: true,
+            without_fork: true,
         })
     }
 
@@ -125,6 +125,6 @@ impl Worker {
 
 fn gone() -> SandboxError {
     SandboxError::Lost {
-        reason: "the thread of a kept sandbox is gone".into(),
+        reason: "the thread of a worker's sandbox is gone".into(),
     }
 }

@@ -24,8 +24,8 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket a
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, setsid};
 
-use super::wire::{Go, Order, Report, Status, receive, send};
-use super::{Job, Limits, MemoryControl, SandboxError, filter, mounts, rounds};
+use super::wire::{Go, ProgramStatus, StageOrder, StageReport, receive, send};
+use super::{Job, Limits, MemoryControl, SandboxError, filter, fork_server, mounts};
 
 pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     prctl::set_pdeathsig(Signal::SIGKILL)
@@ -40,7 +40,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     // crosses pid namespaces.
     setsid().map_err(|errno| SandboxError::setup("start a session inside", errno))?;
     // An end of file here is a caller that died before it said what to do.
-    let order: Order = receive(socket).map_err(|error| SandboxError::Lost {
+    let order: StageOrder = receive(socket).map_err(|error| SandboxError::Lost {
         reason: error.to_string(),
     })?;
     let job = &order.job;
@@ -61,26 +61,26 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     let lost = |error: io::Error| SandboxError::Lost {
         reason: error.to_string(),
     };
-    send(socket, &Report::Ready(root.kind)).map_err(lost)?;
+    send(socket, &StageReport::Ready(root.kind)).map_err(lost)?;
     // The caller moves this process into its control group while the root is being built, which
     // takes the kernel about as long.
     let Go = receive(socket).map_err(lost)?;
     if order.rounds {
-        return rounds::serve(&order, root.renewal, socket);
+        return fork_server::serve(&order, root.renewal, socket);
     }
-    let (child, mut dialogue) = start(job)?;
-    let mut status = attend(child, socket, dialogue.as_mut())?;
+    let (child, mut channel) = start(job)?;
+    let mut status = attend(child, socket, channel.as_mut())?;
     end_survivors();
-    let mut statement = Vec::new();
-    if let Some(mut dialogue) = dialogue {
+    let mut reply = Vec::new();
+    if let Some(mut channel) = channel {
         // Everybody at the other end is dead, so that an end follows what was said.
-        while dialogue.open && !dialogue.too_much {
-            dialogue.turn();
+        while channel.open && !channel.too_much {
+            channel.exchange();
         }
-        if dialogue.too_much {
-            status = Status::SaidTooMuch;
+        if channel.too_much {
+            status = ProgramStatus::SaidTooMuch;
         }
-        statement = dialogue.said;
+        reply = channel.said;
     }
     let mut changed = Vec::new();
     for before in &root.before {
@@ -94,9 +94,9 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         .iter()
         .map(|path| take_out(path, job.limits.collect).map(|bytes| STANDARD.encode(bytes)))
         .collect();
-    let ended = Report::Ended {
+    let ended = StageReport::Ended {
         status,
-        statement: STANDARD.encode(statement),
+        reply: STANDARD.encode(reply),
         changed,
         collected,
     };
@@ -105,7 +105,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
 
 /// The talk with a program over its standard input.
 #[derive(Debug)]
-pub(super) struct Dialogue {
+pub(super) struct InputChannel {
     pub(super) socket: UnixStream,
     /// What it has not been told yet.
     pub(super) left: Vec<u8>,
@@ -117,26 +117,26 @@ pub(super) struct Dialogue {
     pub(super) too_much: bool,
 }
 
-impl Dialogue {
-    /// The dialogue and the program's end of it.
-    pub(super) fn begin(question: &str, most: u64) -> io::Result<(Self, UnixStream)> {
+impl InputChannel {
+    /// The channel and the program's end of it.
+    pub(super) fn begin(input: &str, most: u64) -> io::Result<(Self, UnixStream)> {
         let (socket, theirs) = UnixStream::pair()?;
-        let mut dialogue = Self {
+        let mut channel = Self {
             socket,
-            left: question.as_bytes().to_vec(),
+            left: input.as_bytes().to_vec(),
             said: Vec::new(),
             most,
             open: true,
             too_much: false,
         };
-        dialogue.socket.set_nonblocking(true)?;
-        dialogue.tell();
-        Ok((dialogue, theirs))
+        channel.socket.set_nonblocking(true)?;
+        channel.write_input();
+        Ok((channel, theirs))
     }
 
     /// Tells and hears as much as is possible without waiting.
-    pub(super) fn turn(&mut self) {
-        self.tell();
+    pub(super) fn exchange(&mut self) {
+        self.write_input();
         let mut bytes = [0; 64 << 10];
         while self.open && !self.too_much {
             match self.socket.read(&mut bytes) {
@@ -152,7 +152,7 @@ impl Dialogue {
         }
     }
 
-    pub(super) fn tell(&mut self) {
+    pub(super) fn write_input(&mut self) {
         while !self.left.is_empty() {
             match self.socket.write(&self.left) {
                 Ok(length) => drop(self.left.drain(..length)),
@@ -164,7 +164,7 @@ impl Dialogue {
         }
     }
 
-    pub(super) fn wishes(&self) -> PollFlags {
+    pub(super) fn poll_flags(&self) -> PollFlags {
         if self.left.is_empty() {
             PollFlags::POLLIN
         } else {
@@ -173,7 +173,7 @@ impl Dialogue {
     }
 }
 
-fn start(job: &Job) -> Result<(Child, Option<Dialogue>), SandboxError> {
+fn start(job: &Job) -> Result<(Child, Option<InputChannel>), SandboxError> {
     let failed = |reason: String| SandboxError::Program {
         program: job.program.clone(),
         reason,
@@ -184,14 +184,14 @@ fn start(job: &Job) -> Result<(Child, Option<Dialogue>), SandboxError> {
             job.directory.display()
         )));
     }
-    let dialogue = job
-        .question
+    let channel = job
+        .input
         .as_ref()
-        .map(|question| Dialogue::begin(question, job.limits.collect))
+        .map(|input| InputChannel::begin(input, job.limits.collect))
         .transpose()
         .map_err(|error| failed(error.to_string()))?;
-    let (dialogue, stdin) = match dialogue {
-        Some((dialogue, theirs)) => (Some(dialogue), Stdio::from(OwnedFd::from(theirs))),
+    let (channel, stdin) = match channel {
+        Some((channel, theirs)) => (Some(channel), Stdio::from(OwnedFd::from(theirs))),
         None => (None, Stdio::null()),
     };
     let mut program = Command::new(&job.program);
@@ -201,7 +201,7 @@ fn start(job: &Job) -> Result<(Child, Option<Dialogue>), SandboxError> {
         .stdin(stdin)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
-    Ok((child, dialogue))
+    Ok((child, channel))
 }
 
 /// What every program inside is started with.
@@ -220,8 +220,8 @@ pub(super) fn command(mut command: Command, job: &Job) -> Command {
 fn attend(
     mut child: Child,
     socket: &UnixStream,
-    mut dialogue: Option<&mut Dialogue>,
-) -> Result<Status, SandboxError> {
+    mut channel: Option<&mut InputChannel>,
+) -> Result<ProgramStatus, SandboxError> {
     let failed = |errno: Errno| SandboxError::setup("wait for the program", errno);
     // Blocked only now: the program would have inherited it.
     let mut mask = SigSet::empty();
@@ -237,8 +237,8 @@ fn attend(
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(socket.as_fd(), PollFlags::POLLIN),
         ];
-        if let Some(dialogue) = dialogue.as_ref().filter(|dialogue| dialogue.open) {
-            ready.push(PollFd::new(dialogue.socket.as_fd(), dialogue.wishes()));
+        if let Some(channel) = channel.as_ref().filter(|channel| channel.open) {
+            ready.push(PollFd::new(channel.socket.as_fd(), channel.poll_flags()));
         }
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -249,11 +249,11 @@ fn attend(
                 reason: "the caller is gone".into(),
             });
         }
-        let heard = ready.get(2).is_some_and(|fd| fd.any() == Some(true));
-        if let (true, Some(dialogue)) = (heard, dialogue.as_mut()) {
-            dialogue.turn();
-            if dialogue.too_much {
-                return Ok(Status::SaidTooMuch);
+        let received = ready.get(2).is_some_and(|fd| fd.any() == Some(true));
+        if let (true, Some(channel)) = (received, channel.as_mut()) {
+            channel.exchange();
+            if channel.too_much {
+                return Ok(ProgramStatus::SaidTooMuch);
             }
         }
         while let Ok(Some(_)) = signals.read_signal() {}
@@ -261,7 +261,7 @@ fn attend(
 }
 
 /// Reaps whatever is dead; the program's own status if it is among them.
-fn reap(child: &mut Child) -> Result<Option<Status>, SandboxError> {
+fn reap(child: &mut Child) -> Result<Option<ProgramStatus>, SandboxError> {
     let target = i32::try_from(child.id()).unwrap_or(-1);
     loop {
         match child.try_wait() {
@@ -269,15 +269,15 @@ fn reap(child: &mut Child) -> Result<Option<Status>, SandboxError> {
             Ok(None) => {}
             // Reaped by a waitpid below that could not name its signal: nix knows no real-time
             // signals, of which this is the first.
-            Err(_) => return Ok(Some(Status::Signalled(libc::SIGRTMIN()))),
+            Err(_) => return Ok(Some(ProgramStatus::Signalled(libc::SIGRTMIN()))),
         }
         match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(None),
             Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == target => {
-                return Ok(Some(Status::Exited(code)));
+                return Ok(Some(ProgramStatus::Exited(code)));
             }
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == target => {
-                return Ok(Some(Status::Signalled(signal as i32)));
+                return Ok(Some(ProgramStatus::Signalled(signal as i32)));
             }
             Ok(_) | Err(Errno::EINTR | Errno::EINVAL) => {}
             Err(errno) => return Err(SandboxError::setup("wait for the program", errno)),
@@ -285,10 +285,10 @@ fn reap(child: &mut Child) -> Result<Option<Status>, SandboxError> {
     }
 }
 
-fn told(status: ExitStatus) -> Status {
+fn told(status: ExitStatus) -> ProgramStatus {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Status::Exited(code),
-        (None, signal) => Status::Signalled(signal.unwrap_or(0)),
+        (Some(code), _) => ProgramStatus::Exited(code),
+        (None, signal) => ProgramStatus::Signalled(signal.unwrap_or(0)),
     }
 }
 
@@ -366,7 +366,7 @@ impl Kernel {
     }
 }
 
-/// Becomes the program of a sandbox that is kept, without the rights of pid 1.
+/// Becomes the program of a worker's sandbox, without the rights of pid 1.
 pub(super) fn program_stage() -> Result<(), SandboxError> {
     let mut arguments = std::env::args_os().skip(2);
     let memory = match arguments.next() {

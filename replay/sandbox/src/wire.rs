@@ -11,7 +11,7 @@ use super::{Captured, End, Job, Level, MemoryControl, OverlayKind, Replaced, San
 
 /// From the stages to the caller.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Report {
+pub(super) enum StageReport {
     /// First stage: pid 1 of the sandbox exists, under this pid outside.
     Started(i32),
     /// Second stage: the root stands and the program is about to start.
@@ -19,9 +19,9 @@ pub(super) enum Report {
     /// Second stage: the program ended; base64 files follow in the order they were asked for.
     Ended {
         /// How.
-        status: Status,
+        status: ProgramStatus,
         /// What the program wrote to its standard input, in base64.
-        statement: String,
+        reply: String,
         /// [`Finished::changed`](super::Finished::changed).
         changed: Vec<PathBuf>,
         /// Contents of [`Job::collect`], `None` where there is nothing to take.
@@ -37,17 +37,17 @@ pub(super) enum Report {
         /// The largest resident size of any one process, in bytes.
         peak_process: u64,
     },
-    /// Second stage of a sandbox that is kept: the program waits.
+    /// Second stage of a worker's sandbox: the program waits.
     Idle,
-    /// Second stage of a sandbox that is kept: everything is new and a round begins.
+    /// Second stage of a worker's sandbox: everything is new and a round begins.
     Begun,
-    /// Second stage of a sandbox that is kept: a round is over and nothing of it is left.
+    /// Second stage of a worker's sandbox: a round is over and nothing of it is left.
     Round {
         /// How it ended.
-        status: Status,
-        /// As in [`Report::Ended`].
-        statement: String,
-        /// As in [`Report::Ended`].
+        status: ProgramStatus,
+        /// As in [`StageReport::Ended`].
+        reply: String,
+        /// As in [`StageReport::Ended`].
         changed: Vec<PathBuf>,
         stdout: Captured,
         stderr: Captured,
@@ -60,14 +60,14 @@ pub(super) enum Report {
 
 /// The program's own end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Status {
+pub(super) enum ProgramStatus {
     Exited(i32),
     Signalled(i32),
     /// It said more than it may; it was killed for it.
     SaidTooMuch,
 }
 
-impl Status {
+impl ProgramStatus {
     pub(super) fn end(self) -> End {
         match self {
             Self::Exited(code) => End::Exited(code),
@@ -114,7 +114,7 @@ impl From<Failure> for SandboxError {
 
 /// From the caller to the second stage.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct StageOrder {
     /// What to run.
     pub(super) job: Job,
     /// What holds the memory, decided outside; part of the level.
@@ -123,20 +123,20 @@ pub(super) struct Order {
     pub(super) rounds: bool,
 }
 
-/// From the caller to the second stage of a sandbox that is kept, in answer to [`Report::Idle`]
-/// or [`Report::Round`]: run a round.
+/// From the caller to the second stage of a worker's sandbox, in answer to [`StageReport::Idle`]
+/// or [`StageReport::Round`]: run a round.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Next {
+pub(super) struct RunRequest {
     /// Laid over the first overlay.
     pub(super) replaced: Vec<Replaced>,
-    /// [`Job::question`] of the round.
-    pub(super) question: String,
-    /// Whether the waiting program answers the question itself, with a line: it does not fork,
+    /// [`Job::input`] of the round.
+    pub(super) input: String,
+    /// Whether the waiting program answers the input itself, with a line: it does not fork,
     /// and nothing is made anew.
-    pub(super) itself: bool,
+    pub(super) without_fork: bool,
 }
 
-impl Order {
+impl StageOrder {
     /// The level reached with this kind of overlay.
     pub(super) fn level(&self, overlay: OverlayKind) -> Level {
         Level {
@@ -146,7 +146,7 @@ impl Order {
     }
 }
 
-/// From the caller to the second stage, in answer to [`Report::Ready`]: start the program.
+/// From the caller to the second stage, in answer to [`StageReport::Ready`]: start the program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Go;
 
@@ -246,7 +246,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
-    use crate::sandbox::Overlay;
+    use crate::Overlay;
 
     #[test]
     fn a_job_survives_the_wire_whatever_bytes_it_carries() {
@@ -263,12 +263,12 @@ mod tests {
     #[test]
     fn a_frame_is_taken_only_when_it_is_whole() {
         let mut whole = Vec::new();
-        send(&mut whole, &Report::Gone).unwrap();
+        send(&mut whole, &StageReport::Gone).unwrap();
         for cut in 0..whole.len() {
             let mut part = whole[..cut].to_vec();
-            assert!(take::<Report>(&mut part).unwrap().is_none());
+            assert!(take::<StageReport>(&mut part).unwrap().is_none());
             assert_eq!(part.len(), cut);
-            assert!(receive::<Report>(&part[..]).is_err());
+            assert!(receive::<StageReport>(&part[..]).is_err());
         }
     }
 }
