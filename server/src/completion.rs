@@ -17,9 +17,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tree_sitter::Tree;
 
@@ -314,7 +315,7 @@ impl Engine {
 
     /// How long to wait for the next key.
     fn wait(&self, uri: &str, trigger: Trigger) -> Duration {
-        let soon = lock(&self.typing.model_time).is_short();
+        let soon = self.typing.model_time.lock().is_short();
         if trigger == Trigger::Invoked || soon {
             return Duration::ZERO;
         }
@@ -349,7 +350,7 @@ impl Engine {
                     generate(&*model, &request, tree.as_ref(), extent, &heard).await;
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
-                lock(&typing.model_time).took(completion.trace.model_ms);
+                typing.model_time.lock().took(completion.trace.model_ms);
                 let completion = Arc::new(completion);
                 if completion.trace.fault.is_none() {
                     typing.memory().keep(Answered {
@@ -477,11 +478,11 @@ impl Default for Typing {
 
 impl Typing {
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        lock(&self.memory)
+        self.memory.lock()
     }
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Desk>> {
-        lock(&self.desks)
+        self.desks.lock()
     }
 }
 
@@ -517,7 +518,7 @@ async fn generate(
     };
     let answer = model.complete(request, &ear).await;
     trace.model_ms = milliseconds(ear.started.elapsed());
-    trace.first_text_ms = lock(&ear.first_text).map(milliseconds);
+    trace.first_text_ms = ear.first_text.lock().map(milliseconds);
 
     let answer = match answer {
         Ok(answer) => answer,
@@ -563,9 +564,11 @@ struct Ear<'a> {
 
 impl model::Listener for Ear<'_> {
     fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
-        lock(&self.first_text).get_or_insert_with(|| self.started.elapsed());
+        self.first_text
+            .lock()
+            .get_or_insert_with(|| self.started.elapsed());
         self.heard.note(candidate, text);
-        let mut watches = lock(&self.watches);
+        let mut watches = self.watches.lock();
         let watch = watches
             .entry(candidate)
             .or_insert_with(|| self.cleaner.watch());
@@ -626,8 +629,4 @@ fn nothing_left(steps: &[Step]) -> String {
 /// A duration in milliseconds.
 fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

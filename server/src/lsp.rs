@@ -12,9 +12,10 @@ mod requests;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -237,7 +238,7 @@ impl Server {
 
     /// The settings in force.
     fn configuration(&self) -> std::result::Result<Configuration, ConfigurationError> {
-        let settings = lock(&self.settings).clone();
+        let settings = self.settings.lock().clone();
         let session = self.session.get();
         let folders = session.map(Session::folders);
         let none = Value::Null;
@@ -259,17 +260,11 @@ impl Server {
     }
 
     fn snapshot(&self, uri: &str) -> Option<Arc<Snapshot>> {
-        self.documents
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .snapshot(uri)
+        self.documents.read().snapshot(uri)
     }
 
     fn engine(&self) -> Option<Arc<Engines>> {
-        self.engine
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.engine.read().clone()
     }
 
     /// Completes at a position of an open document: what both completion requests come to. The
@@ -288,7 +283,7 @@ impl Server {
         let overtaken = Overtaken::unless_answered(self, uri);
         let (newer, replaced) = oneshot::channel();
         // Dropping the older sender tells the older request that it is replaced.
-        lock(&self.running).insert((uri.to_owned(), kind), newer);
+        self.running.lock().insert((uri.to_owned(), kind), newer);
         let engine = self.engine()?;
         let cursor = document.text.offset(position, self.encoding());
         let _busy = Busy::begin(self);
@@ -304,7 +299,9 @@ impl Server {
             done = task => done?,
             _ = replaced => return None,
         };
-        lock(&self.completions).insert(uri.to_owned(), completion.clone());
+        self.completions
+            .lock()
+            .insert(uri.to_owned(), completion.clone());
         let now = self.snapshot(uri)?;
         if now.version != document.version {
             return None;
@@ -346,7 +343,7 @@ impl Server {
         let answering = engine.as_ref().and_then(|engine| engine.answering(uri));
         let blind = engine.is_some_and(|engine| engine.configuration().is_blind());
         let status = {
-            let mut last = lock(&self.status);
+            let mut last = self.status.lock();
             let files = last.as_ref().and_then(|status| status.files);
             // Who answered last stays, where nothing is said of an answer.
             let before = last.as_ref().filter(|last| last.trial == trial && !blind);
@@ -431,7 +428,10 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         self.timer.abort();
-        let busy = lock(&self.server.status)
+        let busy = self
+            .server
+            .status
+            .lock()
             .as_ref()
             .is_some_and(|status| status.state == "busy");
         if self.told.load(Ordering::Relaxed) && busy {
@@ -447,7 +447,7 @@ impl Edge {
     async fn explain(&self, params: ExplainParams) -> Result<Option<Explanation>> {
         let uri = params.text_document.uri.as_str();
         let Some(position) = params.position else {
-            let last = lock(&self.completions).get(uri).cloned();
+            let last = self.completions.lock().get(uri).cloned();
             return Ok(last.map(Explanation::from));
         };
         let (Some(document), Some(engine)) = (self.snapshot(uri), self.engine()) else {
@@ -543,10 +543,7 @@ impl Kind {
 
 impl Session {
     fn folders(&self) -> Vec<PathBuf> {
-        self.folders
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.folders.read().clone()
     }
 }
 
@@ -571,10 +568,6 @@ impl<T> Future for AbortOnDrop<T> {
             .poll(context)
             .map(std::result::Result::ok)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn from_protocol(position: tower_lsp::lsp_types::Position) -> Position {
@@ -671,7 +664,7 @@ impl LanguageServer for Edge {
         Engines::check(&configuration).map_err(|error| Error::invalid_params(error.to_string()))?;
         let recorder = {
             let (complaints, said) = mpsc::unbounded_channel();
-            *lock(&self.complaints) = Some(said);
+            *self.complaints.lock() = Some(said);
             let (name, version) = match params.client_info {
                 Some(client) => (Some(client.name), client.version),
                 None => (None, None),
@@ -716,7 +709,7 @@ impl LanguageServer for Edge {
     }
 
     async fn initialized(&self, _: InitializedParams) {
-        let Some(mut queue) = lock(&self.queue).take() else {
+        let Some(mut queue) = self.queue.lock().take() else {
             return;
         };
         if self
@@ -731,7 +724,7 @@ impl LanguageServer for Edge {
                 }
             });
         }
-        if let Some(mut complaints) = lock(&self.complaints).take() {
+        if let Some(mut complaints) = self.complaints.lock().take() {
             let client = self.client.clone();
             tokio::spawn(async move {
                 while let Some(complaint) = complaints.recv().await {
@@ -761,15 +754,12 @@ impl LanguageServer for Edge {
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        self.documents
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .open(
-                document.uri.as_str(),
-                &document.language_id,
-                document.version,
-                &document.text,
-            );
+        self.documents.write().open(
+            document.uri.as_str(),
+            &document.language_id,
+            document.version,
+            &document.text,
+        );
         let Some(document) = self.snapshot(document.uri.as_str()) else {
             return;
         };
@@ -794,11 +784,12 @@ impl LanguageServer for Edge {
             })
             .collect();
         let before = self.snapshot(uri);
-        let changes = self
-            .documents
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .change(uri, params.text_document.version, &edits, self.encoding());
+        let changes = self.documents.write().change(
+            uri,
+            params.text_document.version,
+            &edits,
+            self.encoding(),
+        );
         let (Some(before), Some(after)) = (before, self.snapshot(uri)) else {
             tracing::warn!(uri, "an edit of a document that is not open was dropped");
             return;
@@ -807,7 +798,9 @@ impl LanguageServer for Edge {
             recorder.edited(&after, &changes);
         }
         // What was asked of the text before can't be shown any more.
-        lock(&self.running).retain(|(document, _), _| document != uri);
+        self.running
+            .lock()
+            .retain(|(document, _), _| document != uri);
         if let Some(engine) = self.engine() {
             engine.document_edited(&before, &after);
         }
@@ -815,12 +808,11 @@ impl LanguageServer for Edge {
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
         let uri = params.text_document.uri.as_str();
-        self.documents
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .close(uri);
-        lock(&self.running).retain(|(document, _), _| document != uri);
-        lock(&self.completions).remove(uri);
+        self.documents.write().close(uri);
+        self.running
+            .lock()
+            .retain(|(document, _), _| document != uri);
+        self.completions.lock().remove(uri);
         if let Some(recorder) = self.recorder.get() {
             recorder.closed(uri);
         }
@@ -857,10 +849,7 @@ impl LanguageServer for Edge {
         };
         let (removed, added) = (paths(params.event.removed), paths(params.event.added));
         {
-            let mut folders = session
-                .folders
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut folders = session.folders.write();
             folders.retain(|folder| !removed.contains(folder) && !added.contains(folder));
             folders.extend(added);
         }
@@ -868,7 +857,7 @@ impl LanguageServer for Edge {
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        *lock(&self.settings) = unwrapped(params.settings);
+        *self.settings.lock() = unwrapped(params.settings);
         match self.configuration() {
             Ok(configuration) => {
                 if let Some(recorder) = self.recorder.get() {
@@ -923,7 +912,7 @@ impl Server {
             return;
         };
         self.tell(State::Indexing, None).await;
-        *lock(&self.meanwhile) = Some(Vec::new());
+        *self.meanwhile.lock() = Some(Vec::new());
         let bar = progress::Bar::begin(&self.client, session.shows_progress).await;
         let (reports, mut receive) = mpsc::unbounded_channel();
         let folders = session.folders();
@@ -943,7 +932,7 @@ impl Server {
         match built {
             Ok(Ok((engine, indexed))) => {
                 let engine = self.put_in_force(engine);
-                for path in lock(&self.meanwhile).take().unwrap_or_default() {
+                for path in self.meanwhile.lock().take().unwrap_or_default() {
                     if self.open_document(&path).is_none() {
                         self.file_changed(&engine, &path);
                     }
@@ -970,7 +959,7 @@ impl Server {
     /// Tells the client whether the texts of completions are kept, where it was told otherwise.
     async fn tell_what_is_kept(&self) {
         let status = {
-            let mut last = lock(&self.status);
+            let mut last = self.status.lock();
             let Some(status) = &mut *last else { return };
             let content = self.keeps_content();
             if status.content == content {
@@ -985,14 +974,9 @@ impl Server {
     /// Puts engines in force. What was opened or typed while they were made counts as well.
     fn put_in_force(&self, engine: Engines) -> Arc<Engines> {
         let engine = Arc::new(engine);
-        let open = || {
-            self.documents
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .all()
-        };
+        let open = || self.documents.read().all();
         // While this lock is held no edit reaches an engine, so none is lost between the two.
-        let mut current = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.engine.write();
         for document in open() {
             engine.document_opened(&document);
         }
@@ -1029,15 +1013,12 @@ impl Server {
     async fn switched_to(&self, engine: &Engines) {
         let said = format!("fillrate: {}", engine.about());
         self.client.log_message(MessageType::INFO, said).await;
-        let files = lock(&self.status).as_ref().and_then(|status| status.files);
+        let files = self.status.lock().as_ref().and_then(|status| status.files);
         self.tell_ready(engine, files).await;
     }
 
     fn open_document(&self, path: &Path) -> Option<Arc<Snapshot>> {
-        self.documents
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .of_path(path)
+        self.documents.read().of_path(path)
     }
 
     /// Tells the client, and once in its log, that all is ready and with what.
@@ -1063,7 +1044,7 @@ impl Server {
             trial: engine.configuration().trial().is_some(),
             ..Status::of(State::Ready, files)
         };
-        *lock(&self.status) = Some(status.clone());
+        *self.status.lock() = Some(status.clone());
         progress::tell(&self.client, status).await;
     }
 
@@ -1096,7 +1077,7 @@ impl Server {
     /// was opened, in the background.
     fn reconfigure(self: &Arc<Self>, configuration: &Configuration) {
         let tuned = {
-            let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+            let mut engine = self.engine.write();
             let is_in_force = |engine: &Arc<Engines>| engine.configuration() == configuration;
             if engine.as_ref().is_some_and(is_in_force) {
                 return;
@@ -1123,7 +1104,7 @@ impl Server {
 
     fn tell_engine_of_file(&self, uri: &str) {
         let Some(path) = file_path(uri) else { return };
-        if let Some(meanwhile) = &mut *lock(&self.meanwhile) {
+        if let Some(meanwhile) = &mut *self.meanwhile.lock() {
             meanwhile.push(path.clone());
         }
         if let Some(engine) = self.engine() {

@@ -2,8 +2,9 @@
 //! difference to that.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tree_sitter::{InputEdit, Point, Tree};
 
 use super::Place;
@@ -38,7 +39,7 @@ impl<'a> Site<'a> {
     /// The file with this completion, where its language is known.
     pub(super) fn with(&self, text: &str) -> Option<Arc<Parsed>> {
         let language = self.place.language?;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if let Some((_, parsed)) = last.as_ref().filter(|(known, _)| known == text) {
             return Some(Arc::clone(parsed));
         }

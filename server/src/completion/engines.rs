@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
 
 use super::repository::{Indexed, Repository};
 use super::trial::{self, Assigned, Keys};
-use super::{Completion, Engine, EngineError, Retrieved, Trigger, lock};
+use super::{Completion, Engine, EngineError, Retrieved, Trigger};
 use crate::configuration::{Configuration, DEFAULT, TrialSettings};
 use crate::context::Given;
 use crate::documents::Snapshot;
@@ -187,7 +189,7 @@ impl Engines {
             None => Some(self.engines[0].name.clone()),
             Some(trial) if trial.blind => None,
             Some(_) => {
-                let asked = lock(&self.shared.asked);
+                let asked = self.shared.asked.lock();
                 uri.and_then(|uri| asked.get(uri))
                     .map(|names| names.join(", "))
             }
@@ -231,7 +233,10 @@ impl Engines {
 
     /// Takes changes in when the person pauses, so that the next request need not.
     fn settle_soon(&self) {
-        let waiting = lock(&self.shared.last_edit)
+        let waiting = self
+            .shared
+            .last_edit
+            .lock()
             .replace(Instant::now())
             .is_some();
         if waiting {
@@ -241,7 +246,7 @@ impl Engines {
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(PAUSE).await;
-                let mut last = lock(&shared.last_edit);
+                let mut last = shared.last_edit.lock();
                 if last.is_none_or(|last| last.elapsed() >= PAUSE) {
                     *last = None;
                     break;
@@ -259,7 +264,7 @@ impl Engines {
         for engine in &self.engines {
             engine.document_closed(uri);
         }
-        lock(&self.shared.asked).remove(uri);
+        self.shared.asked.lock().remove(uri);
     }
 
     /// Takes note that a file or folder changed on disk, was made or was removed. What may no
@@ -285,7 +290,7 @@ impl Engines {
     ) -> Completion {
         let asked = self.asked(document, cursor, given);
         let names = asked.iter().map(|engine| engine.name.clone()).collect();
-        lock(&self.shared.asked).insert(document.uri.clone(), names);
+        self.shared.asked.lock().insert(document.uri.clone(), names);
         let completions = asked
             .iter()
             .map(|engine| engine.complete(document, cursor, trigger, given));
@@ -323,7 +328,7 @@ impl Engines {
     /// answered holds: what a person sees while typing on is one completion, of one model.
     fn asked(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> Vec<&Arc<Engine>> {
         if self.engines.len() > 1 {
-            let last = lock(&self.shared.asked).get(&document.uri).cloned();
+            let last = self.shared.asked.lock().get(&document.uri).cloned();
             let last = last.unwrap_or_default();
             let holding: Vec<_> = last
                 .iter()
@@ -399,7 +404,7 @@ fn together(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
 impl Shared {
     /// The model of these settings, if it has been opened.
     fn model(&self, settings: &model::Settings) -> Option<Arc<dyn Model>> {
-        let opened = lock(&self.opened);
+        let opened = self.opened.lock();
         let same = opened.iter().find(|(other, _)| same_model(other, settings));
         same.map(|(_, model)| Arc::clone(model))
     }
@@ -414,7 +419,7 @@ impl Shared {
             if self.model(&settings).is_none() {
                 let model = opened(&contestant.name, &settings)?;
                 self.repository.teach(&model);
-                lock(&self.opened).push((settings, model));
+                self.opened.lock().push((settings, model));
             }
         }
         Ok(())

@@ -1,9 +1,10 @@
 //! A model call under way, which outlives the request it was made for where the person types
 //! what the model writes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -44,7 +45,7 @@ const LINGER: Duration = Duration::from_millis(300);
 impl Heard {
     /// Takes note of a candidate's text so far.
     pub(super) fn note(&self, candidate: usize, text: &str) {
-        let mut texts = lock(&self.0);
+        let mut texts = self.0.lock();
         if texts.len() <= candidate {
             texts.resize(candidate + 1, String::new());
         }
@@ -54,7 +55,7 @@ impl Heard {
 
     /// Whether any candidate may go on as was typed. Before the first text, all may.
     fn agrees(&self, typed: &str) -> bool {
-        let texts = lock(&self.0);
+        let texts = self.0.lock();
         texts.is_empty() || texts.iter().any(|text| agrees(text, typed))
     }
 }
@@ -79,7 +80,7 @@ impl Flight {
     /// Waits for the call's end; nothing where it was given up. Dropping the future says that
     /// the request is gone.
     pub(super) async fn wait(self: &Arc<Self>) -> Option<Arc<Completion>> {
-        lock(&self.waiting).requests += 1;
+        self.waiting.lock().requests += 1;
         let _request = Request(Arc::clone(self));
         let mut outcome = self.outcome.clone();
         let done = outcome.wait_for(Option::is_some).await.ok()?;
@@ -88,7 +89,7 @@ impl Flight {
 
     /// Goes on for a while without a request: one is about to come.
     pub(super) fn linger(self: &Arc<Self>) {
-        lock(&self.waiting).until = Some(Instant::now() + LINGER);
+        self.waiting.lock().until = Some(Instant::now() + LINGER);
         self.end_when_unwanted();
     }
 
@@ -108,7 +109,7 @@ impl Flight {
 
     /// Ends the call, unless a request waits for it: a newer one has taken its place.
     pub(super) fn replaced(&self) {
-        if lock(&self.waiting).requests == 0 {
+        if self.waiting.lock().requests == 0 {
             self.end();
         }
     }
@@ -127,7 +128,7 @@ impl Flight {
                     return;
                 }
                 let until = {
-                    let waiting = lock(&flight.waiting);
+                    let waiting = flight.waiting.lock();
                     if waiting.requests > 0 {
                         return;
                     }
@@ -148,7 +149,7 @@ struct Request(Arc<Flight>);
 impl Drop for Request {
     fn drop(&mut self) {
         {
-            let mut waiting = lock(&self.0.waiting);
+            let mut waiting = self.0.waiting.lock();
             waiting.requests -= 1;
             let grace = Instant::now() + GRACE;
             waiting.until = Some(waiting.until.map_or(grace, |until| until.max(grace)));
@@ -169,8 +170,4 @@ pub(super) fn between(text: &Text, asked: &Asked) -> Option<String> {
     let same = text.slice(ByteOffset(0)..ByteOffset(start)) == *asked.prefix
         && text.slice(ByteOffset(end)..text.len()) == *asked.suffix;
     same.then(|| text.slice(ByteOffset(start)..ByteOffset(end)))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::EngineError;
 use crate::configuration::Profile;
@@ -90,10 +92,7 @@ impl Repository {
             return;
         }
         // No change is taken in meanwhile that this model would miss.
-        let _order = self
-            .catching_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _order = self.catching_up.lock();
         let known = self.known().clone();
         let files = if known.is_empty() {
             Vec::new()
@@ -105,10 +104,7 @@ impl Repository {
                 model.observe(&file.path, Some(&contents));
             }
         }
-        let mut learners = self
-            .learners
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut learners = self.learners.write();
         learners.push(Arc::clone(model));
     }
 
@@ -146,7 +142,7 @@ impl Repository {
 
     /// Files that were opened or edited, the last first, but for one.
     pub(super) fn recent(&self, current: &str) -> Vec<String> {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = self.recent.lock();
         let others = recent.iter().filter(|path| *path != current);
         others.cloned().collect()
     }
@@ -175,7 +171,7 @@ impl Repository {
         self.catch_up(Some(path))?;
         match &self.shelf {
             Shelf::Lines(lines) => {
-                let lines = lines.read().unwrap_or_else(PoisonError::into_inner);
+                let lines = lines.read();
                 Ok(choose(&lines.candidates(path)))
             }
             Shelf::Empty | Shelf::Index(_) => Ok(T::default()),
@@ -188,7 +184,7 @@ impl Repository {
             return;
         };
         if let Visibility::Visible(relative) = self.workspace.visibility_of_path(path) {
-            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut recent = self.recent.lock();
             if recent.first() != Some(&relative) {
                 recent.retain(|path| *path != relative);
                 recent.insert(0, relative.clone());
@@ -262,10 +258,7 @@ impl Repository {
     /// Takes in what changed in every file but the one that is being completed, where one is:
     /// its own text is in the request.
     fn catch_up(&self, current: Option<&str>) -> Result<(), EngineError> {
-        let _order = self
-            .catching_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _order = self.catching_up.lock();
         let changed: Vec<(String, Change)> = {
             let mut pending = self.pending();
             let kept = current.and_then(|current| pending.remove_entry(current));
@@ -319,7 +312,7 @@ impl Repository {
 
     /// Gives one file's contents to the index and to the models that learn.
     fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
-        let learners = self.learners.read().unwrap_or_else(PoisonError::into_inner);
+        let learners = self.learners.read();
         for model in learners.iter() {
             model.observe(path, contents);
         }
@@ -340,11 +333,11 @@ impl Repository {
     }
 
     fn pending(&self) -> MutexGuard<'_, BTreeMap<String, Change>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// The path a document goes by, or why it may not be sent to a model.
@@ -392,7 +385,7 @@ impl Shelf {
             }
             (Self::Index(index), ..) => index.remove(path)?,
             (Self::Lines(lines), contents, language) => {
-                let mut lines = lines.write().unwrap_or_else(PoisonError::into_inner);
+                let mut lines = lines.write();
                 match contents.filter(|_| language.is_some()) {
                     Some(contents) => lines.update(path, contents),
                     None => lines.remove(path),

@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tantivy::columnar::StrColumn;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::SegmentId;
@@ -171,10 +172,7 @@ impl Index {
         self.reader.reload()?;
         let older = self.catalogue();
         let newer = Catalogue::new(&self.fields, self.reader.searcher(), &older.segments)?;
-        *self
-            .catalogue
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
+        *self.catalogue.write() = Arc::new(newer);
         Ok(())
     }
 
@@ -227,13 +225,11 @@ impl Index {
 
     /// What the last commit made visible.
     fn catalogue(&self) -> Arc<Catalogue> {
-        let catalogue = self.catalogue.read();
-        Arc::clone(&catalogue.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.catalogue.read())
     }
 
-    /// A panic elsewhere leaves the writer as it was between two calls.
     fn writer(&self) -> MutexGuard<'_, IndexWriter> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 }
 

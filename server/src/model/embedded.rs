@@ -13,9 +13,10 @@ mod vocabulary;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::RwLock;
 
 use self::counts::{Counts, Sequence};
 use self::generate::Knowledge;
@@ -107,14 +108,9 @@ impl Model for Embedded {
         let learnt = Arc::clone(&self.learnt);
         let request = request.clone();
         // Some milliseconds of pure work, which must not hold up the protocol's own task.
-        tokio::task::spawn_blocking(move || {
-            learnt
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .complete(&request)
-        })
-        .await
-        .map_err(|error| ModelError::Failed(error.to_string()))
+        tokio::task::spawn_blocking(move || learnt.read().complete(&request))
+            .await
+            .map_err(|error| ModelError::Failed(error.to_string()))
     }
 
     fn learns(&self) -> bool {
@@ -122,10 +118,7 @@ impl Model for Embedded {
     }
 
     fn observe(&self, path: &str, contents: Option<&str>) {
-        self.learnt
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .observe(path, contents);
+        self.learnt.write().observe(path, contents);
     }
 }
 

@@ -8,12 +8,13 @@ mod frames;
 mod retries;
 mod wire;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -165,13 +166,13 @@ impl<W: Wire> Model for Remote<W> {
             .await
             .unwrap_or(Err(ModelError::Timeout(timeout)));
         let Conversation { drafts, prompt, .. } = conversation;
-        let drafts = drafts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let drafts = drafts.into_inner();
         match outcome {
             Err(error) if !drafts.has_enough() => return Err(error),
             Err(error) => tracing::debug!(%error, "an exchange failed after enough was heard"),
             Ok(()) => {}
         }
-        let prompt = prompt.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let prompt = prompt.into_inner();
         Ok(Answer {
             candidates: drafts.candidates(),
             prompt: prompt.unwrap_or_default(),
@@ -325,11 +326,11 @@ impl<W: Wire> Remote<W> {
 impl Conversation<'_> {
     /// The guard is never held across an await.
     fn drafts(&self) -> MutexGuard<'_, Drafts> {
-        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.drafts.lock()
     }
 
     fn note_prompt(&self, prompt: impl FnOnce() -> String) {
-        let mut noted = self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.prompt.lock();
         noted.get_or_insert_with(prompt);
     }
 

@@ -13,8 +13,7 @@ mod settings;
 mod streams;
 mod vendors;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::*;
@@ -110,13 +109,13 @@ impl Notes {
     }
 
     fn heard(&self) -> Vec<(usize, String)> {
-        self.heard.lock().expect("no other holder panics").clone()
+        self.heard.lock().clone()
     }
 }
 
 impl Listener for Notes {
     fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
-        let mut heard = self.heard.lock().expect("no other holder panics");
+        let mut heard = self.heard.lock();
         heard.push((candidate, text.to_owned()));
         match self.enough {
             Some(enough) if text.contains(enough) => ControlFlow::Break(()),

@@ -1,9 +1,10 @@
 //! A server that plays scripts.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -81,7 +82,7 @@ impl Server {
             let mut connections = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.expect("a connection");
-                shared.lock().expect("no other holder panics").connections += 1;
+                shared.lock().connections += 1;
                 connections.spawn(serve(stream, Arc::clone(&shared), told.clone()));
             }
         });
@@ -94,7 +95,7 @@ impl Server {
     }
 
     pub(super) fn requests(&self) -> Vec<String> {
-        let played = self.played.lock().expect("no other holder panics");
+        let played = self.played.lock();
         played.requests.clone()
     }
 
@@ -110,7 +111,7 @@ impl Server {
 
     /// How many connections clients made.
     pub(super) fn connections(&self) -> usize {
-        let played = self.played.lock().expect("no other holder panics");
+        let played = self.played.lock();
         played.connections
     }
 
@@ -134,7 +135,7 @@ async fn serve(
 ) {
     while let Some(request) = read_request(&mut stream).await {
         let script = {
-            let mut played = played.lock().expect("no other holder panics");
+            let mut played = played.lock();
             played.requests.push(request);
             played.scripts.pop_front()
         };
