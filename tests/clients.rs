@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use editor::Oracle;
-use fillrate_server::telemetry::{self, Form, Recorded};
+use fillrate_server::telemetry::{self, RecordedCompletion, RequestKind};
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,7 +29,7 @@ fn workspace() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// What the store that these clients' servers write to has.
-fn noted(folder: &tempfile::TempDir) -> Vec<Recorded> {
+fn noted(folder: &tempfile::TempDir) -> Vec<RecordedCompletion> {
     let store = folder.path().join("data/fillrate/telemetry.db");
     telemetry::read(&store).unwrap().completions
 }
@@ -59,7 +59,7 @@ fn neovim_shows_and_takes_a_completion() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert_eq!(said, "def f(a):\n    b = a + 1\n");
-    let accepted: Vec<Recorded> = noted(&folder)
+    let accepted: Vec<RecordedCompletion> = noted(&folder)
         .into_iter()
         .filter(|one| one.accepted.is_some())
         .collect();
@@ -98,5 +98,8 @@ fn pytest_lsp_gets_both_kinds_of_completion() {
         .filter(|one| one.is_offered())
         .map(|one| (one.answered.form, one.accepted.is_some()))
         .collect();
-    assert_eq!(told, [(Form::Inline, true), (Form::List, true)]);
+    assert_eq!(
+        told,
+        [(RequestKind::Inline, true), (RequestKind::List, true)]
+    );
 }

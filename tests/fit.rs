@@ -6,7 +6,8 @@
 mod play;
 
 use fillrate_server::telemetry::{
-    Accepted, Answered, Certainty, Line, PlaceKind, Recorded, Shown, Size, Timings,
+    AcceptedCandidate, Certainty, CompletionRow, CursorKind, Displayed, ExportLine,
+    RecordedCompletion, TextSize, Timings,
 };
 use play::{Place, has, kitchen, text};
 
@@ -20,18 +21,18 @@ fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
         let accepted = chance < 8.0 / (characters as f64 + 4.0);
         let shown = index % 10 != 9;
         let place = match index % 3 {
-            0 => PlaceKind::MidLine,
-            1 => PlaceKind::LineEnd,
-            _ => PlaceKind::NewBlock,
+            0 => CursorKind::MidLine,
+            1 => CursorKind::LineEnd,
+            _ => CursorKind::NewBlock,
         };
-        let recorded = Recorded {
-            answered: Answered {
+        let recorded = RecordedCompletion {
+            answered: CompletionRow {
                 completion: format!("c{index}"),
                 at_ms: 1_760_000_000_000 + index as i64 * 60_000,
                 session: format!("s{}", index % 20),
                 simulated: simulated(index),
                 place,
-                candidates: vec![Size {
+                candidates: vec![TextSize {
                     characters,
                     lines: 1 + index % 4,
                 }],
@@ -39,21 +40,23 @@ fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
                     latency_ms: (index * 13 % 400) as f64,
                     ..Timings::default()
                 },
-                ..Answered::default()
+                ..CompletionRow::default()
             },
-            shown: shown.then_some(Shown {
+            shown: shown.then_some(Displayed {
                 certainty: Certainty::Confirmed,
                 ms: Some(900.0),
             }),
-            accepted: (shown && accepted).then_some(Accepted {
+            accepted: (shown && accepted).then_some(AcceptedCandidate {
                 at_ms: 1_760_000_000_000,
                 candidate: 0,
                 characters,
                 text: None,
             }),
-            ..Recorded::default()
+            ..RecordedCompletion::default()
         };
-        Line::Completion(Box::new(recorded)).written().to_string()
+        ExportLine::Completion(Box::new(recorded))
+            .to_json()
+            .to_string()
     };
     (0..count).map(completion).collect::<Vec<_>>().join("\n")
 }

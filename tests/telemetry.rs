@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fillrate_server::telemetry::{self, Certainty, Form, PlaceKind, Recorded, Shown};
+use fillrate_server::telemetry::{
+    self, Certainty, CursorKind, Displayed, RecordedCompletion, RequestKind,
+};
 use serde_json::{Value, json};
 
 use editor::{Editor, Oracle, PATIENCE, text as text_of, uri};
@@ -134,12 +136,12 @@ impl Desk {
     }
 
     /// What the store has once the server has ended in order.
-    fn leave(&mut self) -> Vec<Recorded> {
+    fn leave(&mut self) -> Vec<RecordedCompletion> {
         self.editor.request("shutdown", Value::Null);
         self.completions()
     }
 
-    fn completions(&self) -> Vec<Recorded> {
+    fn completions(&self) -> Vec<RecordedCompletion> {
         telemetry::read(&self.store()).unwrap().completions
     }
 
@@ -150,7 +152,7 @@ impl Desk {
     }
 }
 
-fn of<'a>(completions: &'a [Recorded], offered: &Offered) -> &'a Recorded {
+fn of<'a>(completions: &'a [RecordedCompletion], offered: &Offered) -> &'a RecordedCompletion {
     let mut with_id = completions
         .iter()
         .filter(|one| one.answered.completion == offered.id);
@@ -224,7 +226,7 @@ fn what_becomes_of_completions_is_noted() {
     let one = of(&completions, &accepted);
     assert_eq!(
         one.shown,
-        Some(Shown {
+        Some(Displayed {
             certainty: Certainty::Confirmed,
             ms: Some(900.0),
         })
@@ -247,7 +249,7 @@ fn what_becomes_of_completions_is_noted() {
     assert_eq!(answered.language.as_deref(), Some("python"));
     assert_eq!(
         (answered.form, answered.place),
-        (Form::Inline, PlaceKind::LineEnd)
+        (RequestKind::Inline, CursorKind::LineEnd)
     );
     assert_eq!(answered.candidates[0].characters, characters);
     assert_eq!(
@@ -270,7 +272,7 @@ fn what_becomes_of_completions_is_noted() {
     let one = completions
         .iter()
         .find(|one| command["arguments"][0]["completion"] == one.answered.completion.as_str());
-    assert_eq!(one.unwrap().answered.form, Form::List);
+    assert_eq!(one.unwrap().answered.form, RequestKind::List);
 
     // Characters by accepts and by keys, in one file.
     let entered = telemetry::read(&desk.store()).unwrap().entered;
@@ -330,7 +332,7 @@ fn what_is_left_of_an_accepted_text_is_looked_at_later() {
     );
 
     let until = Instant::now() + PATIENCE;
-    let all_seen = |completions: &[Recorded]| {
+    let all_seen = |completions: &[RecordedCompletion]| {
         let seen = completions.iter().filter(|one| one.retention.len() == 2);
         seen.count() == files.len()
     };
@@ -483,7 +485,8 @@ fn a_purge_removes_everything() {
     assert_eq!(desk.export(), "");
     let none = place.fillrate(&["telemetry", "export"]).ended(1);
     assert!(
-        none.complaint().contains("there is no telemetry here"),
+        none.complaint()
+            .contains("no telemetry; the first completion in an editor creates it"),
         "{none:?}"
     );
 }
@@ -705,7 +708,7 @@ fn several_editors_and_a_replay_write_at_once_and_one_is_killed() {
         assert_eq!(lost.count(), 0, "of {}", acknowledged.len());
     }
     // Of the one that stays each was acknowledged, and of the other all but the last.
-    let simulated = |one: &&Recorded| one.answered.simulated;
+    let simulated = |one: &&RecordedCompletion| one.answered.simulated;
     let by_hand = completions
         .iter()
         .filter(|one| !simulated(one) && one.accepted.is_some())

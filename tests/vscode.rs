@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fillrate_server::cleanup::Extent;
-use fillrate_server::configuration::{Profile, Unit};
+use fillrate_server::configuration::{Profile, TrialUnit};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::FAMILIES;
 use serde_json::{Value, json};
@@ -342,7 +342,7 @@ fn the_schema_of_settings_names_the_values_that_the_code_takes() {
         ("/properties/cleanup/properties/extent", json!(extents)),
         (
             "/properties/trial/properties/unit",
-            json!(Unit::ALL.map(Unit::name)),
+            json!(TrialUnit::ALL.map(TrialUnit::name)),
         ),
     ] {
         assert_eq!(values(&format!("{pointer}/enum")), expected, "{pointer}");

@@ -29,7 +29,7 @@ use self::memory::{Answered, Asked, Memory};
 use self::repository::Repository;
 use self::retrieval::Found;
 use crate::cleanup::{Cleaner, Extent, Place, Watch};
-use crate::configuration::{Configuration, Contestant};
+use crate::configuration::{AnsweringModel, Configuration};
 use crate::context::{Given, IndexError, Window};
 use crate::documents::Snapshot;
 use crate::model::embeddings::Embeddings;
@@ -115,7 +115,7 @@ impl Engine {
     /// An engine for one model over a repository. With the typing of an earlier one of the same
     /// name, what that one answered still holds where the settings are the same.
     fn new(
-        contestant: Contestant,
+        contestant: AnsweringModel,
         model: Arc<dyn Model>,
         repository: Arc<Repository>,
         embeddings: Option<Arc<Embeddings>>,

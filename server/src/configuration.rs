@@ -20,7 +20,7 @@ use crate::context::Given;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 
-pub use trial::{Contestant, DEFAULT, TrialSettings, Unit};
+pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
 
 /// All settings of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

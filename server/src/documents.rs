@@ -44,7 +44,7 @@ struct Syntax {
 
 /// One content change of `textDocument/didChange`.
 #[derive(Clone, Debug)]
-pub struct Edit {
+pub struct ContentChange {
     /// What is replaced; nothing means the whole document.
     pub range: Option<Range<Position>>,
     /// What stands there afterwards.
@@ -54,7 +54,7 @@ pub struct Edit {
 /// What one edit did to a text: some of it gave way to something else. Of an edit that replaces
 /// more than differs, only what differs counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct TextChange {
     /// Where it begins.
     pub start: ByteOffset,
     /// What stood there before.
@@ -63,7 +63,7 @@ pub struct Change {
     pub inserted: String,
 }
 
-impl Change {
+impl TextChange {
     /// What replacing one text by another at a place comes to.
     pub fn between(start: ByteOffset, before: &str, after: &str) -> Self {
         let alike = before
@@ -118,13 +118,13 @@ impl Snapshot {
         parsed.as_ref()
     }
 
-    fn apply(&mut self, edit: &Edit, encoding: Encoding) -> Change {
+    fn apply(&mut self, edit: &ContentChange, encoding: Encoding) -> TextChange {
         let older = self.syntax.now.take().flatten();
         let older = older.or_else(|| self.syntax.before.take());
         let Some(range) = &edit.range else {
             let before = self.text.to_string();
             self.text = Text::new(&edit.text);
-            return Change::between(ByteOffset(0), &before, &edit.text);
+            return TextChange::between(ByteOffset(0), &before, &edit.text);
         };
         let (a, b) = (
             self.text.offset(range.start, encoding),
@@ -150,7 +150,7 @@ impl Snapshot {
             });
             tree
         });
-        Change::between(start, &removed, &edit.text)
+        TextChange::between(start, &removed, &edit.text)
     }
 }
 
@@ -167,9 +167,9 @@ impl Documents {
         &mut self,
         uri: &str,
         version: i32,
-        edits: &[Edit],
+        edits: &[ContentChange],
         encoding: Encoding,
-    ) -> Option<Vec<Change>> {
+    ) -> Option<Vec<TextChange>> {
         let document = self.open.get_mut(uri)?;
         // A snapshot taken earlier keeps its own copy: the rope shares what did not change.
         let document = Arc::make_mut(document);
@@ -194,7 +194,7 @@ impl Documents {
     }
 
     /// The open document of a file.
-    pub fn of_path(&self, path: &Path) -> Option<Arc<Snapshot>> {
+    pub fn find_by_path(&self, path: &Path) -> Option<Arc<Snapshot>> {
         self.open
             .values()
             .find(|document| document.path.as_deref() == Some(path))
@@ -216,7 +216,7 @@ mod tests {
         let mut documents = Documents::default();
         documents.open("file:///a/b.py", "python", 1, "x = 1\n");
         let before = documents.snapshot("file:///a/b.py").expect("it was opened");
-        let edit = Edit {
+        let edit = ContentChange {
             range: Some(
                 Position {
                     line: 0,
@@ -229,7 +229,7 @@ mod tests {
             text: "22".into(),
         };
         let changes = documents.change("file:///a/b.py", 2, &[edit], Encoding::Utf16);
-        let expected = Change {
+        let expected = TextChange {
             start: ByteOffset(4),
             removed: "1".into(),
             inserted: "22".into(),
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn only_what_differs_counts_as_changed() {
         let change = |before, after| {
-            let change = Change::between(ByteOffset(10), before, after);
+            let change = TextChange::between(ByteOffset(10), before, after);
             (change.start.0, change.removed, change.inserted)
         };
         let expected =
@@ -283,7 +283,7 @@ mod tests {
             (at(2, 0, 0), "    b = 1\n"),
         ];
         for (number, (range, text)) in edits.into_iter().enumerate() {
-            let edit = Edit {
+            let edit = ContentChange {
                 range: Some(range),
                 text: text.into(),
             };
@@ -312,7 +312,7 @@ mod tests {
         documents.change(
             uri,
             3,
-            &[Edit {
+            &[ContentChange {
                 range: None,
                 text: "x = 1\r\n".into(),
             }],

@@ -34,8 +34,8 @@ use tower_lsp::{Client, LanguageServer, LspService};
 use crate::completion::{Completion, EngineError, Engines, Indexed, Retrieved, Trigger};
 use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
 use crate::context::Given;
-use crate::documents::{Documents, Edit, Snapshot, file_path};
-use crate::telemetry::{self, Form, Recorder};
+use crate::documents::{ContentChange, Documents, Snapshot, file_path};
+use crate::telemetry::{self, Recorder, RequestKind};
 use crate::text::{ByteOffset, Encoding, Position};
 
 pub use commands::{ACCEPT, AcceptArguments};
@@ -89,7 +89,7 @@ pub async fn serve(options: Options) -> std::result::Result<(), ConfigurationErr
     }
     // A client that goes without `shutdown` has been at work, too.
     if let Some(recorder) = shared.as_ref().and_then(|server| server.recorder.get()) {
-        let _ = tokio::time::timeout(LAST_WRITES, recorder.end()).await;
+        let _ = tokio::time::timeout(LAST_WRITES, recorder.finish()).await;
     }
     Ok(())
 }
@@ -311,8 +311,8 @@ impl Server {
         } else {
             None
         };
-        let request = telemetry::Request {
-            form: kind.form(),
+        let request = telemetry::CompletionRequest {
+            kind: kind.form(),
             trigger,
             document: &document,
             cursor,
@@ -379,9 +379,13 @@ impl<'a> Overtaken<'a> {
     }
 
     /// Notes the answer, and gives the completion's id.
-    fn answered(mut self, request: telemetry::Request<'_>, completion: &Completion) -> String {
+    fn answered(
+        mut self,
+        request: telemetry::CompletionRequest<'_>,
+        completion: &Completion,
+    ) -> String {
         match self.recorder.take() {
-            Some(recorder) => recorder.answered(request, completion),
+            Some(recorder) => recorder.record_answer(request, completion),
             // No request comes before `initialize`; an id costs nothing.
             None => uuid::Uuid::new_v4().to_string(),
         }
@@ -391,7 +395,7 @@ impl<'a> Overtaken<'a> {
 impl Drop for Overtaken<'_> {
     fn drop(&mut self) {
         if let Some(recorder) = self.recorder {
-            recorder.overtaken(self.uri);
+            recorder.count_overtaken(self.uri);
         }
     }
 }
@@ -509,7 +513,12 @@ impl Edge {
     async fn event(&self, params: EventParams) {
         if let Some(recorder) = self.recorder.get() {
             let shown = params.shown();
-            recorder.told(&params.completion, params.candidate, shown, params.told());
+            recorder.record_client_event(
+                &params.completion,
+                params.candidate,
+                shown,
+                params.told(),
+            );
         }
     }
 
@@ -533,10 +542,10 @@ impl Edge {
 }
 
 impl Kind {
-    fn form(self) -> Form {
+    fn form(self) -> RequestKind {
         match self {
-            Self::Inline => Form::Inline,
-            Self::List => Form::List,
+            Self::Inline => RequestKind::Inline,
+            Self::List => RequestKind::List,
         }
     }
 }
@@ -747,7 +756,7 @@ impl LanguageServer for Edge {
 
     async fn shutdown(&self) -> Result<()> {
         if let Some(recorder) = self.recorder.get() {
-            recorder.end().await;
+            recorder.finish().await;
         }
         Ok(())
     }
@@ -764,7 +773,7 @@ impl LanguageServer for Edge {
             return;
         };
         if let Some(recorder) = self.recorder.get() {
-            recorder.opened(&document);
+            recorder.document_opened(&document);
         }
         if let Some(engine) = self.engine() {
             engine.document_opened(&document);
@@ -773,10 +782,10 @@ impl LanguageServer for Edge {
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
         let uri = params.text_document.uri.as_str();
-        let edits: Vec<Edit> = params
+        let edits: Vec<ContentChange> = params
             .content_changes
             .into_iter()
-            .map(|change| Edit {
+            .map(|change| ContentChange {
                 range: change
                     .range
                     .map(|range| from_protocol(range.start)..from_protocol(range.end)),
@@ -795,7 +804,7 @@ impl LanguageServer for Edge {
             return;
         };
         if let (Some(recorder), Some(changes)) = (self.recorder.get(), changes) {
-            recorder.edited(&after, &changes);
+            recorder.document_edited(&after, &changes);
         }
         // What was asked of the text before can't be shown any more.
         self.running
@@ -814,7 +823,7 @@ impl LanguageServer for Edge {
             .retain(|(document, _), _| document != uri);
         self.completions.lock().remove(uri);
         if let Some(recorder) = self.recorder.get() {
-            recorder.closed(uri);
+            recorder.document_closed(uri);
         }
         if let Some(engine) = self.engine() {
             engine.document_closed(uri);
@@ -898,7 +907,7 @@ impl LanguageServer for Edge {
         if let Some(recorder) = self.recorder.get() {
             let shown = events::shown(accepted.certainty, accepted.shown_ms);
             recorder
-                .accepted(&accepted.completion, accepted.candidate, shown)
+                .record_acceptance(&accepted.completion, accepted.candidate, shown)
                 .await;
         }
         Ok(None)
@@ -1018,7 +1027,7 @@ impl Server {
     }
 
     fn open_document(&self, path: &Path) -> Option<Arc<Snapshot>> {
-        self.documents.read().of_path(path)
+        self.documents.read().find_by_path(path)
     }
 
     /// Tells the client, and once in its log, that all is ready and with what.

@@ -1,16 +1,16 @@
-//! What becomes of completions, noted on this machine alone: events, retention, the local store.
+//! Telemetry, kept on this machine only: events, retention, the local store.
 //!
-//! A completion is noted when it is answered, and then everything that becomes of it under its
-//! id: that it was shown, accepted, taken in parts, dismissed or superseded, and, some time after
-//! it was taken, what is left of it. For that its text is followed through every edit.
+//! A completion is recorded when it is returned, and then its events under its id: displayed,
+//! accepted, accepted in part, dismissed or superseded and, some time after acceptance, how much of
+//! it remains. For that its text is tracked through every edit.
 //!
-//! Nothing is ever sent anywhere. The store has no code unless `telemetry.content` is set, and
-//! names sessions and files by salted hashes.
+//! Nothing is sent anywhere. The store has no code unless `telemetry.content` is set, and
+//! identifies sessions and files by salted hashes.
 //!
-//! Writing holds nobody up: rows go to a thread of their own. What counts as acknowledged: an
-//! accept once its command is answered, and everything before the answer to `shutdown` or
-//! `fillrate/purge`; these wait until the store has it. Everything else is in the store moments
-//! after it happened; a server that is killed then may lose those moments.
+//! Writing does not block: rows go to a thread of their own. Acknowledged writes are an accept once
+//! its command is answered, and everything before the answer to `shutdown` or `fillrate/purge`;
+//! these wait for the store. Everything else reaches the store moments later; a server that is
+//! killed may lose those moments.
 
 mod event;
 mod retention;
@@ -32,30 +32,34 @@ use uuid::Uuid;
 
 use crate::completion::{Completion, Trace, Trigger};
 use crate::configuration::{Configuration, TelemetrySettings};
-use crate::documents::{Change, Snapshot};
+use crate::documents::{Snapshot, TextChange};
 use crate::text::{ByteOffset, Text};
 
 pub use event::{
-    Accepted, Answered, Certainty, Entered, Event, EventKind, Form, Outcome, Parameters, Partly,
-    PlaceKind, Recorded, Retained, Second, Shown, Size, Timings,
+    AcceptedCandidate, Certainty, CompletionEvent, CompletionEventKind, CompletionRow, CursorKind,
+    Displayed, EnteredCharacters, GenerationParameters, PartialAcceptance, RecordedCompletion,
+    RequestKind, RequestOutcome, RetentionSample, SecondModel, TextSize, Timings,
 };
-pub use retention::{Left, NEAR, RETAINED, STILL_IN_CODE};
-pub use span::Span;
-pub use store::{Contents, Entry, Line, SCHEMA, Store, TelemetryError, default_path, read};
+pub use retention::{NEAR, RETAINED, Remainder, STILL_IN_CODE};
+pub use span::TrackedSpan;
+pub use store::{
+    ExportLine, SCHEMA, StoreContents, StoreEntry, TelemetryError, TelemetryStore, default_path,
+    read,
+};
 
-use span::place_after;
-use writer::Writer;
+use span::move_offset;
+use writer::StoreWriter;
 
-/// Notes what becomes of one session's completions. Every method returns at once, but for those
-/// that say that they wait.
+/// Records what happens to the completions of one session. Methods return immediately unless they
+/// are `async`.
 #[derive(Debug)]
 pub struct Recorder {
     session: Session,
-    complaints: mpsc::UnboundedSender<String>,
-    state: Mutex<State>,
+    warnings: mpsc::UnboundedSender<String>,
+    state: Mutex<RecorderState>,
 }
 
-/// Whose session it is.
+/// Identifies a session.
 #[derive(Clone, Debug)]
 struct Session {
     id: String,
@@ -64,78 +68,78 @@ struct Session {
     simulated: bool,
 }
 
-/// A request for a completion and its answer.
+/// A request for a completion, as it was served.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// How it was asked for.
-    pub form: Form,
-    /// How it came about.
+pub struct CompletionRequest<'a> {
+    /// The request's method.
+    pub kind: RequestKind,
+    /// What triggered it.
     pub trigger: Trigger,
-    /// The document that was asked about.
+    /// The document.
     pub document: &'a Arc<Snapshot>,
-    /// Where in it.
+    /// The cursor in it.
     pub cursor: ByteOffset,
-    /// From the request to the answer.
+    /// From the request to the response.
     pub latency: Duration,
-    /// The settings in force, with the model that answered as the one there is.
+    /// The settings in force, with the model that answered as `model`.
     pub configuration: &'a Configuration,
 }
 
-/// What an editor tells of a completion.
+/// An event that an editor reports.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
-    /// It is or was displayed.
+pub enum ClientEvent {
+    /// The completion is or was displayed.
     Shown,
-    /// A part of it was taken.
+    /// A part of it was accepted.
     PartlyAccepted {
-        /// The characters taken by this step.
+        /// Number of characters this step accepted.
         characters: usize,
         /// `word`, `line` or `characters`.
         unit: Option<String>,
     },
-    /// The person refused it.
+    /// The person rejected it.
     Dismissed,
 }
 
-/// The client that plays a developer in a replay: what it does is marked as simulated.
+/// Client name of the replay driver, whose records are marked as simulated.
 pub const SIMULATION: &str = "fillrate-replay";
 
-/// The most completions of one document of which events are still taken.
-const MOST_OFFERS: usize = 128;
+/// Maximum number of completions per document whose events are accepted.
+const MAX_OFFERS: usize = 128;
 
-/// How far from where it was offered an accepted text is looked for, in bytes: an editor may have
-/// indented it or added an import.
-const SEARCHED: usize = 400;
+/// How far around the cursor an accepted text is searched, in bytes: an editor may have indented it
+/// or added an import.
+const SEARCH_RADIUS: usize = 400;
 
-/// After how many characters what entered a file is written down.
-const MANY: usize = 2000;
+/// Number of inserted characters after which their count is written.
+const FLUSH_CHARACTERS: usize = 2000;
 
 #[derive(Debug, Default)]
-struct State {
-    /// Nothing where nothing is noted.
+struct RecorderState {
+    /// `None` while telemetry is disabled.
     active: Option<Active>,
-    /// Those of earlier settings, which may not have written everything yet.
-    earlier: Vec<Writer>,
+    /// Writers of earlier settings, which may still have rows to write.
+    replaced: Vec<StoreWriter>,
     /// By URI.
-    desks: HashMap<String, Desk>,
+    documents: HashMap<String, DocumentActivity>,
 }
 
 /// Telemetry under the settings in force.
 #[derive(Debug)]
 struct Active {
     settings: TelemetrySettings,
-    writer: Writer,
+    writer: StoreWriter,
 }
 
-/// What goes on in one document.
+/// Completions and edits of one open document.
 #[derive(Debug)]
-struct Desk {
+struct DocumentActivity {
     document: Arc<Snapshot>,
     /// Completions with candidates, newest last.
     offers: VecDeque<Offer>,
-    /// What was taken and is followed, by its completion.
-    followed: Vec<Followed>,
-    /// What entered it and is not written down yet.
+    /// Accepted texts that are tracked, by completion.
+    tracked: Vec<TrackedText>,
+    /// Inserted characters that are not written yet.
     characters: usize,
     overtaken: usize,
     /// The model that last answered.
@@ -147,8 +151,8 @@ struct Desk {
 #[derive(Debug)]
 struct Offer {
     id: String,
-    form: Form,
-    /// The cursor it was made for, in bytes.
+    kind: RequestKind,
+    /// The cursor of the request, in bytes.
     place: usize,
     candidates: Vec<String>,
     /// Whether it was accepted, dismissed or superseded.
@@ -156,29 +160,29 @@ struct Offer {
     accepted: bool,
 }
 
-/// A text that was taken, or the parts of it.
+/// An accepted text, or the accepted parts of one.
 #[derive(Debug)]
-struct Followed {
+struct TrackedText {
     completion: String,
     candidate: usize,
-    /// What was taken.
+    /// The accepted text.
     text: String,
-    /// Where it was offered, in bytes.
+    /// The cursor it was offered at, in bytes.
     place: usize,
-    /// Where it stands; nothing until it is found.
-    span: Option<Span>,
-    /// Horizons that are to come, in seconds.
-    ahead: Vec<u64>,
+    /// Where it stands; `None` until it is found.
+    span: Option<TrackedSpan>,
+    /// Remaining horizons, in seconds.
+    horizons: Vec<u64>,
     timer: Option<tokio::task::AbortHandle>,
 }
 
 impl Recorder {
-    /// A recorder for the session of a client, which notes nothing until it is configured. What
-    /// keeps it from writing goes to `complaints`, once for each store.
+    /// Creates a recorder for a client's session. It records nothing until it is configured. Write
+    /// failures go to `warnings`, once per store.
     pub fn new(
         client: Option<String>,
         client_version: Option<String>,
-        complaints: mpsc::UnboundedSender<String>,
+        warnings: mpsc::UnboundedSender<String>,
     ) -> Self {
         Self {
             session: Session {
@@ -187,36 +191,36 @@ impl Recorder {
                 client,
                 client_version,
             },
-            complaints,
+            warnings,
             state: Mutex::default(),
         }
     }
 
-    /// Puts settings in force.
+    /// Applies settings.
     pub fn configure(&self, settings: &TelemetrySettings) {
         let mut state = self.state();
         let before = state.active.take();
         let writer = before.as_ref().map(|active| active.writer.clone());
         if before.is_none() || !settings.enabled {
-            // What went on while nothing is noted is not noted later either.
-            for desk in state.desks.values_mut() {
-                desk.followed.clear();
-                (desk.characters, desk.overtaken) = (0, 0);
+            // Activity while telemetry is disabled is not recorded later.
+            for activity in state.documents.values_mut() {
+                activity.tracked.clear();
+                (activity.characters, activity.overtaken) = (0, 0);
             }
         }
         if !settings.enabled {
-            state.earlier.extend(writer);
+            state.replaced.extend(writer);
             return;
         }
         let writer = match before {
             Some(active) if active.settings.path == settings.path => active.writer,
             _ => {
-                state.earlier.extend(writer);
+                state.replaced.extend(writer);
                 let path = settings.path.clone().map_or_else(default_path, Ok);
                 match path {
-                    Ok(path) => Writer::start(path, self.complaints.clone()),
+                    Ok(path) => StoreWriter::start(path, self.warnings.clone()),
                     Err(error) => {
-                        let _ = self.complaints.send(writer::complaint(&error));
+                        let _ = self.warnings.send(writer::warning(&error));
                         return;
                     }
                 }
@@ -228,95 +232,99 @@ impl Recorder {
         });
     }
 
-    /// Whether the texts of completions are kept.
+    /// Whether the texts of completions are stored.
     pub fn keeps_content(&self) -> bool {
         let state = self.state();
         let active = state.active.as_ref();
         active.is_some_and(|active| active.settings.content)
     }
 
-    /// Takes note of a document that was opened.
-    pub fn opened(&self, document: &Arc<Snapshot>) {
-        let desk = Desk {
+    /// Starts observing a document.
+    pub fn document_opened(&self, document: &Arc<Snapshot>) {
+        let activity = DocumentActivity {
             document: Arc::clone(document),
             offers: VecDeque::new(),
-            followed: Vec::new(),
+            tracked: Vec::new(),
             characters: 0,
             overtaken: 0,
             model: None,
             named: String::new(),
         };
         let mut state = self.state();
-        let before = state.desks.insert(document.uri.clone(), desk);
+        let before = state.documents.insert(document.uri.clone(), activity);
         if let Some(before) = before {
-            self.close(&state, before);
+            self.write_unobserved(&state, before);
         }
     }
 
-    /// Follows edits of a document.
-    pub fn edited(&self, document: &Arc<Snapshot>, changes: &[Change]) {
+    /// Tracks edits of a document.
+    pub fn document_edited(&self, document: &Arc<Snapshot>, changes: &[TextChange]) {
         let mut state = self.state();
-        let State { active, desks, .. } = &mut *state;
-        let Some(desk) = desks.get_mut(&document.uri) else {
+        let RecorderState {
+            active, documents, ..
+        } = &mut *state;
+        let Some(activity) = documents.get_mut(&document.uri) else {
             return;
         };
-        desk.document = Arc::clone(document);
+        activity.document = Arc::clone(document);
         for change in changes {
-            desk.characters += change.inserted.chars().count();
-            for offer in &mut desk.offers {
-                offer.place = place_after(offer.place, change);
+            activity.characters += change.inserted.chars().count();
+            for offer in &mut activity.offers {
+                offer.place = move_offset(offer.place, change);
             }
-            for followed in &mut desk.followed {
-                followed.place = place_after(followed.place, change);
-                if let Some(span) = &mut followed.span {
+            for tracked in &mut activity.tracked {
+                tracked.place = move_offset(tracked.place, change);
+                if let Some(span) = &mut tracked.span {
                     span.follow(change);
                 }
             }
         }
-        for followed in &mut desk.followed {
-            // Some clients run an item's command before they tell of the edit.
-            followed.find(&document.text);
+        for tracked in &mut activity.tracked {
+            // Some clients run an item's command before they send the edit.
+            tracked.find(&document.text);
         }
-        if desk.characters >= MANY
+        if activity.characters >= FLUSH_CHARACTERS
             && let Some(active) = active
         {
-            self.write_entered(active, desk);
+            self.write_entered(active, activity);
         }
     }
 
-    /// Ends the observation of a document that was closed: what is still to be looked at then is
-    /// unobserved.
-    pub fn closed(&self, uri: &str) {
+    /// Ends the observation of a document. Horizons still to come are recorded as unobserved.
+    pub fn document_closed(&self, uri: &str) {
         let mut state = self.state();
-        if let Some(desk) = state.desks.remove(uri) {
-            self.close(&state, desk);
+        if let Some(activity) = state.documents.remove(uri) {
+            self.write_unobserved(&state, activity);
         }
     }
 
-    fn close(&self, state: &State, mut desk: Desk) {
+    fn write_unobserved(&self, state: &RecorderState, mut activity: DocumentActivity) {
         let Some(active) = &state.active else { return };
-        for followed in std::mem::take(&mut desk.followed) {
-            for after_s in followed.ahead.clone() {
-                let event = followed.event(active, after_s, None);
-                active.writer.write(Entry::Event(event));
+        for tracked in std::mem::take(&mut activity.tracked) {
+            for after_s in tracked.horizons.clone() {
+                let event = tracked.event(active, after_s, None);
+                active.writer.write(StoreEntry::Event(event));
             }
         }
-        self.write_entered(active, &mut desk);
+        self.write_entered(active, &mut activity);
     }
 
-    /// Notes a completion, and gives its id. The same texts offered at the same place twice in a
-    /// row are one completion and have one id.
-    pub fn answered(&self, request: Request<'_>, completion: &Completion) -> String {
+    /// Records a completion and returns its id. The same texts offered at the same cursor twice in
+    /// a row are one completion with one id.
+    pub fn record_answer(&self, request: CompletionRequest<'_>, completion: &Completion) -> String {
         let mut state = self.state();
-        let State { active, desks, .. } = &mut *state;
-        let (Some(active), Some(desk)) = (active, desks.get_mut(&request.document.uri)) else {
+        let RecorderState {
+            active, documents, ..
+        } = &mut *state;
+        let (Some(active), Some(activity)) = (active, documents.get_mut(&request.document.uri))
+        else {
             return Uuid::new_v4().to_string();
         };
-        let last = desk
+        let last = activity
             .offers
             .iter()
             .rev()
-            .find(|offer| offer.form == request.form);
+            .find(|offer| offer.kind == request.kind);
         if let Some(last) = last
             && last.place == request.cursor.0
             && last.candidates == completion.candidates
@@ -324,47 +332,54 @@ impl Recorder {
         {
             return last.id.clone();
         }
-        for offer in &mut desk.offers {
-            if offer.form == request.form && !offer.ended {
+        for offer in &mut activity.offers {
+            if offer.kind == request.kind && !offer.ended {
                 offer.ended = true;
-                let superseded = event(&offer.id, None, None, EventKind::Superseded);
-                active.writer.write(Entry::Event(superseded));
+                let superseded = event(&offer.id, None, None, CompletionEventKind::Superseded);
+                active.writer.write(StoreEntry::Event(superseded));
             }
         }
         let answered = self.row(active, request, completion);
         let id = answered.completion.clone();
-        if desk.model.is_some() && desk.named != answered.named {
-            // What entered until now did so under the other model.
-            self.write_entered(active, desk);
+        if activity.model.is_some() && activity.named != answered.named {
+            // Characters so far belong to the other model.
+            self.write_entered(active, activity);
         }
-        desk.model = Some(answered.model.clone());
-        desk.named.clone_from(&answered.named);
-        active.writer.write(Entry::Answered(Box::new(answered)));
+        activity.model = Some(answered.model.clone());
+        activity.named.clone_from(&answered.named);
+        active
+            .writer
+            .write(StoreEntry::Answered(Box::new(answered)));
         if !completion.candidates.is_empty() {
-            desk.offers.push_back(Offer {
+            activity.offers.push_back(Offer {
                 id: id.clone(),
-                form: request.form,
+                kind: request.kind,
                 place: request.cursor.0,
                 candidates: completion.candidates.clone(),
                 ended: false,
                 accepted: false,
             });
-            if desk.offers.len() > MOST_OFFERS {
-                desk.offers.pop_front();
+            if activity.offers.len() > MAX_OFFERS {
+                activity.offers.pop_front();
             }
         }
         id
     }
 
-    /// Counts a request that was overtaken by an edit, a newer request or a cancel.
-    pub fn overtaken(&self, uri: &str) {
-        if let Some(desk) = self.state().desks.get_mut(uri) {
-            desk.overtaken += 1;
+    /// Counts a request superseded by an edit, a newer request or a cancellation.
+    pub fn count_overtaken(&self, uri: &str) {
+        if let Some(activity) = self.state().documents.get_mut(uri) {
+            activity.overtaken += 1;
         }
     }
 
-    fn row(&self, active: &Active, request: Request<'_>, completion: &Completion) -> Answered {
-        let Request {
+    fn row(
+        &self,
+        active: &Active,
+        request: CompletionRequest<'_>,
+        completion: &Completion,
+    ) -> CompletionRow {
+        let CompletionRequest {
             document, cursor, ..
         } = request;
         let trace = &completion.trace;
@@ -380,7 +395,7 @@ impl Recorder {
         };
         let line_before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
         let latency_ms = request.latency.as_secs_f64() * 1000.0;
-        Answered {
+        CompletionRow {
             completion: Uuid::new_v4().to_string(),
             at_ms: now_ms() - request.latency.as_millis() as i64,
             session: self.session.id.clone(),
@@ -393,13 +408,13 @@ impl Recorder {
             configuration: trace.configuration.clone(),
             named: trace.named.clone(),
             trial: trace.trial.clone(),
-            second: trace.second.as_deref().map(|second| Second {
+            second: trace.second.as_deref().map(|second| SecondModel {
                 model: second.model.clone(),
                 named: second.named.clone(),
                 configuration: second.configuration.clone(),
                 own_ms: own_ms(second),
             }),
-            parameters: Parameters {
+            parameters: GenerationParameters {
                 max_tokens: settings.max_tokens,
                 temperature: settings.temperature,
                 top_p: settings.top_p,
@@ -409,21 +424,21 @@ impl Recorder {
             },
             profile: request.configuration.context.profile.name().to_owned(),
             language: document.language.map(|language| language.name.to_owned()),
-            place: PlaceKind::of(line_before, &on_line(&after)),
-            form: request.form,
+            place: CursorKind::from_line(line_before, &on_line(&after)),
+            form: request.kind,
             invoked: request.trigger == Trigger::Invoked,
             source: trace.source,
             outcome: if trace.fault.is_some() {
-                Outcome::Fault
+                RequestOutcome::Fault
             } else if completion.candidates.is_empty() {
-                Outcome::Nothing
+                RequestOutcome::Nothing
             } else {
-                Outcome::Offered
+                RequestOutcome::Offered
             },
             candidates: completion
                 .candidates
                 .iter()
-                .map(|text| Size::of(text))
+                .map(|text| TextSize::from_text(text))
                 .collect(),
             prefix_characters: before.chars().count(),
             suffix_characters: after.chars().count(),
@@ -444,182 +459,191 @@ impl Recorder {
         }
     }
 
-    /// Notes what an editor tells of a completion. One that is not known is passed over.
-    pub fn told(
+    /// Records an event that the editor reports. Unknown completions are ignored.
+    pub fn record_client_event(
         self: &Arc<Self>,
         completion: &str,
         candidate: usize,
-        shown: Option<Shown>,
-        told: Told,
+        shown: Option<Displayed>,
+        client_event: ClientEvent,
     ) {
         let mut state = self.state();
-        let State { active, desks, .. } = &mut *state;
-        let (Some(active), Some((desk, index))) = (active, offer_of(desks, completion)) else {
+        let RecorderState {
+            active, documents, ..
+        } = &mut *state;
+        let (Some(active), Some((activity, index))) = (active, find_offer(documents, completion))
+        else {
             return;
         };
-        let kind = match told {
-            Told::Shown => EventKind::Shown,
-            Told::Dismissed => {
-                desk.offers[index].ended = true;
-                EventKind::Dismissed
+        let kind = match client_event {
+            ClientEvent::Shown => CompletionEventKind::Shown,
+            ClientEvent::Dismissed => {
+                activity.offers[index].ended = true;
+                CompletionEventKind::Dismissed
             }
-            Told::PartlyAccepted { characters, unit } => {
-                EventKind::PartlyAccepted { characters, unit }
+            ClientEvent::PartlyAccepted { characters, unit } => {
+                CompletionEventKind::PartlyAccepted { characters, unit }
             }
         };
         let part = match &kind {
-            EventKind::PartlyAccepted { characters, .. } => Some(*characters),
+            CompletionEventKind::PartlyAccepted { characters, .. } => Some(*characters),
             _ => None,
         };
         let event = event(completion, Some(candidate), shown, kind);
-        active.writer.write(Entry::Event(event));
+        active.writer.write(StoreEntry::Event(event));
         if let Some(characters) = part {
-            let taken = part_taken(desk, index, candidate, characters);
+            let taken = accepted_part(activity, index, candidate, characters);
             if let Some((text, range)) = taken {
-                let span = Some(Span::new(range));
-                self.follow(active, desk, index, candidate, text, span);
+                let span = Some(TrackedSpan::new(range));
+                self.track(active, activity, index, candidate, text, span);
             }
         }
     }
 
-    /// Notes that a completion was accepted, and waits until the store has it. One that is not
-    /// known, or was accepted already, is passed over.
-    pub async fn accepted(
+    /// Records that a candidate was accepted and waits until the store has it. Unknown or already
+    /// accepted completions are ignored.
+    pub async fn record_acceptance(
         self: &Arc<Self>,
         completion: &str,
         candidate: usize,
-        shown: Option<Shown>,
+        shown: Option<Displayed>,
     ) {
         let writer = {
             let mut state = self.state();
-            let State { active, desks, .. } = &mut *state;
-            let (Some(active), Some((desk, index))) = (active, offer_of(desks, completion)) else {
+            let RecorderState {
+                active, documents, ..
+            } = &mut *state;
+            let (Some(active), Some((activity, index))) =
+                (active, find_offer(documents, completion))
+            else {
                 return;
             };
-            let Some(text) = desk.offers[index].candidates.get(candidate).cloned() else {
+            let Some(text) = activity.offers[index].candidates.get(candidate).cloned() else {
                 return;
             };
-            let offer = &mut desk.offers[index];
+            let offer = &mut activity.offers[index];
             if offer.accepted {
                 return;
             }
             (offer.ended, offer.accepted) = (true, true);
-            let accepted = EventKind::Accepted {
+            let accepted = CompletionEventKind::Accepted {
                 characters: text.chars().count(),
                 text: active.settings.content.then(|| text.clone()),
             };
             let event = event(completion, Some(candidate), shown, accepted);
-            active.writer.write(Entry::Event(event));
-            self.follow(active, desk, index, candidate, text, None);
-            // So that what was accepted is never without what entered the file with it.
-            self.write_entered(active, desk);
+            active.writer.write(StoreEntry::Event(event));
+            self.track(active, activity, index, candidate, text, None);
+            // An acceptance is never stored without the characters it inserted.
+            self.write_entered(active, activity);
             active.writer.clone()
         };
         writer.flush().await;
     }
 
-    /// Follows a text from now on, in place of what of the same completion was followed before.
-    fn follow(
+    /// Tracks a text from now on, in place of an earlier one of the same completion.
+    fn track(
         self: &Arc<Self>,
         active: &Active,
-        desk: &mut Desk,
+        activity: &mut DocumentActivity,
         offer: usize,
         candidate: usize,
         text: String,
-        span: Option<Span>,
+        span: Option<TrackedSpan>,
     ) {
-        let offer = &desk.offers[offer];
-        desk.followed.retain(|one| one.completion != offer.id);
-        let mut ahead = active.settings.retention_s.clone();
-        ahead.sort_unstable();
-        ahead.dedup();
-        let mut followed = Followed {
+        let offer = &activity.offers[offer];
+        activity.tracked.retain(|one| one.completion != offer.id);
+        let mut horizons = active.settings.retention_s.clone();
+        horizons.sort_unstable();
+        horizons.dedup();
+        let mut tracked = TrackedText {
             completion: offer.id.clone(),
             candidate,
             text,
             place: offer.place,
             span,
-            ahead: ahead.clone(),
+            horizons: horizons.clone(),
             timer: None,
         };
-        followed.find(&desk.document.text);
+        tracked.find(&activity.document.text);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let recorder = Arc::downgrade(self);
-            let (uri, completion) = (desk.document.uri.clone(), offer.id.clone());
+            let (uri, completion) = (activity.document.uri.clone(), offer.id.clone());
             let start = tokio::time::Instant::now();
             let clock = runtime.spawn(async move {
-                for after_s in ahead {
+                for after_s in horizons {
                     tokio::time::sleep_until(start + Duration::from_secs(after_s)).await;
                     let Some(recorder) = recorder.upgrade() else {
                         return;
                     };
-                    recorder.look(&uri, &completion, after_s);
+                    recorder.sample(&uri, &completion, after_s);
                 }
             });
-            followed.timer = Some(clock.abort_handle());
+            tracked.timer = Some(clock.abort_handle());
         }
-        desk.followed.push(followed);
+        activity.tracked.push(tracked);
     }
 
-    /// Looks at what is left of what was taken of a completion.
-    fn look(&self, uri: &str, completion: &str, after_s: u64) {
+    /// Records how much of an accepted text remains.
+    fn sample(&self, uri: &str, completion: &str, after_s: u64) {
         let looked = {
             let mut state = self.state();
-            let State { active, desks, .. } = &mut *state;
-            let (Some(active), Some(desk)) = (active, desks.get_mut(uri)) else {
+            let RecorderState {
+                active, documents, ..
+            } = &mut *state;
+            let (Some(active), Some(activity)) = (active, documents.get_mut(uri)) else {
                 return;
             };
-            let index = desk
-                .followed
+            let index = activity
+                .tracked
                 .iter()
                 .position(|one| one.completion == completion);
             let Some(index) = index else { return };
-            let followed = &mut desk.followed[index];
-            followed.ahead.retain(|later| *later != after_s);
-            let event = followed.event(active, after_s, Some(&desk.document.text));
-            if followed.ahead.is_empty() {
-                desk.followed.swap_remove(index);
+            let tracked = &mut activity.tracked[index];
+            tracked.horizons.retain(|later| *later != after_s);
+            let event = tracked.event(active, after_s, Some(&activity.document.text));
+            if tracked.horizons.is_empty() {
+                activity.tracked.swap_remove(index);
             }
             (active.writer.clone(), event)
         };
         let (writer, event) = looked;
-        writer.write(Entry::Event(event));
+        writer.write(StoreEntry::Event(event));
     }
 
-    fn write_entered(&self, active: &Active, desk: &mut Desk) {
+    fn write_entered(&self, active: &Active, activity: &mut DocumentActivity) {
         let (characters, overtaken) = (
-            std::mem::take(&mut desk.characters),
-            std::mem::take(&mut desk.overtaken),
+            std::mem::take(&mut activity.characters),
+            std::mem::take(&mut activity.overtaken),
         );
         if characters == 0 && overtaken == 0 {
             return;
         }
-        let document = &desk.document;
-        active.writer.write(Entry::Entered(Entered {
+        let document = &activity.document;
+        active.writer.write(StoreEntry::Entered(EnteredCharacters {
             at_ms: now_ms(),
             session: self.session.id.clone(),
             file: document.uri.clone(),
             simulated: self.session.simulated,
             language: document.language.map(|language| language.name.to_owned()),
-            model: desk.model.clone(),
-            named: desk.named.clone(),
+            model: activity.model.clone(),
+            named: activity.named.clone(),
             characters,
             overtaken,
         }));
     }
 
-    /// Empties the store, forgets what is followed, and says how many completions were removed.
-    /// Waits for it. Works where nothing is noted, too, on the store that `settings` name.
+    /// Empties the store, stops tracking, and returns the number of completions removed. While
+    /// telemetry is disabled, empties the store that `settings` name.
     ///
     /// # Errors
     /// The store can't be written.
     pub async fn purge(&self, settings: &TelemetrySettings) -> Result<usize, TelemetryError> {
         let writer = {
             let mut state = self.state();
-            for desk in state.desks.values_mut() {
-                desk.offers.clear();
-                desk.followed.clear();
-                (desk.characters, desk.overtaken) = (0, 0);
+            for activity in state.documents.values_mut() {
+                activity.offers.clear();
+                activity.tracked.clear();
+                (activity.characters, activity.overtaken) = (0, 0);
             }
             state.active.as_ref().map(|active| active.writer.clone())
         };
@@ -630,20 +654,20 @@ impl Recorder {
                 if !path.is_file() {
                     return Ok(0);
                 }
-                Writer::start(path, self.complaints.clone())
+                StoreWriter::start(path, self.warnings.clone())
             }
         };
         writer.purge().await.unwrap_or(Ok(0))
     }
 
-    /// Ends the observation of all documents, and waits until the store has everything.
-    pub async fn end(&self) {
+    /// Ends the observation of all documents and waits until the store has everything.
+    pub async fn finish(&self) {
         let writers = {
             let mut state = self.state();
-            for (_, desk) in std::mem::take(&mut state.desks) {
-                self.close(&state, desk);
+            for (_, activity) in std::mem::take(&mut state.documents) {
+                self.write_unobserved(&state, activity);
             }
-            let mut writers = state.earlier.clone();
+            let mut writers = state.replaced.clone();
             writers.extend(state.active.as_ref().map(|active| active.writer.clone()));
             writers
         };
@@ -652,23 +676,22 @@ impl Recorder {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecorderState> {
         self.state.lock()
     }
 }
 
-impl Followed {
-    /// Looks for the text where it was offered, unless it is found already.
+impl TrackedText {
+    /// Searches for the text near the cursor it was offered at, unless already found.
     fn find(&mut self, text: &Text) {
         if self.span.is_none() {
-            let found = located(text, self.place, &self.text);
-            self.span = found.map(Span::new);
+            let found = find_near(text, self.place, &self.text);
+            self.span = found.map(TrackedSpan::new);
         }
     }
 
-    /// What is noted at a horizon, of the document's text, or without it that it could not be
-    /// observed.
-    fn event(&self, active: &Active, after_s: u64, document: Option<&Text>) -> Event {
+    /// The event of a horizon, from the document's text; without the text, unobserved.
+    fn event(&self, active: &Active, after_s: u64, document: Option<&Text>) -> CompletionEvent {
         let around = document.zip(self.span.as_ref()).map(|(text, span)| {
             let range = span.range();
             // A character has up to four bytes.
@@ -682,9 +705,9 @@ impl Followed {
         });
         let left = around
             .as_ref()
-            .map(|(before, place, after)| Left::of(&self.text, before, place, after));
+            .map(|(before, place, after)| Remainder::measure(&self.text, before, place, after));
         let text = around.filter(|_| active.settings.content);
-        let retained = Retained {
+        let retained = RetentionSample {
             after_s,
             characters: self.text.chars().count(),
             left,
@@ -694,12 +717,12 @@ impl Followed {
             &self.completion,
             Some(self.candidate),
             None,
-            EventKind::Retained(retained),
+            CompletionEventKind::Retained(retained),
         )
     }
 }
 
-impl Drop for Followed {
+impl Drop for TrackedText {
     fn drop(&mut self) {
         if let Some(timer) = &self.timer {
             timer.abort();
@@ -710,10 +733,10 @@ impl Drop for Followed {
 fn event(
     completion: &str,
     candidate: Option<usize>,
-    shown: Option<Shown>,
-    kind: EventKind,
-) -> Event {
-    Event {
+    shown: Option<Displayed>,
+    kind: CompletionEventKind,
+) -> CompletionEvent {
+    CompletionEvent {
         id: Uuid::new_v4().to_string(),
         completion: completion.to_owned(),
         at_ms: now_ms(),
@@ -723,32 +746,32 @@ fn event(
     }
 }
 
-/// The desk that has a completion, and where.
-fn offer_of<'a>(
-    desks: &'a mut HashMap<String, Desk>,
+/// Finds the document of a completion and its index among the offers.
+fn find_offer<'a>(
+    documents: &'a mut HashMap<String, DocumentActivity>,
     completion: &str,
-) -> Option<(&'a mut Desk, usize)> {
-    desks.values_mut().find_map(|desk| {
-        let index = desk
+) -> Option<(&'a mut DocumentActivity, usize)> {
+    documents.values_mut().find_map(|activity| {
+        let index = activity
             .offers
             .iter()
             .position(|offer| offer.id == completion)?;
-        Some((desk, index))
+        Some((activity, index))
     })
 }
 
-/// What a step that took so many characters of a candidate comes to with those before it: the
-/// text that was taken, and where it stands. What was typed of the candidate by hand is not taken.
-fn part_taken(
-    desk: &Desk,
+/// Joins a partial acceptance with those before it: the accepted text and its range. Characters of
+/// the candidate that were typed by hand do not count.
+fn accepted_part(
+    activity: &DocumentActivity,
     offer: usize,
     candidate: usize,
     characters: usize,
 ) -> Option<(String, Range<usize>)> {
-    let offer = &desk.offers[offer];
+    let offer = &activity.offers[offer];
     let text = offer.candidates.get(candidate)?;
     let place = offer.place;
-    let stands = desk
+    let stands = activity
         .document
         .text
         .slice(ByteOffset(place)..ByteOffset(place + text.len()));
@@ -763,12 +786,12 @@ fn part_taken(
         .take(characters)
         .map(char::len_utf8)
         .sum();
-    let earlier = desk
-        .followed
+    let earlier = activity
+        .tracked
         .iter()
         .find(|one| one.completion == offer.id)
         .and_then(|one| one.span.as_ref())
-        .map(Span::range)
+        .map(TrackedSpan::range)
         .filter(|range| range.start >= place && range.end == place + end - step);
     let start = earlier.map_or(end - step, |range| range.start - place);
     if start >= end || !text.is_char_boundary(start) {
@@ -777,14 +800,14 @@ fn part_taken(
     Some((text[start..end].to_owned(), place + start..place + end))
 }
 
-/// Where a text stands at or near a place: there, else the nearest.
-fn located(document: &Text, place: usize, text: &str) -> Option<Range<usize>> {
+/// Finds a text at a place, or else its nearest occurrence.
+fn find_near(document: &Text, place: usize, text: &str) -> Option<Range<usize>> {
     let at = document.slice(ByteOffset(place)..ByteOffset(place + text.len()));
     if at == text {
         return Some(place..place + text.len());
     }
-    let from = place.saturating_sub(SEARCHED + text.len());
-    let to = place + SEARCHED + 2 * text.len();
+    let from = place.saturating_sub(SEARCH_RADIUS + text.len());
+    let to = place + SEARCH_RADIUS + 2 * text.len();
     let near = document.slice(ByteOffset(from)..ByteOffset(to));
     // The slice may begin a little earlier, at a character's start.
     let from = document.slice(ByteOffset(0)..ByteOffset(from)).len();
@@ -793,7 +816,7 @@ fn located(document: &Text, place: usize, text: &str) -> Option<Range<usize>> {
     Some(start..start + text.len())
 }
 
-/// How long a model's own answer took: windows, model and clean-up.
+/// Duration of a model's own answer: windows, model and clean-up.
 fn own_ms(trace: &Trace) -> f64 {
     trace.context_ms + trace.model_ms + trace.cleanup_ms
 }

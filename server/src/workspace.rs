@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::syntax::Language;
 
-use rules::Rules;
+use rules::IgnoreRules;
 
 pub use rules::{SECRET_PATTERNS, is_ignore_file};
 
@@ -27,7 +27,7 @@ pub struct Workspace {
 
 /// A file that may be indexed and sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SourceFile {
+pub struct WorkspaceFile {
     /// Path relative to its workspace folder, with `/`; where there are several folders, the
     /// folder's name stands before it.
     pub path: String,
@@ -38,21 +38,21 @@ pub struct SourceFile {
 /// Whether a file may be indexed and sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// It may; its relative path as in [`SourceFile::path`].
+    /// It may; its relative path as in [`WorkspaceFile::path`].
     Visible(String),
     /// It may not.
-    Hidden(Reason),
+    Hidden(HiddenReason),
 }
 
 /// Why a file is hidden. Where several reasons hold, the first of this list counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum HiddenReason {
     /// It is in none of the workspace's folders.
     Outside,
     /// Its path is not UTF-8.
     Name,
     /// Its name, or that of a folder above it, starts with a dot. Secrets with such a name have
-    /// [`Reason::Secret`].
+    /// [`HiddenReason::Secret`].
     DotFile,
     /// Its name is one under which secrets are kept: this pattern of [`SECRET_PATTERNS`].
     Secret(&'static str),
@@ -89,7 +89,7 @@ pub enum WorkspaceError {
         /// Its relative path.
         path: String,
         /// Why.
-        reason: Reason,
+        reason: HiddenReason,
     },
 }
 
@@ -150,10 +150,10 @@ impl Workspace {
     }
 
     /// The visible files, in the order of their relative paths' bytes.
-    pub fn files(&self) -> Vec<SourceFile> {
+    pub fn files(&self) -> Vec<WorkspaceFile> {
         let mut files = Vec::new();
         for folder in &self.folders {
-            let mut rules = Rules::above(&folder.root);
+            let mut rules = IgnoreRules::above(&folder.root);
             self.walk(folder, &folder.root, &mut rules, &mut files);
         }
         files.sort();
@@ -165,7 +165,7 @@ impl Workspace {
         match self.visibility_of_path(absolute) {
             Visibility::Visible(path) => match contents(absolute) {
                 Ok(_) => Visibility::Visible(path),
-                Err(Obstacle::Io(_)) => Visibility::Hidden(Reason::Unreadable),
+                Err(Obstacle::Io(_)) => Visibility::Hidden(HiddenReason::Unreadable),
                 Err(Obstacle::Reason(reason)) => Visibility::Hidden(reason),
             },
             hidden => hidden,
@@ -176,15 +176,15 @@ impl Workspace {
     /// the editor holds, saved or not.
     pub fn visibility_of_path(&self, absolute: &Path) -> Visibility {
         let Some((folder, inner)) = self.folder_of(absolute) else {
-            return Visibility::Hidden(Reason::Outside);
+            return Visibility::Hidden(HiddenReason::Outside);
         };
-        let mut rules = Rules::above(&folder.root);
+        let mut rules = IgnoreRules::above(&folder.root);
         let mut place = folder.root.clone();
         let mut components = inner.components().peekable();
         while let Some(component) = components.next() {
             rules.enter(&place);
             let Component::Normal(name) = component else {
-                return Visibility::Hidden(Reason::Outside);
+                return Visibility::Hidden(HiddenReason::Outside);
             };
             place.push(name);
             let is_folder = components.peek().is_some();
@@ -194,8 +194,10 @@ impl Workspace {
                 return Visibility::Hidden(reason);
             }
         }
-        self.relative(absolute)
-            .map_or(Visibility::Hidden(Reason::Outside), Visibility::Visible)
+        self.relative(absolute).map_or(
+            Visibility::Hidden(HiddenReason::Outside),
+            Visibility::Visible,
+        )
     }
 
     /// The relative path of a file in one of the folders, whether or not it is visible or even
@@ -221,7 +223,7 @@ impl Workspace {
     ///
     /// # Errors
     /// The file is gone, or no longer has contents that may be seen.
-    pub fn read(&self, file: &SourceFile) -> Result<String, WorkspaceError> {
+    pub fn read(&self, file: &WorkspaceFile) -> Result<String, WorkspaceError> {
         contents(&file.absolute).map_err(|obstacle| match obstacle {
             Obstacle::Reason(reason) => WorkspaceError::Hidden {
                 path: file.path.clone(),
@@ -243,7 +245,13 @@ impl Workspace {
             .filter(|(_, inner)| inner.components().next().is_some())
     }
 
-    fn walk(&self, folder: &Folder, place: &Path, rules: &mut Rules, files: &mut Vec<SourceFile>) {
+    fn walk(
+        &self,
+        folder: &Folder,
+        place: &Path,
+        rules: &mut IgnoreRules,
+        files: &mut Vec<WorkspaceFile>,
+    ) {
         let entries = match fs::read_dir(place) {
             Ok(entries) => entries,
             Err(error) => {
@@ -269,14 +277,14 @@ impl Workspace {
             } else if let Err(obstacle) = contents(&absolute) {
                 tracing::debug!(path = %absolute.display(), %obstacle, "left out");
             } else if let Some(path) = self.relative(&absolute) {
-                files.push(SourceFile { path, absolute });
+                files.push(WorkspaceFile { path, absolute });
             }
         }
         rules.leave();
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for HiddenReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Outside => "it is in none of the workspace's folders",
@@ -302,7 +310,7 @@ impl fmt::Display for Reason {
 
 /// What keeps contents from being used.
 enum Obstacle {
-    Reason(Reason),
+    Reason(HiddenReason),
     Io(io::Error),
 }
 
@@ -322,7 +330,7 @@ fn contents(absolute: &Path) -> Result<String, Obstacle> {
         .map_err(Obstacle::Io)?
         .is_file()
     {
-        return Err(Obstacle::Reason(Reason::Unreadable));
+        return Err(Obstacle::Reason(HiddenReason::Unreadable));
     }
     let mut bytes = Vec::new();
     fs::File::open(absolute)
@@ -332,17 +340,17 @@ fn contents(absolute: &Path) -> Result<String, Obstacle> {
 }
 
 /// The text these bytes are, where they are a source file's.
-fn text(bytes: Vec<u8>) -> Result<String, Reason> {
+fn text(bytes: Vec<u8>) -> Result<String, HiddenReason> {
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Reason::Large);
+        return Err(HiddenReason::Large);
     }
     if bytes.iter().take(BINARY_BYTES).any(|byte| *byte == 0) {
-        return Err(Reason::Binary);
+        return Err(HiddenReason::Binary);
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| Reason::Binary)?;
+    let mut text = String::from_utf8(bytes).map_err(|_| HiddenReason::Binary)?;
     let lines = text.lines().count().max(1);
     if text.len() / lines > MAX_MEAN_LINE {
-        return Err(Reason::Generated);
+        return Err(HiddenReason::Generated);
     }
     if text.starts_with('\u{feff}') {
         text.remove(0);
@@ -386,7 +394,7 @@ mod tests {
             .collect()
     }
 
-    fn hidden(workspace: &Workspace, file: &Path) -> Option<Reason> {
+    fn hidden(workspace: &Workspace, file: &Path) -> Option<HiddenReason> {
         match workspace.visibility(file) {
             Visibility::Visible(_) => None,
             Visibility::Hidden(reason) => Some(reason),
@@ -426,28 +434,28 @@ mod tests {
             ["a/x.gen.py", "a/z.ts", "b.py", "empty.py", "keep.gen.py"]
         );
         for (path, reason) in [
-            ("x.gen.py", Reason::Ignored),
-            ("build/c.py", Reason::Ignored),
-            ("private/d.py", Reason::Ignored),
-            (".hidden/e.py", Reason::DotFile),
-            ("README.md", Reason::Language),
-            ("secrets.py", Reason::Secret("secrets.*")),
-            ("Credentials_prod.py", Reason::Secret("credentials*")),
-            (".env.local", Reason::Secret(".env*")),
-            ("nul.py", Reason::Binary),
-            ("latin.py", Reason::Binary),
-            ("min.ts", Reason::Generated),
-            ("large.py", Reason::Large),
-            ("gone.py", Reason::Unreadable),
-            ("a/../b.py", Reason::Outside),
+            ("x.gen.py", HiddenReason::Ignored),
+            ("build/c.py", HiddenReason::Ignored),
+            ("private/d.py", HiddenReason::Ignored),
+            (".hidden/e.py", HiddenReason::DotFile),
+            ("README.md", HiddenReason::Language),
+            ("secrets.py", HiddenReason::Secret("secrets.*")),
+            ("Credentials_prod.py", HiddenReason::Secret("credentials*")),
+            (".env.local", HiddenReason::Secret(".env*")),
+            ("nul.py", HiddenReason::Binary),
+            ("latin.py", HiddenReason::Binary),
+            ("min.ts", HiddenReason::Generated),
+            ("large.py", HiddenReason::Large),
+            ("gone.py", HiddenReason::Unreadable),
+            ("a/../b.py", HiddenReason::Outside),
         ] {
             assert_eq!(hidden(&workspace, &root.join(path)), Some(reason), "{path}");
         }
         assert_eq!(
             hidden(&workspace, Path::new("/b.py")),
-            Some(Reason::Outside)
+            Some(HiddenReason::Outside)
         );
-        assert_eq!(hidden(&workspace, root), Some(Reason::Outside));
+        assert_eq!(hidden(&workspace, root), Some(HiddenReason::Outside));
     }
 
     #[test]
@@ -461,7 +469,7 @@ mod tests {
             };
             let found = hidden(&workspace, &folder.path().join(&path));
             assert!(
-                matches!(found, Some(Reason::Secret(_))),
+                matches!(found, Some(HiddenReason::Secret(_))),
                 "{path}: {found:?}"
             );
         }
@@ -525,10 +533,10 @@ mod tests {
         let workspace = Workspace::new(vec![root.to_path_buf()]);
         assert_eq!(paths(&workspace), ["a/b.py"]);
         let reason = hidden(&workspace, &root.join("link/b.py"));
-        assert_eq!(reason, Some(Reason::Symlink));
+        assert_eq!(reason, Some(HiddenReason::Symlink));
         assert_eq!(
             hidden(&workspace, &root.join("c.py")),
-            Some(Reason::Symlink)
+            Some(HiddenReason::Symlink)
         );
     }
 

@@ -2,12 +2,13 @@
 
 use fillrate_server::cleanup;
 use fillrate_server::completion::Assigned;
-use fillrate_server::configuration::{Configuration, Profile, Unit};
+use fillrate_server::configuration::{Configuration, Profile, TrialUnit};
 use fillrate_server::context::{Earlier, Given};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, Order, Repository};
 use fillrate_server::telemetry::{
-    Accepted, Answered, Certainty, Entered, Left, Line, Partly, Recorded, Second, Shown,
+    AcceptedCandidate, Certainty, CompletionRow, Displayed, EnteredCharacters, ExportLine,
+    PartialAcceptance, RecordedCompletion, Remainder, SecondModel,
 };
 use serde_json::Value;
 
@@ -49,7 +50,10 @@ fn every_profile_has_its_row() {
 
 #[test]
 fn every_unit_of_a_trial_has_its_row() {
-    assert_eq!(first_cells("Several models"), Unit::ALL.map(Unit::name));
+    assert_eq!(
+        first_cells("Several models"),
+        TrialUnit::ALL.map(TrialUnit::name)
+    );
 }
 
 #[test]
@@ -155,46 +159,46 @@ fn members(path: &str, value: &Value, names: &mut Vec<String>) {
 #[test]
 fn every_member_of_an_export_has_its_row() {
     let text = || Some(String::new());
-    let left = Left {
+    let left = Remainder {
         distance: 0.0,
         removed: false,
         word_distance: 0.0,
     };
-    let recorded = Recorded {
-        answered: Answered {
+    let recorded = RecordedCompletion {
+        answered: CompletionRow {
             texts: Some(Vec::new()),
             trial: Some(Assigned {
                 models: Vec::new(),
-                unit: Unit::default(),
+                unit: TrialUnit::default(),
                 seed: 0,
                 blind: false,
                 asked: Vec::new(),
                 whose: Vec::new(),
             }),
-            second: Some(Second::default()),
-            ..Answered::default()
+            second: Some(SecondModel::default()),
+            ..CompletionRow::default()
         },
-        shown: Some(Shown {
+        shown: Some(Displayed {
             certainty: Certainty::Confirmed,
             ms: None,
         }),
-        accepted: Some(Accepted {
+        accepted: Some(AcceptedCandidate {
             at_ms: 0,
             candidate: 0,
             characters: 0,
             text: text(),
         }),
-        partly: Some(Partly::default()),
+        partly: Some(PartialAcceptance::default()),
         retention: [(30, Some(left))].into(),
-        ..Recorded::default()
+        ..RecordedCompletion::default()
     };
     let lines = [
-        Line::Completion(Box::new(recorded)),
-        Line::Entered(Entered::default()),
+        ExportLine::Completion(Box::new(recorded)),
+        ExportLine::Entered(EnteredCharacters::default()),
     ];
     let mut expected = Vec::new();
     for line in lines {
-        members("", &line.written(), &mut expected);
+        members("", &line.to_json(), &mut expected);
     }
     let rows = rows("What is noted of completions");
     // The header and rule of the second table stand between the two.

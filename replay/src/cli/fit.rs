@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use fillrate_server::telemetry::{self, PlaceKind, Recorded};
+use fillrate_server::telemetry::{self, CursorKind, RecordedCompletion};
 
 use super::{CliError, Success};
 use crate::developer::fit::{Observation, fit};
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 }
 
 /// A completion that was shown; nothing of another. An accept is of what was shown.
-fn observation(recorded: &Recorded) -> Option<Observation> {
+fn observation(recorded: &RecordedCompletion) -> Option<Observation> {
     let accepted = recorded.accepted.as_ref();
     if recorded.shown.is_none() && accepted.is_none() {
         return None;
@@ -65,9 +65,9 @@ fn observation(recorded: &Recorded) -> Option<Observation> {
         lines: size.lines,
         latency_ms: answered.timings.latency_ms,
         place: match answered.place {
-            PlaceKind::MidLine => Place::MidLine,
-            PlaceKind::LineEnd => Place::LineEnd,
-            PlaceKind::NewBlock => Place::NewBlock,
+            CursorKind::MidLine => Place::MidLine,
+            CursorKind::LineEnd => Place::LineEnd,
+            CursorKind::NewBlock => Place::NewBlock,
         },
         accepted: accepted.is_some(),
         simulated: answered.simulated,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use fillrate_server::configuration::{Layers, user_file};
-use fillrate_server::telemetry::{Contents, Line, Store, default_path, read};
+use fillrate_server::telemetry::{ExportLine, StoreContents, TelemetryStore, default_path, read};
 
 use super::{CliError, Success};
 
@@ -74,20 +74,23 @@ impl StoreChoice {
 }
 
 fn export(choice: &StoreChoice) -> Result<Success, CliError> {
-    let Contents {
+    let StoreContents {
         completions,
         entered,
     } = read(&choice.path()?)?;
-    let completions = completions.into_iter().map(Box::new).map(Line::Completion);
-    for line in completions.chain(entered.into_iter().map(Line::Entered)) {
-        outln!("{}", line.written());
+    let completions = completions
+        .into_iter()
+        .map(Box::new)
+        .map(ExportLine::Completion);
+    for line in completions.chain(entered.into_iter().map(ExportLine::Entered)) {
+        outln!("{}", line.to_json());
     }
     Ok(Success::Whole)
 }
 
 fn purge(choice: &StoreChoice) -> Result<Success, CliError> {
     let path = choice.path()?;
-    let removed = Store::open_existing(&path)?.purge()?;
+    let removed = TelemetryStore::open_existing(&path)?.purge()?;
     let noun = if removed == 1 {
         "completion"
     } else {

@@ -14,7 +14,8 @@ use fillrate_metrics::{
 use fillrate_server::completion::Source;
 use fillrate_server::configuration::DEFAULT;
 use fillrate_server::telemetry::{
-    Answered, Certainty, Contents, Entered, Left, RETAINED, Recorded, STILL_IN_CODE, Shown,
+    Certainty, CompletionRow, Displayed, EnteredCharacters, RETAINED, RecordedCompletion,
+    Remainder, STILL_IN_CODE, StoreContents,
 };
 use serde::Serialize;
 
@@ -125,15 +126,15 @@ pub struct Choice {
 #[derive(Clone, Debug)]
 struct Impression<'a> {
     /// As it was first offered.
-    answered: &'a Answered,
+    answered: &'a CompletionRow,
     /// The longest it can have been displayed: repeated offers add up.
-    shown: Option<Shown>,
+    shown: Option<Displayed>,
     /// The candidate that was accepted whole, and its characters.
     accepted: Option<(usize, usize)>,
     /// Characters taken in parts.
     partly: usize,
-    /// As in [`Recorded`].
-    retention: &'a BTreeMap<u64, Option<Left>>,
+    /// As in [`RecordedCompletion`].
+    retention: &'a BTreeMap<u64, Option<Remainder>>,
 }
 
 /// What samples are clustered by.
@@ -141,16 +142,16 @@ type Cluster = (String, String);
 
 impl Acceptance {
     /// The statistics of what was recorded.
-    pub fn of(contents: &Contents, choice: &Choice) -> Self {
+    pub fn of(contents: &StoreContents, choice: &Choice) -> Self {
         let counted = |at_ms: i64, simulated: bool| {
             simulated == choice.simulated && choice.since_ms.is_none_or(|since| at_ms >= since)
         };
-        let recorded: Vec<&Recorded> = contents
+        let recorded: Vec<&RecordedCompletion> = contents
             .completions
             .iter()
             .filter(|one| counted(one.answered.at_ms, one.answered.simulated))
             .collect();
-        let entered: Vec<&Entered> = contents
+        let entered: Vec<&EnteredCharacters> = contents
             .entered
             .iter()
             .filter(|one| counted(one.at_ms, one.simulated))
@@ -172,7 +173,7 @@ impl Acceptance {
 /// What was offered, each once. The same texts at the same place twice in a row have one row in the
 /// store; here what is left of a completion whose beginning the person typed joins it: it is that
 /// one that is still shown, and it has been shown for as long as both.
-fn impressions<'a>(recorded: &[&'a Recorded], confirmed: bool) -> Vec<Impression<'a>> {
+fn impressions<'a>(recorded: &[&'a RecordedCompletion], confirmed: bool) -> Vec<Impression<'a>> {
     // An editor that never says what it displays, as one that knows nothing of Fillrate, leaves
     // unknown how much was shown: of its completions an accept tells no rate.
     let telling: BTreeSet<&str> = recorded
@@ -209,7 +210,7 @@ fn impressions<'a>(recorded: &[&'a Recorded], confirmed: bool) -> Vec<Impression
     }
     for impression in &mut impressions {
         let shown = impression.shown;
-        let sure = |shown: &Shown| !confirmed || shown.certainty == Certainty::Confirmed;
+        let sure = |shown: &Displayed| !confirmed || shown.certainty == Certainty::Confirmed;
         impression.shown = shown.filter(sure);
     }
     impressions
@@ -219,7 +220,7 @@ impl Impression<'_> {
     /// What was taken was seen, whether or not the editor said so.
     fn conclude(&mut self) {
         if self.accepted.is_some() || self.partly > 0 {
-            self.shown.get_or_insert(Shown {
+            self.shown.get_or_insert(Displayed {
                 certainty: Certainty::Estimated,
                 ms: None,
             });
@@ -228,18 +229,19 @@ impl Impression<'_> {
 
     /// Whether a later completion in the same session and file is the rest of this one, whose
     /// beginning the person typed.
-    fn is_again(&self, later: &Answered) -> bool {
-        let characters = |of: &Answered| of.candidates.first().map_or(0, |size| size.characters);
+    fn is_again(&self, later: &CompletionRow) -> bool {
+        let characters =
+            |of: &CompletionRow| of.candidates.first().map_or(0, |size| size.characters);
         self.accepted.is_none()
             && later.source == Source::TypedThrough
             && (later.form, &later.named) == (self.answered.form, &self.answered.named)
-            && later.asked() == self.answered.asked()
+            && later.asked_models() == self.answered.asked_models()
             && characters(later) < characters(self.answered)
     }
 
     fn join(&mut self, later: Self) {
         self.shown = match (self.shown, later.shown) {
-            (Some(one), Some(other)) => Some(Shown {
+            (Some(one), Some(other)) => Some(Displayed {
                 certainty: one.certainty.max(other.certainty),
                 ms: match (one.ms, other.ms) {
                     (Some(one), Some(other)) => Some(one + other),
@@ -274,7 +276,7 @@ impl Impression<'_> {
 
     /// Whether it was on the screen for long enough to be read.
     fn is_read(&self) -> bool {
-        let long = |shown: Shown| shown.ms.is_some_and(|ms| ms >= READ_MS);
+        let long = |shown: Displayed| shown.ms.is_some_and(|ms| ms >= READ_MS);
         self.is_taken() || self.shown.is_some_and(long)
     }
 }
@@ -283,7 +285,7 @@ impl Impression<'_> {
 fn grouped(
     grouping: &[Dimension],
     impressions: &[Impression<'_>],
-    entered: &[&Entered],
+    entered: &[&EnteredCharacters],
     hidden: &trial::Hidden,
 ) -> Vec<Row> {
     let key = |model: String, language: Option<&String>, at_ms: i64| -> Vec<String> {
@@ -294,7 +296,8 @@ fn grouped(
         };
         grouping.iter().map(of).collect()
     };
-    let mut groups: BTreeMap<Vec<String>, (Vec<&Impression<'_>>, Vec<&Entered>)> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<String>, (Vec<&Impression<'_>>, Vec<&EnteredCharacters>)> =
+        BTreeMap::new();
     // Of a pair, each model had half of the person's attention: what it came to is in the trial.
     for impression in impressions.iter().filter(|one| !one.answered.is_pair()) {
         let answered = impression.answered;
@@ -343,7 +346,7 @@ fn by_certainty(impressions: &[&Impression<'_>]) -> BTreeMap<&'static str, usize
 }
 
 /// All figures of a group.
-fn figures(impressions: &[&Impression<'_>], entered: &[&Entered]) -> Figures {
+fn figures(impressions: &[&Impression<'_>], entered: &[&EnteredCharacters]) -> Figures {
     let cluster = |one: &Impression<'_>| one.cluster();
     let mut figures = shares(impressions, &cluster);
     let mut put = |name: &str, estimate: Option<Estimate>| {
@@ -426,7 +429,7 @@ fn outcomes<K: Ord + Clone>(
 
 /// The share of the characters that entered files which were accepted, by session and file: the
 /// mean of the files' shares, weighted by what entered them.
-fn completed(impressions: &[&Impression<'_>], entered: &[&Entered]) -> Option<Estimate> {
+fn completed(impressions: &[&Impression<'_>], entered: &[&EnteredCharacters]) -> Option<Estimate> {
     let mut files: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
     for one in entered {
         files.entry((&one.session, &one.file)).or_default().0 += one.characters;

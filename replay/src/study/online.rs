@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fillrate_metrics::READ_MS;
 use fillrate_server::completion::Source;
-use fillrate_server::telemetry::{Contents, PlaceKind, Recorded};
+use fillrate_server::telemetry::{CursorKind, RecordedCompletion, StoreContents};
 
 use super::{Figure, Mix, Observation, Side, Unit};
 
@@ -21,17 +21,17 @@ pub const COMPLETED_CODE: &str = "completed-code";
 /// A completion that came before a person, once: what is left of it after its beginning was typed
 /// is the same one, still shown.
 struct Impression<'a> {
-    first: &'a Recorded,
+    first: &'a RecordedCompletion,
     shown: bool,
     shown_ms: f64,
     accepted: bool,
     /// Characters that were taken, whole or in parts.
     taken: usize,
-    last: &'a Recorded,
+    last: &'a RecordedCompletion,
 }
 
 impl<'a> Impression<'a> {
-    fn of(one: &'a Recorded) -> Self {
+    fn of(one: &'a RecordedCompletion) -> Self {
         let partly = one.partly.as_ref().map_or(0, |partly| partly.characters);
         let whole = one.accepted.as_ref().map_or(0, |it| it.characters);
         Self {
@@ -46,10 +46,11 @@ impl<'a> Impression<'a> {
     }
 
     /// Whether a later completion in the same session and file is the rest of this one.
-    fn goes_on_as(&self, later: &Recorded) -> bool {
+    fn goes_on_as(&self, later: &RecordedCompletion) -> bool {
         let (before, after) = (&self.last.answered, &later.answered);
-        let characters =
-            |of: &[fillrate_server::telemetry::Size]| of.first().map_or(0, |size| size.characters);
+        let characters = |of: &[fillrate_server::telemetry::TextSize]| {
+            of.first().map_or(0, |size| size.characters)
+        };
         !self.accepted
             && after.source == Source::TypedThrough
             && (&before.model, &before.configuration, before.form)
@@ -75,7 +76,7 @@ impl<'a> Impression<'a> {
 /// The figures of what people did: of each model and configuration, by language. Samples are
 /// clustered by session and file. Pairs of a trial and a replay's sessions are left out, so `None` where there is
 /// nothing else. `source` is what people know the store by, and tells its clusters from others'.
-pub fn side(contents: &Contents, source: &str) -> Option<Side> {
+pub fn side(contents: &StoreContents, source: &str) -> Option<Side> {
     let mut impressions: Vec<Impression<'_>> = Vec::new();
     let mut last: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in &contents.completions {
@@ -121,9 +122,9 @@ pub fn side(contents: &Contents, source: &str) -> Option<Side> {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for one in group.iter().filter(|one| one.shown) {
             let place = match one.first.answered.place {
-                PlaceKind::MidLine => "mid_line",
-                PlaceKind::LineEnd => "line_end",
-                PlaceKind::NewBlock => "new_block",
+                CursorKind::MidLine => "mid_line",
+                CursorKind::LineEnd => "line_end",
+                CursorKind::NewBlock => "new_block",
             };
             *places.entry(place.to_owned()).or_default() += 1;
         }
@@ -144,7 +145,7 @@ pub fn side(contents: &Contents, source: &str) -> Option<Side> {
 
 fn figures(
     group: &[&Impression<'_>],
-    contents: &Contents,
+    contents: &StoreContents,
     language: &str,
     source: &str,
 ) -> Vec<(String, Figure)> {

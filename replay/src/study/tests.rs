@@ -523,36 +523,37 @@ const STATSMODELS: [(f64, f64); 4] = [
 fn what_people_accepted_is_counted_by_its_definitions() {
     use fillrate_server::completion::Source;
     use fillrate_server::telemetry::{
-        Accepted, Answered, Certainty, Contents, Left, Recorded, Shown, Size,
+        AcceptedCandidate, Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
+        StoreContents, TextSize,
     };
     let recorded =
-        |file: &str, characters: usize, shown_ms: Option<f64>, accepted: bool| Recorded {
-            answered: Answered {
+        |file: &str, characters: usize, shown_ms: Option<f64>, accepted: bool| RecordedCompletion {
+            answered: CompletionRow {
                 model: "m".to_owned(),
                 configuration: "0123456789abcdef".to_owned(),
                 session: "s".to_owned(),
                 file: file.to_owned(),
                 language: Some("python".to_owned()),
-                candidates: vec![Size {
+                candidates: vec![TextSize {
                     characters,
                     lines: 1,
                 }],
-                ..Answered::default()
+                ..CompletionRow::default()
             },
-            shown: shown_ms.map(|ms| Shown {
+            shown: shown_ms.map(|ms| Displayed {
                 certainty: Certainty::Estimated,
                 ms: Some(ms),
             }),
-            accepted: accepted.then_some(Accepted {
+            accepted: accepted.then_some(AcceptedCandidate {
                 at_ms: 0,
                 candidate: 0,
                 characters,
                 text: None,
             }),
-            ..Recorded::default()
+            ..RecordedCompletion::default()
         };
     let mut kept = recorded("a", 10, None, true);
-    let left = Left {
+    let left = Remainder {
         distance: 0.1,
         removed: false,
         word_distance: 0.9,
@@ -562,7 +563,7 @@ fn what_people_accepted_is_counted_by_its_definitions() {
     rest.answered.source = Source::TypedThrough;
     let mut replayed = recorded("c", 7, Some(900.0), true);
     replayed.answered.simulated = true;
-    let contents = Contents {
+    let contents = StoreContents {
         completions: vec![
             kept,
             recorded("a", 6, Some(800.0), false),
@@ -585,7 +586,7 @@ fn what_people_accepted_is_counted_by_its_definitions() {
     assert_eq!(figure("retained@30"), Some((1.0, 1)));
     assert_eq!(figure("still-in-code@30"), Some((0.0, 1)));
     assert_eq!(figure("retained@120"), None);
-    let replays = Contents {
+    let replays = StoreContents {
         completions: vec![replayed],
         entered: Vec::new(),
     };

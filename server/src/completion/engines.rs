@@ -22,7 +22,7 @@ use crate::text::ByteOffset;
 #[derive(Debug)]
 pub struct Engines {
     configuration: Configuration,
-    /// In the order of [`Configuration::contestants`]; never empty.
+    /// In the order of [`Configuration::answering_models`]; never empty.
     engines: Vec<Arc<Engine>>,
     shared: Arc<Shared>,
 }
@@ -84,7 +84,7 @@ impl Engines {
     /// # Errors
     /// One of them can't.
     pub fn check(configuration: &Configuration) -> Result<(), EngineError> {
-        for contestant in configuration.contestants() {
+        for contestant in configuration.answering_models() {
             opened(&contestant.name, &contestant.configuration.model)?;
         }
         Ok(())
@@ -93,7 +93,7 @@ impl Engines {
     /// Engines under other settings over the same repository, at once; nothing where a model has
     /// to be opened first or what is known of the repository would be another.
     pub fn tuned(&self, configuration: &Configuration) -> Option<Self> {
-        let all = configuration.contestants().iter().all(|contestant| {
+        let all = configuration.answering_models().iter().all(|contestant| {
             let settings = &contestant.configuration.model;
             settings.check().is_ok() && self.shared.model(settings).is_some()
         });
@@ -127,7 +127,7 @@ impl Engines {
     /// Engines for models that have been opened. Earlier ones of the same names lend what they
     /// have answered.
     fn over(shared: Arc<Shared>, configuration: Configuration, earlier: &[Arc<Engine>]) -> Self {
-        let engines = configuration.contestants().into_iter();
+        let engines = configuration.answering_models().into_iter();
         let engines = engines.filter_map(|contestant| {
             let model = shared.model(&contestant.configuration.model)?;
             let typing = earlier
@@ -412,7 +412,7 @@ impl Shared {
     /// Opens those models of a configuration that are not open yet, and teaches them the
     /// repository.
     fn open(&self, configuration: &Configuration) -> Result<(), EngineError> {
-        for contestant in configuration.contestants() {
+        for contestant in configuration.answering_models() {
             let settings = contestant.configuration.model;
             let sound = settings.check();
             sound.map_err(|source| of_name(&contestant.name, source))?;

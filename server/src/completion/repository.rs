@@ -15,7 +15,7 @@ use crate::documents::Snapshot;
 use crate::model::Model;
 use crate::syntax::Language;
 use crate::text::Text;
-use crate::workspace::{self, Reason, Visibility, Workspace, WorkspaceError};
+use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError};
 
 /// What is known of a repository, and the models that learn from it.
 #[derive(Debug)]
@@ -230,7 +230,7 @@ impl Repository {
     fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
         // No language is known for such a file, which is asked for last.
         let inside = self.workspace.visibility_of_path(&folder.join("file"));
-        (folder.is_dir() && inside == Visibility::Hidden(Reason::Language))
+        (folder.is_dir() && inside == Visibility::Hidden(HiddenReason::Language))
             .then(|| folder.to_owned())
     }
 
@@ -350,7 +350,7 @@ impl Repository {
             Visibility::Visible(relative) => Ok(relative),
             // A file outside every folder, or in a language of which no grammar is known, holds
             // no secret by that.
-            Visibility::Hidden(Reason::Outside | Reason::Language) => Ok(path
+            Visibility::Hidden(HiddenReason::Outside | HiddenReason::Language) => Ok(path
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default()),

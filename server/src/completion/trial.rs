@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::configuration::{TrialSettings, Unit};
+use crate::configuration::{TrialSettings, TrialUnit};
 
 /// Who was asked for a completion in a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct Assigned {
     /// The trial's models, by their names in the configuration.
     pub models: Vec<String>,
     /// What a model was drawn for.
-    pub unit: Unit,
+    pub unit: TrialUnit,
     /// The trial's seed.
     pub seed: u64,
     /// Whether the person is not told.
@@ -64,13 +64,13 @@ pub(super) fn assign(trial: &TrialSettings, keys: Keys<'_>) -> Vec<usize> {
     let [path, before, after] = keys.place;
     let unit = trial.unit.name();
     match trial.unit {
-        Unit::Request => vec![draw(trial.seed, &[unit, path, before, after], models)],
-        Unit::Session => vec![draw(trial.seed, &[unit, keys.session], models)],
-        Unit::Day => {
+        TrialUnit::Request => vec![draw(trial.seed, &[unit, path, before, after], models)],
+        TrialUnit::Session => vec![draw(trial.seed, &[unit, keys.session], models)],
+        TrialUnit::Day => {
             let day = days_since_1970(keys.now).to_string();
             vec![draw(trial.seed, &[unit, &day], models)]
         }
-        Unit::Pairs => {
+        TrialUnit::Pairs => {
             let others = models - 1;
             let pair = draw(trial.seed, &[unit, path, before, after], models * others);
             let (first, other) = (pair / others, pair % others);
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn trial(unit: Unit, seed: u64, models: usize) -> TrialSettings {
+    fn trial(unit: TrialUnit, seed: u64, models: usize) -> TrialSettings {
         TrialSettings {
             models: (0..models).map(|number| format!("m{number}")).collect(),
             unit,
@@ -132,23 +132,23 @@ mod tests {
             let drawn: std::collections::BTreeSet<_> = (0..40).map(changed).collect();
             assert_eq!(drawn.len(), 1, "{unit} changes");
         };
-        for unit in Unit::ALL {
+        for unit in TrialUnit::ALL {
             let trial = trial(unit, 3, 2);
             let by_place = |n: u64| assign(&trial, at(&n.to_string(), "s", 1));
             let by_session = |n: u64| assign(&trial, at("x", &n.to_string(), 1));
             let by_day = |n: u64| assign(&trial, at("x", "s", n));
             match unit {
-                Unit::Request | Unit::Pairs => {
+                TrialUnit::Request | TrialUnit::Pairs => {
                     differs(unit, &by_place);
                     same(unit, &by_session);
                     same(unit, &by_day);
                 }
-                Unit::Session => {
+                TrialUnit::Session => {
                     same(unit, &by_place);
                     differs(unit, &by_session);
                     same(unit, &by_day);
                 }
-                Unit::Day => {
+                TrialUnit::Day => {
                     same(unit, &by_place);
                     same(unit, &by_session);
                     differs(unit, &by_day);
@@ -162,7 +162,7 @@ mod tests {
         #[test]
         fn shares_are_near_equal(seed: u64, models in 2usize..6, pairs: bool) {
             const DRAWS: usize = 2000;
-            let unit = if pairs { Unit::Pairs } else { Unit::Request };
+            let unit = if pairs { TrialUnit::Pairs } else { TrialUnit::Request };
             let trial = trial(unit, seed, models);
             let mut first = vec![0usize; models];
             for number in 0..DRAWS {
@@ -183,7 +183,7 @@ mod tests {
         fn the_same_seed_and_key_give_the_same_model(
             seed: u64, before in ".{0,20}", session in "[a-z]{4}", days in 0u64..99_999,
         ) {
-            for unit in Unit::ALL {
+            for unit in TrialUnit::ALL {
                 let trial = trial(unit, seed, 3);
                 let keys = at(&before, &session, days);
                 prop_assert_eq!(assign(&trial, keys), assign(&trial, keys));

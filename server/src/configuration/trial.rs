@@ -18,7 +18,7 @@ pub struct TrialSettings {
     /// The names of at least two models; [`DEFAULT`] is `[model]`. Without any there is no trial.
     pub models: Vec<String>,
     /// What a model is drawn for.
-    pub unit: Unit,
+    pub unit: TrialUnit,
     /// Another seed draws other models for the same keys.
     pub seed: u64,
     /// Whether the person is not told which model answers.
@@ -28,7 +28,7 @@ pub struct TrialSettings {
 /// What a model is drawn for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unit {
+pub enum TrialUnit {
     /// Each place that a completion is asked for.
     #[default]
     Request,
@@ -40,7 +40,7 @@ pub enum Unit {
     Pairs,
 }
 
-impl Unit {
+impl TrialUnit {
     /// All of them, in the order of the reference page.
     pub const ALL: [Self; 4] = [Self::Request, Self::Session, Self::Day, Self::Pairs];
 
@@ -55,7 +55,7 @@ impl Unit {
     }
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for TrialUnit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Unit {
 
 /// One of the models that may answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Contestant {
+pub struct AnsweringModel {
     /// Its name in the configuration.
     pub name: String,
     /// The settings with it as the one model there is.
@@ -73,13 +73,13 @@ pub struct Contestant {
 impl Configuration {
     /// The models that may answer: those of the trial, in its order, or else the one in use.
     /// There is always one.
-    pub fn contestants(&self) -> Vec<Contestant> {
+    pub fn answering_models(&self) -> Vec<AnsweringModel> {
         let one = [self.used.clone().unwrap_or_else(|| DEFAULT.to_owned())];
         let names = match self.trial() {
             Some(trial) => trial.models.as_slice(),
             None => &one,
         };
-        let contestants = names.iter().map(|name| Contestant {
+        let contestants = names.iter().map(|name| AnsweringModel {
             name: name.clone(),
             configuration: self.alone(name),
         });
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn names(configuration: &Configuration) -> Vec<String> {
-        let contestants = configuration.contestants().into_iter();
+        let contestants = configuration.answering_models().into_iter();
         contestants.map(|contestant| contestant.name).collect()
     }
 
@@ -200,13 +200,13 @@ mod tests {
         assert_eq!(names(&plain), ["default"]);
         let used = merged(&json!({"models": models, "use": "b"})).expect("they are settings");
         assert_eq!(names(&used), ["b"]);
-        assert_eq!(used.contestants()[0].configuration.model.seed, 2);
+        assert_eq!(used.answering_models()[0].configuration.model.seed, 2);
         let trial = json!({"models": ["b", "default"], "blind": true});
         let trial = json!({"models": models, "use": "a", "trial": trial});
         let trial = merged(&trial).expect("they are settings");
         assert_eq!(names(&trial), ["b", "default"]);
         assert_eq!(
-            trial.contestants()[1].configuration,
+            trial.answering_models()[1].configuration,
             Configuration::default()
         );
     }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn every_unit_is_told_by_its_name() {
-        for unit in Unit::ALL {
+        for unit in TrialUnit::ALL {
             let value = serde_json::to_value(unit).expect("it is JSON");
             assert_eq!(value, unit.name());
         }

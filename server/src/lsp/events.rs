@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::telemetry::{Certainty, Shown, Told};
+use crate::telemetry::{Certainty, ClientEvent, Displayed};
 
 /// `fillrate/event`: a notification of what became of a completion.
 pub const EVENT: &str = "fillrate/event";
@@ -33,7 +33,7 @@ pub struct EventParams {
     pub characters: Option<usize>,
     /// With `partlyAccepted`: `word`, `line` or `characters`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit: Option<Unit>,
+    pub unit: Option<PartialAcceptUnit>,
 }
 
 /// What can happen to a completion, beside being accepted whole.
@@ -51,7 +51,7 @@ pub enum EventName {
 /// By what a part of a completion is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Unit {
+pub enum PartialAcceptUnit {
     /// Up to the next word's end.
     Word,
     /// Up to the line's end.
@@ -73,9 +73,9 @@ pub struct Purged {
 
 impl EventParams {
     /// That it was displayed, if the client says so.
-    pub(super) fn shown(&self) -> Option<Shown> {
+    pub(super) fn shown(&self) -> Option<Displayed> {
         let shown = shown(self.certainty, self.shown_ms);
-        let estimated = Shown {
+        let estimated = Displayed {
             certainty: Certainty::Estimated,
             ms: None,
         };
@@ -85,11 +85,11 @@ impl EventParams {
         }
     }
 
-    pub(super) fn told(&self) -> Told {
+    pub(super) fn told(&self) -> ClientEvent {
         match self.event {
-            EventName::Shown => Told::Shown,
-            EventName::Dismissed => Told::Dismissed,
-            EventName::PartlyAccepted => Told::PartlyAccepted {
+            EventName::Shown => ClientEvent::Shown,
+            EventName::Dismissed => ClientEvent::Dismissed,
+            EventName::PartlyAccepted => ClientEvent::PartlyAccepted {
                 characters: self.characters.unwrap_or(0),
                 unit: self.unit.map(|unit| unit.name().to_owned()),
             },
@@ -97,7 +97,7 @@ impl EventParams {
     }
 }
 
-impl Unit {
+impl PartialAcceptUnit {
     fn name(self) -> &'static str {
         match self {
             Self::Word => "word",
@@ -108,12 +108,12 @@ impl Unit {
 }
 
 /// That a completion was displayed, where a client tells how surely or for how long.
-pub(super) fn shown(certainty: Option<Certainty>, ms: Option<f64>) -> Option<Shown> {
+pub(super) fn shown(certainty: Option<Certainty>, ms: Option<f64>) -> Option<Displayed> {
     let certainty = match (certainty, ms) {
         (None, None) => return None,
         (certainty, _) => certainty.unwrap_or(Certainty::Estimated),
     };
-    Some(Shown {
+    Some(Displayed {
         certainty,
         ms: ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
     })

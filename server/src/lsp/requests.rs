@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
 use crate::completion::{Completion, Trace};
-use crate::configuration::{Configuration, Unit};
+use crate::configuration::{Configuration, TrialUnit};
 use crate::context::Given;
 use crate::telemetry::default_path;
 
@@ -110,7 +110,7 @@ pub struct Trial {
     /// The names of the models that take turns.
     pub models: Vec<String>,
     /// What a model is drawn for.
-    pub unit: Unit,
+    pub unit: TrialUnit,
     /// Whether the person is not told which answers.
     pub blind: bool,
     /// The seed of the draws.
@@ -120,7 +120,7 @@ pub struct Trial {
 impl Models {
     /// What a configuration has.
     pub(super) fn of(configuration: &Configuration) -> Self {
-        let contestants = configuration.contestants();
+        let contestants = configuration.answering_models();
         let trial = configuration.trial();
         let blind = configuration.is_blind();
         let path = configuration.telemetry.path.clone();

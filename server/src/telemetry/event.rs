@@ -1,28 +1,28 @@
-//! What is noted of a completion, and of what becomes of it.
+//! The rows of the store: completions, their events, and characters typed.
 
 use std::collections::BTreeMap;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::retention::Left;
+use super::retention::Remainder;
 use crate::completion::{Assigned, Source};
 
-/// A completion as it was answered: one row of the store.
+/// A completion as it was returned: one row of the store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answered {
+pub struct CompletionRow {
     /// The completion's id, a UUID.
     pub completion: String,
-    /// When it was asked for, in milliseconds since 1970 (UTC).
+    /// Time of the request, in milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    /// The session: a salted hash of an id that each server draws for itself.
+    /// The session: a salted hash of a random id that each server process generates.
     pub session: String,
     /// The file: a salted hash of its URI.
     pub file: String,
-    /// Whether nobody sat at the keyboard, but a replay.
+    /// Whether a replay made the request rather than a person.
     pub simulated: bool,
-    /// The editor's name, as it calls itself.
+    /// The editor's name, from `clientInfo`.
     pub client: Option<String>,
     /// The editor's version.
     pub client_version: Option<String>,
@@ -30,46 +30,46 @@ pub struct Answered {
     pub version: String,
     /// The model's name.
     pub model: String,
-    /// Which settings decided it: see [`Configuration::fingerprint`].
+    /// Fingerprint of the settings that produced it: see [`Configuration::fingerprint`].
     ///
     /// [`Configuration::fingerprint`]: crate::configuration::Configuration::fingerprint
     pub configuration: String,
     /// The name that the model has in the configuration; `default` is `[model]`.
     #[serde(default)]
     pub named: String,
-    /// The trial that it belongs to, who was asked in it, and whose each candidate is.
+    /// The trial it belongs to, the models that were asked, and the model of each candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Assigned>,
-    /// In a trial by pairs, the model whose candidate stands second.
+    /// In a trial by pairs, the model of the second candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second: Option<Second>,
-    /// How the model generated.
-    pub parameters: Parameters,
+    pub second: Option<SecondModel>,
+    /// Generation parameters.
+    pub parameters: GenerationParameters,
     /// The context profile's name.
     pub profile: String,
-    /// The name of the file's language, where it is known.
+    /// The name of the file's language, if known.
     pub language: Option<String>,
-    /// Where in its line the cursor stood.
-    pub place: PlaceKind,
-    /// How the editor asked: `inline`, or `list` for the list of completions.
-    pub form: Form,
-    /// Whether the person asked for it, rather than typing.
+    /// The position of the cursor in its line.
+    pub place: CursorKind,
+    /// The request: `inline`, or `list` for the list of completions.
+    pub form: RequestKind,
+    /// Whether the person invoked it; otherwise typing triggered it.
     pub invoked: bool,
-    /// Whether the model was asked for it, or an earlier answer held.
+    /// Whether the model generated it, or an earlier answer was reused.
     pub source: Source,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// How large each candidate was.
-    pub candidates: Vec<Size>,
+    /// Whether there were candidates.
+    pub outcome: RequestOutcome,
+    /// The size of each candidate.
+    pub candidates: Vec<TextSize>,
     /// Characters of the file before the cursor.
     pub prefix_characters: usize,
     /// Characters of the file after the cursor.
     pub suffix_characters: usize,
     /// Characters of the prompt.
     pub prompt_characters: usize,
-    /// How many windows of other files the model was given.
+    /// Number of windows of other files in the prompt.
     pub windows: usize,
-    /// How long it took.
+    /// Durations of its steps.
     pub timings: Timings,
     /// The candidates' texts, only with `telemetry.content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,21 +79,21 @@ pub struct Answered {
 /// The second model of a pair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Second {
+pub struct SecondModel {
     /// The model's name.
     pub model: String,
     /// The name it has in the configuration.
     pub named: String,
-    /// As in [`Answered`].
+    /// As in [`CompletionRow`].
     pub configuration: String,
-    /// How long its own answer took, in milliseconds: windows, model and clean-up.
+    /// Duration of its own answer, in milliseconds: windows, model and clean-up.
     pub own_ms: f64,
 }
 
-impl Answered {
-    /// Who was asked, by their names in the configuration: one, or the two of a pair in the order
-    /// of their candidates. Nothing without a trial.
-    pub fn asked(&self) -> &[String] {
+impl CompletionRow {
+    /// The models that were asked, by their names in the configuration: one, or the two of a pair
+    /// in the order of their candidates. Empty without a trial.
+    pub fn asked_models(&self) -> &[String] {
         self.trial.as_ref().map_or(&[], |trial| &trial.asked)
     }
 
@@ -102,8 +102,8 @@ impl Answered {
         self.second.is_some()
     }
 
-    /// How long the own answer of one of the models took, in milliseconds: windows, model and
-    /// clean-up.
+    /// Duration of one model's own answer, in milliseconds: windows, model and clean-up. `None` if
+    /// the model did not answer.
     pub fn own_ms(&self, named: &str) -> Option<f64> {
         let Timings {
             context_ms,
@@ -118,11 +118,11 @@ impl Answered {
     }
 }
 
-/// How a model generated.
+/// Generation parameters of a completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Parameters {
-    /// The most tokens a candidate may have.
+pub struct GenerationParameters {
+    /// Maximum number of tokens in a candidate.
     pub max_tokens: u32,
     /// Sampling temperature.
     pub temperature: f64,
@@ -130,28 +130,28 @@ pub struct Parameters {
     pub top_p: f64,
     /// Seed of the sampling.
     pub seed: u64,
-    /// How many candidates were asked for.
+    /// Number of candidates requested.
     pub candidates: usize,
-    /// The most tokens of a prompt.
+    /// Maximum number of tokens in a prompt.
     pub context_tokens: usize,
 }
 
-/// Where in its line a cursor stands.
+/// The position of a cursor in its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PlaceKind {
-    /// Text stands after it on its line, be it a closing bracket.
+pub enum CursorKind {
+    /// Text follows it on its line, even if only a closing bracket.
     MidLine,
-    /// Text stands before it on its line and none after it.
+    /// Text precedes it on its line and none follows.
     #[default]
     LineEnd,
-    /// Nothing but blanks stands on its line: what comes is a statement or block of its own.
+    /// Its line is blank: a new statement or block begins.
     NewBlock,
 }
 
-impl PlaceKind {
-    /// The kind of a place, by what stands before and after the cursor on its line.
-    pub fn of(before: &str, after: &str) -> Self {
+impl CursorKind {
+    /// Classifies a cursor by the text before and after it on its line.
+    pub fn from_line(before: &str, after: &str) -> Self {
         match (before.trim().is_empty(), after.trim().is_empty()) {
             (_, false) => Self::MidLine,
             (false, true) => Self::LineEnd,
@@ -160,43 +160,43 @@ impl PlaceKind {
     }
 }
 
-/// How an editor asks for a completion.
+/// The request an editor uses for a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
-    /// As ghost text: `textDocument/inlineCompletion`.
+pub enum RequestKind {
+    /// Ghost text: `textDocument/inlineCompletion`.
     #[default]
     Inline,
-    /// In a list: `textDocument/completion`.
+    /// A list: `textDocument/completion`.
     List,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// There were candidates.
     #[default]
     Offered,
-    /// There was nothing to offer.
+    /// There were no candidates.
     Nothing,
-    /// Something kept the model from answering.
+    /// The model failed.
     Fault,
 }
 
-/// How large a candidate was.
+/// The size of a candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Size {
+pub struct TextSize {
     /// Its characters (Unicode scalar values).
     pub characters: usize,
     /// Its lines, at least 1.
     pub lines: usize,
 }
 
-impl Size {
-    /// The size of a text.
-    pub fn of(text: &str) -> Self {
+impl TextSize {
+    /// Measures a text.
+    pub fn from_text(text: &str) -> Self {
         Self {
             characters: text.chars().count(),
             lines: text.matches('\n').count() + 1,
@@ -204,7 +204,7 @@ impl Size {
     }
 }
 
-/// How long an answer took, in milliseconds.
+/// Durations of the steps of a request, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Timings {
@@ -214,7 +214,7 @@ pub struct Timings {
     pub wait_ms: f64,
     /// Finding windows.
     pub context_ms: f64,
-    /// Until the model's first text, where it streams.
+    /// Until the model's first text, if it streams.
     pub first_text_ms: Option<f64>,
     /// The model.
     pub model_ms: f64,
@@ -222,33 +222,33 @@ pub struct Timings {
     pub cleanup_ms: f64,
 }
 
-/// Something that became of a completion: one row of the store.
+/// Something that happened to a completion: one row of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Event {
-    /// The event's own id, a UUID: none is taken twice.
+pub struct CompletionEvent {
+    /// The event's id, a UUID. Duplicates are ignored.
     pub id: String,
     /// The completion's id.
     pub completion: String,
-    /// When, in milliseconds since 1970 (UTC).
+    /// Time of the event, in milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    /// Which of the candidates, from 0, where it is about one.
+    /// The candidate's index, from 0, if the event concerns one candidate.
     pub candidate: Option<usize>,
-    /// How long it had been displayed, and how surely, where the editor tells.
+    /// How long it had been displayed and with what certainty, if the editor reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shown: Option<Shown>,
+    pub shown: Option<Displayed>,
     /// What happened.
     #[serde(flatten)]
-    pub kind: EventKind,
+    pub kind: CompletionEventKind,
 }
 
 /// What happened to a completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
-pub enum EventKind {
+pub enum CompletionEventKind {
     /// It was displayed.
     Shown,
-    /// It was accepted whole.
+    /// It was accepted in full.
     Accepted {
         /// Its characters.
         characters: usize,
@@ -256,114 +256,113 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// A part of it was taken.
+    /// A part of it was accepted.
     PartlyAccepted {
-        /// The characters taken by this step.
+        /// Number of characters this step accepted.
         characters: usize,
         /// `word`, `line` or `characters`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<String>,
     },
-    /// The person refused it, as by Escape.
+    /// The person rejected it, for example with Escape.
     Dismissed,
-    /// Another answer came in its place.
+    /// A newer completion replaced it.
     Superseded,
-    /// What was left of what was taken, some time later.
-    Retained(Retained),
+    /// How much of the accepted text remained some time later.
+    Retained(RetentionSample),
 }
 
-/// What was left of what was taken of a completion, at one moment.
+/// How much of an accepted text remained at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Retained {
-    /// How long after it was taken, in seconds.
+pub struct RetentionSample {
+    /// Time since acceptance, in seconds.
     pub after_s: u64,
-    /// The characters that were taken.
+    /// Number of accepted characters.
     pub characters: usize,
-    /// What was left; nothing where it could not be observed: the document was closed, the
-    /// session ended, or the text was not found where it was taken.
-    pub left: Option<Left>,
-    /// What stood in its place, only with `telemetry.content`.
+    /// What remained; `None` if it could not be observed: the document was closed, the session
+    /// ended, or the text was not found where it was accepted.
+    pub left: Option<Remainder>,
+    /// The text in its place, only with `telemetry.content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// That a completion was displayed.
+/// How a completion was displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shown {
-    /// How surely the editor knows.
+pub struct Displayed {
+    /// How certain the editor is.
     pub certainty: Certainty,
-    /// How long, in milliseconds, where that is known.
+    /// How long, in milliseconds, if known.
     pub ms: Option<f64>,
 }
 
-/// How surely an editor knows that it displayed a completion.
+/// How certain an editor is that it displayed a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// It concludes so.
+    /// It infers so.
     Estimated,
     /// It drew it.
     Confirmed,
 }
 
-/// Characters that entered a file: one row of the store, to be added up.
+/// Characters inserted into a file: one row of the store, to be summed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entered {
-    /// When the counting ended, in milliseconds since 1970 (UTC).
+pub struct EnteredCharacters {
+    /// End of the counting interval, in milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    /// As in [`Answered`].
+    /// As in [`CompletionRow`].
     pub session: String,
-    /// As in [`Answered`].
+    /// As in [`CompletionRow`].
     pub file: String,
-    /// As in [`Answered`].
+    /// As in [`CompletionRow`].
     pub simulated: bool,
-    /// As in [`Answered`].
+    /// As in [`CompletionRow`].
     pub language: Option<String>,
-    /// The model that last answered in the file, where one had.
+    /// The model that last answered in the file, if any.
     pub model: Option<String>,
     /// The name it has in the configuration.
     #[serde(default)]
     pub named: String,
-    /// All characters that edits put into the file, accepted ones included; what an edit replaces
-    /// by the same does not count.
+    /// All characters that edits inserted, accepted ones included; text replaced by itself does not
+    /// count.
     pub characters: usize,
-    /// Requests that were overtaken by an edit, a newer request or a cancel, so that nothing was
-    /// offered.
+    /// Number of requests that an edit, a newer request or a cancellation superseded before they
+    /// returned.
     pub overtaken: usize,
 }
 
-/// A completion with everything that became of it.
+/// A completion and everything that happened to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Recorded {
-    /// The completion as it was answered.
+pub struct RecordedCompletion {
+    /// The completion as it was returned.
     #[serde(flatten)]
-    pub answered: Answered,
-    /// Whether and how it was displayed: as surely as anything said of it, and for the longest
-    /// time that was told.
-    pub shown: Option<Shown>,
+    pub answered: CompletionRow,
+    /// Whether and how it was displayed: the highest certainty and the longest time reported.
+    pub shown: Option<Displayed>,
     /// Its acceptance as a whole.
-    pub accepted: Option<Accepted>,
-    /// What was taken of it in parts.
-    pub partly: Option<Partly>,
-    /// Whether it was dismissed, and not accepted.
+    pub accepted: Option<AcceptedCandidate>,
+    /// Its acceptance in parts.
+    pub partly: Option<PartialAcceptance>,
+    /// Whether it was dismissed and not accepted.
     pub dismissed: bool,
-    /// Whether another took its place, and it was neither accepted nor dismissed.
+    /// Whether another replaced it, and it was neither accepted nor dismissed.
     pub superseded: bool,
-    /// By horizon in seconds: what was left of what was taken, `null` where that could not be
-    /// observed. A horizon that is not there was not reached, as where the editor was killed.
+    /// By horizon in seconds: what remained of the accepted text, `null` if it could not be
+    /// observed. A missing horizon was not reached, for example because the editor was killed.
     #[serde(deserialize_with = "by_seconds")]
-    pub retention: BTreeMap<u64, Option<Left>>,
+    pub retention: BTreeMap<u64, Option<Remainder>>,
 }
 
-/// A table by seconds, whose names JSON has as text.
+/// Reads a map with numeric keys, which JSON stores as strings.
 fn by_seconds<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<BTreeMap<u64, Option<Left>>, D::Error> {
-    let by_name = BTreeMap::<String, Option<Left>>::deserialize(deserializer)?;
+) -> Result<BTreeMap<u64, Option<Remainder>>, D::Error> {
+    let by_name = BTreeMap::<String, Option<Remainder>>::deserialize(deserializer)?;
     let by_seconds = by_name.into_iter().map(|(name, left)| {
         let seconds = name.parse().map_err(D::Error::custom)?;
         Ok((seconds, left))
@@ -371,13 +370,13 @@ fn by_seconds<'de, D: Deserializer<'de>>(
     by_seconds.collect()
 }
 
-/// That a completion was accepted whole.
+/// The acceptance of a whole candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Accepted {
-    /// When, in milliseconds since 1970 (UTC).
+pub struct AcceptedCandidate {
+    /// Time of the event, in milliseconds since 1970 (UTC).
     pub at_ms: i64,
-    /// Which of the candidates, from 0.
+    /// The candidate's index, from 0.
     pub candidate: usize,
     /// The candidate's characters.
     pub characters: usize,
@@ -386,20 +385,20 @@ pub struct Accepted {
     pub text: Option<String>,
 }
 
-/// What was taken of a completion in parts.
+/// The acceptance of a completion in parts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Partly {
-    /// In how many steps.
+pub struct PartialAcceptance {
+    /// Number of steps.
     pub steps: usize,
-    /// Their characters together.
+    /// Total number of characters.
     pub characters: usize,
 }
 
-impl Recorded {
-    /// A completion and its events, in the order in which they were noted. The same event twice
-    /// counts once.
-    pub fn of(answered: Answered, events: &[Event]) -> Self {
+impl RecordedCompletion {
+    /// Joins a completion with its events, given in the order they were recorded. Duplicate events
+    /// count once.
+    pub fn from_events(answered: CompletionRow, events: &[CompletionEvent]) -> Self {
         let mut recorded = Self {
             answered,
             ..Self::default()
@@ -413,24 +412,24 @@ impl Recorded {
                 recorded.show(shown);
             }
             match &event.kind {
-                EventKind::Shown => {}
-                EventKind::Accepted { characters, text } => {
-                    recorded.accepted.get_or_insert_with(|| Accepted {
+                CompletionEventKind::Shown => {}
+                CompletionEventKind::Accepted { characters, text } => {
+                    recorded.accepted.get_or_insert_with(|| AcceptedCandidate {
                         at_ms: event.at_ms,
                         candidate: event.candidate.unwrap_or(0),
                         characters: *characters,
                         text: text.clone(),
                     });
                 }
-                EventKind::PartlyAccepted { characters, .. } => {
+                CompletionEventKind::PartlyAccepted { characters, .. } => {
                     let partly = recorded.partly.get_or_insert_default();
                     partly.steps += 1;
                     partly.characters += characters;
                 }
-                EventKind::Dismissed => recorded.dismissed = true,
-                EventKind::Superseded => superseded = true,
-                EventKind::Retained(retained) => {
-                    // With every further step the clocks begin anew: the last says most.
+                CompletionEventKind::Dismissed => recorded.dismissed = true,
+                CompletionEventKind::Superseded => superseded = true,
+                CompletionEventKind::Retained(retained) => {
+                    // Each further step restarts the timers, so the last sample per horizon holds.
                     recorded.retention.insert(retained.after_s, retained.left);
                 }
             }
@@ -442,10 +441,10 @@ impl Recorded {
 
     /// Whether it had candidates.
     pub fn is_offered(&self) -> bool {
-        self.answered.outcome == Outcome::Offered
+        self.answered.outcome == RequestOutcome::Offered
     }
 
-    fn show(&mut self, shown: Shown) {
+    fn show(&mut self, shown: Displayed) {
         let known = self.shown.get_or_insert(shown);
         known.certainty = known.certainty.max(shown.certainty);
         known.ms = match (known.ms, shown.ms) {
@@ -459,8 +458,8 @@ impl Recorded {
 mod tests {
     use super::*;
 
-    fn event(id: &str, shown: Option<Shown>, kind: EventKind) -> Event {
-        Event {
+    fn event(id: &str, shown: Option<Displayed>, kind: CompletionEventKind) -> CompletionEvent {
+        CompletionEvent {
             id: id.to_owned(),
             completion: "c".to_owned(),
             at_ms: 7,
@@ -470,28 +469,28 @@ mod tests {
         }
     }
 
-    fn of(events: &[Event]) -> Recorded {
-        Recorded::of(Answered::default(), events)
+    fn recorded(events: &[CompletionEvent]) -> RecordedCompletion {
+        RecordedCompletion::from_events(CompletionRow::default(), events)
     }
 
     #[test]
-    fn a_place_is_told_by_its_line() {
-        assert_eq!(PlaceKind::of("x = f(", ")"), PlaceKind::MidLine);
-        assert_eq!(PlaceKind::of("", "x"), PlaceKind::MidLine);
-        assert_eq!(PlaceKind::of("x = ", " "), PlaceKind::LineEnd);
-        assert_eq!(PlaceKind::of("    ", ""), PlaceKind::NewBlock);
+    fn cursor_kind_follows_from_line() {
+        assert_eq!(CursorKind::from_line("x = f(", ")"), CursorKind::MidLine);
+        assert_eq!(CursorKind::from_line("", "x"), CursorKind::MidLine);
+        assert_eq!(CursorKind::from_line("x = ", " "), CursorKind::LineEnd);
+        assert_eq!(CursorKind::from_line("    ", ""), CursorKind::NewBlock);
     }
 
     #[test]
-    fn an_acceptance_outdoes_what_came_before_and_after_it() {
-        let accepted = EventKind::Accepted {
+    fn acceptance_overrides_dismissal_and_replacement() {
+        let accepted = CompletionEventKind::Accepted {
             characters: 5,
             text: None,
         };
-        let recorded = of(&[
-            event("1", None, EventKind::Superseded),
+        let recorded = recorded(&[
+            event("1", None, CompletionEventKind::Superseded),
             event("2", None, accepted.clone()),
-            event("3", None, EventKind::Dismissed),
+            event("3", None, CompletionEventKind::Dismissed),
         ]);
         assert!(!recorded.dismissed && !recorded.superseded);
         let accepted = recorded.accepted.expect("it was");
@@ -499,17 +498,17 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_comes_twice_counts_once() {
-        let part = EventKind::PartlyAccepted {
+    fn duplicate_events_count_once() {
+        let part = CompletionEventKind::PartlyAccepted {
             characters: 3,
             unit: Some("word".to_owned()),
         };
-        let recorded = of(&[
+        let recorded = recorded(&[
             event("1", None, part.clone()),
             event("1", None, part.clone()),
             event("2", None, part),
         ]);
-        let expected = Partly {
+        let expected = PartialAcceptance {
             steps: 2,
             characters: 6,
         };
@@ -517,14 +516,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_as_sure_and_as_long_as_the_best_of_it() {
-        let shown = |certainty, ms| Some(Shown { certainty, ms });
-        let recorded = of(&[
-            event("1", shown(Certainty::Confirmed, None), EventKind::Shown),
+    fn display_keeps_highest_certainty_and_longest_time() {
+        let shown = |certainty, ms| Some(Displayed { certainty, ms });
+        let recorded = recorded(&[
+            event(
+                "1",
+                shown(Certainty::Confirmed, None),
+                CompletionEventKind::Shown,
+            ),
             event(
                 "2",
                 shown(Certainty::Estimated, Some(900.0)),
-                EventKind::Dismissed,
+                CompletionEventKind::Dismissed,
             ),
         ]);
         assert_eq!(recorded.shown, shown(Certainty::Confirmed, Some(900.0)));
@@ -532,14 +535,15 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_flat_json() {
-        let retained = Retained {
+    fn events_serialize_flat() {
+        let retained = RetentionSample {
             after_s: 30,
             characters: 4,
             left: None,
             text: None,
         };
-        let written = serde_json::to_string(&event("1", None, EventKind::Retained(retained)));
+        let written =
+            serde_json::to_string(&event("1", None, CompletionEventKind::Retained(retained)));
         insta::assert_snapshot!(
             written.expect("it is JSON"),
             @r#"{"id":"1","completion":"c","atMs":7,"candidate":1,"event":"retained","afterS":30,"characters":4,"left":null}"#

@@ -1,36 +1,36 @@
-//! What is left of an accepted text: pure functions on texts.
+//! How much of an accepted text remains: pure functions on texts.
 
 use serde::{Deserialize, Serialize};
 
-/// What was left of a text some time after it was accepted.
+/// How much of an accepted text remains some time later.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Left {
-    /// `retained@t`: the edit distance between the accepted text and what stands in its place, by
-    /// the length of the longer: 0 where nothing changed, 1 where nothing is left. Ziegler et al.
+pub struct Remainder {
+    /// `retained@t`: the edit distance between the accepted text and the text in its place, divided
+    /// by the length of the longer: 0 if unchanged, 1 if nothing is left. Ziegler et al.
     /// 2022, <https://doi.org/10.1145/3520312.3534864>, and Cody's.
     pub distance: f64,
-    /// Whether nothing stands in its place.
+    /// Whether the text in its place is blank.
     pub removed: bool,
-    /// `still-in-code@t`: the edit distance in words between the accepted text and what is most
-    /// like it near its place, by the number of its words.
+    /// `still-in-code@t`: the edit distance in words between the accepted text and the most similar
+    /// text near its place, divided by the number of its words.
     pub word_distance: f64,
 }
 
-/// The greatest [`Left::distance`] of a text that counts as retained.
+/// Maximum [`Remainder::distance`] of a text that counts as retained.
 pub const RETAINED: f64 = 0.33;
 
-/// The greatest [`Left::word_distance`] of a text that counts as still in the code, as GitHub
-/// Copilot's client has it: <https://github.com/microsoft/vscode-copilot-chat>.
+/// Maximum [`Remainder::word_distance`] of a text that counts as still in the code, as in GitHub
+/// Copilot's client: <https://github.com/microsoft/vscode-copilot-chat>.
 pub const STILL_IN_CODE: f64 = 0.5;
 
-/// How many characters before and after its place are searched for a text, as in the same client.
+/// Number of characters searched before and after its place, as in the same client.
 pub const NEAR: usize = 50;
 
-impl Left {
-    /// What is left of an accepted text. `place` is what stands where it was followed to, `before`
-    /// and `after` what stands around that, of which [`NEAR`] characters count.
-    pub fn of(accepted: &str, before: &str, place: &str, after: &str) -> Self {
+impl Remainder {
+    /// Compares an accepted text with `place`, the text in its tracked span, and with the text
+    /// around it, `before` and `after`, of which [`NEAR`] characters count.
+    pub fn measure(accepted: &str, before: &str, place: &str, after: &str) -> Self {
         let before: Vec<char> = before.chars().rev().take(NEAR).collect();
         // The search goes as far as the accepted text would go from there.
         let rest = accepted
@@ -62,7 +62,8 @@ impl Left {
     }
 }
 
-/// Levenshtein's distance in characters by the length of the longer text; 0 for two empty ones.
+/// Levenshtein distance in characters, divided by the length of the longer text; 0 for two empty
+/// texts.
 fn distance(one: &str, other: &str) -> f64 {
     let one: Vec<char> = one.chars().collect();
     let other: Vec<char> = other.chars().collect();
@@ -75,8 +76,8 @@ fn distance(one: &str, other: &str) -> f64 {
     edits as f64 / longest as f64
 }
 
-/// The fewest edits of words that make some part of `near` the accepted text, by the number of its
-/// words; 0 where it has none.
+/// Minimum number of word edits that turn some part of `near` into the accepted text, divided by
+/// the number of its words; 0 if it has none.
 fn word_distance(near: &str, accepted: &str) -> f64 {
     let near = words(near);
     let accepted = words(accepted);
@@ -87,8 +88,8 @@ fn word_distance(near: &str, accepted: &str) -> f64 {
     edits.unwrap_or(accepted.len()) as f64 / accepted.len() as f64
 }
 
-/// The last row of Levenshtein's table: the edits that lead from `needle` to each beginning of
-/// `hay`, or, with `anywhere`, to some part of it that ends there.
+/// The last row of the Levenshtein table: the number of edits from `needle` to each prefix of
+/// `hay` or, with `anywhere`, to the best substring that ends there.
 fn last_row<T: PartialEq>(needle: &[T], hay: &[T], anywhere: bool) -> Vec<usize> {
     let mut row: Vec<usize> = (0..=hay.len())
         .map(|index| if anywhere { 0 } else { index })
@@ -105,8 +106,8 @@ fn last_row<T: PartialEq>(needle: &[T], hay: &[T], anywhere: bool) -> Vec<usize>
     row
 }
 
-/// A text's words: runs of letters, digits and `_`, runs of blanks, and everything else character
-/// by character. A single blank does not count.
+/// Splits a text into words: runs of letters, digits and `_`, runs of blanks, and every other
+/// character by itself. Single blanks are dropped.
 fn words(text: &str) -> Vec<&str> {
     #[derive(PartialEq)]
     enum Class {
@@ -144,10 +145,10 @@ mod tests {
 
     use super::*;
 
-    fn left(accepted: &str, document: &str) -> Left {
+    fn left(accepted: &str, document: &str) -> Remainder {
         let start = document.find('[').expect("it is marked");
         let end = document.find(']').expect("it is marked");
-        Left::of(
+        Remainder::measure(
             accepted,
             &document[..start],
             &document[start + 1..end],
@@ -156,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unchanged_is_all_there() {
+    fn unchanged_text_is_retained() {
         let left = left("return a + b", "def f(a, b):\n    [return a + b]\n");
         assert_eq!((left.distance, left.word_distance), (0.0, 0.0));
         assert!(left.is_retained() && left.is_still_in_code());
     }
 
     #[test]
-    fn a_third_may_change() {
+    fn retained_allows_a_third_of_edits() {
         // 3 of 9 characters, and 3 of 9.1.
         let kept = left("abcdefghi", "[abcdefXYZ]");
         assert!((kept.distance - 1.0 / 3.0).abs() < 1e-12);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_is_removed_however_little_it_was() {
+    fn blank_text_counts_as_removed() {
         let gone = left("x", "a []\n");
         assert!(gone.removed && !gone.is_retained());
         assert_eq!(gone.distance, 1.0);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_nearby_is_still_in_the_code() {
+    fn text_moved_nearby_is_still_in_code() {
         let moved = left("total = price * rate", "[]\n    total = price * rate\n");
         assert!(moved.removed && moved.is_still_in_code());
         assert_eq!(moved.word_distance, 0.0);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_words_may_change() {
+    fn still_in_code_allows_half_of_the_words() {
         // `a`, `=`, `b`, `+`: two of four.
         assert_eq!(
             left("a = b + c + d", "[a = x * c - d]").word_distance,
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_split_as_the_definition_says() {
+    fn words_split_by_class() {
         assert_eq!(
             words("as22_b  = größe(\t-1)\n"),
             ["as22_b", "  ", "=", "größe", "(", "\t", "-", "1", ")", "\n"]
@@ -225,14 +226,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_distance_is_levenshteins(one in "[ab]{0,6}", other in "[ab]{0,6}") {
+        fn distance_is_levenshtein(one in "[ab]{0,6}", other in "[ab]{0,6}") {
             let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
             let longest = a.len().max(b.len()).max(1);
             prop_assert_eq!(distance(&one, &other), naive(&a, &b) as f64 / longest as f64);
         }
 
         #[test]
-        fn the_nearest_part_is_found(near in "[ab ]{0,7}", text in "[ab ]{1,5}") {
+        fn word_distance_finds_best_substring(near in "[ab ]{0,7}", text in "[ab ]{1,5}") {
             let (hay, needle) = (words(&near), words(&text));
             let parts = (0..=hay.len()).flat_map(|start| (start..=hay.len()).map(move |end| start..end));
             let best = parts.map(|part| {

@@ -1,4 +1,4 @@
-//! A stretch of text that is followed through edits.
+//! A range of text that is tracked through edits.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,31 +6,31 @@ use std::time::{Duration, Instant};
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::documents::Change;
+use crate::documents::TextChange;
 use crate::text::ByteOffset;
 
-/// A stretch of a text, in bytes, as edits move, grow and shrink it.
+/// A range of a text, in bytes, that follows edits.
 ///
-/// What is inserted strictly inside belongs to it, what is inserted at its edges does not. An edit
-/// that takes earlier ones back, as an undo does, takes back what they did to it.
+/// Text inserted strictly inside belongs to it, text inserted at its edges does not. An edit that
+/// reverts earlier ones, as an undo does, restores the range they found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TrackedSpan {
     range: Range<usize>,
-    /// The last edits that were not taken back, and where it stood before each, newest last.
-    done: VecDeque<(Change, Range<usize>)>,
+    /// The last edits that were not reverted, each with the range before it, newest last.
+    done: VecDeque<(TextChange, Range<usize>)>,
 }
 
-/// The most edits that are remembered.
-const MOST_DONE: usize = 256;
+/// Maximum number of edits kept.
+const MAX_EDITS: usize = 256;
 
-/// The most edits that one may take back: editors join keys of one kind to one step of undo.
-const MOST_JOINED: usize = 100;
+/// Maximum number of edits that one undo reverts: editors join keystrokes into one undo step.
+const MAX_JOINED: usize = 100;
 
-/// How long may be looked for what an edit left alone inside of what it replaced.
-const DIFF_TIME: Duration = Duration::from_millis(50);
+/// Time limit for finding the unchanged parts of a replaced text.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(50);
 
-impl Span {
-    /// The stretch of a text between two bytes.
+impl TrackedSpan {
+    /// Tracks the range between two byte offsets.
     pub fn new(range: Range<usize>) -> Self {
         Self {
             range,
@@ -38,15 +38,15 @@ impl Span {
         }
     }
 
-    /// Where it stands now, in bytes.
+    /// The current range, in bytes.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// Follows one change of the text.
-    pub fn follow(&mut self, change: &Change) {
+    /// Applies one change of the text.
+    pub fn follow(&mut self, change: &TextChange) {
         let nothing = change.removed.is_empty() && change.inserted.is_empty();
-        if nothing || self.takes_back(change) {
+        if nothing || self.revert(change) {
             return;
         }
         let before = self.range.clone();
@@ -55,31 +55,31 @@ impl Span {
             && end >= before.end
             && (start, end) != (before.start, before.end);
         if beyond && !before.is_empty() && !change.inserted.is_empty() {
-            // More than it gave way, as where a formatter writes a whole file anew. What that left
-            // alone inside is told by comparing the two.
-            for piece in pieces(change) {
-                self.range = moved(&self.range, &piece);
+            // More than the range was replaced, as when a formatter rewrites the file. A diff
+            // finds the parts that stayed.
+            for piece in split_change(change) {
+                self.range = move_range(&self.range, &piece);
             }
         } else {
-            self.range = moved(&before, change);
+            self.range = move_range(&before, change);
         }
         self.done.push_back((change.clone(), before));
-        if self.done.len() > MOST_DONE {
+        if self.done.len() > MAX_EDITS {
             self.done.pop_front();
         }
     }
 
-    /// Whether the change takes the last edits back, one or several; if so, it stands where it
-    /// stood before them.
-    fn takes_back(&mut self, change: &Change) -> bool {
-        let mut whole: Option<Change> = None;
-        for (index, (earlier, before)) in self.done.iter().enumerate().rev().take(MOST_JOINED) {
+    /// Restores the range before the last edits, one or several, if the change reverts them.
+    /// Returns whether it does.
+    fn revert(&mut self, change: &TextChange) -> bool {
+        let mut whole: Option<TextChange> = None;
+        for (index, (earlier, before)) in self.done.iter().enumerate().rev().take(MAX_JOINED) {
             let joined = match &whole {
                 None => Some(earlier.clone()),
-                Some(later) => joined(earlier, later),
+                Some(later) => join(earlier, later),
             };
             let Some(joined) = joined else { return false };
-            let back = Change::between(joined.start, &joined.inserted, &joined.removed);
+            let back = TextChange::between(joined.start, &joined.inserted, &joined.removed);
             if back == *change {
                 self.range = before.clone();
                 self.done.truncate(index);
@@ -91,14 +91,14 @@ impl Span {
     }
 }
 
-/// Two changes, one after the other at one place, as one; nothing where they are apart.
-fn joined(first: &Change, second: &Change) -> Option<Change> {
+/// Joins two consecutive changes that touch; `None` if they are apart.
+fn join(first: &TextChange, second: &TextChange) -> Option<TextChange> {
     let place = first.start.0..first.start.0 + first.inserted.len();
     let taken = second.start.0..second.start.0 + second.removed.len();
     if taken.end < place.start || taken.start > place.end {
         return None;
     }
-    // What the second took before and after what the first had put there.
+    // What the second removed before and after the text the first inserted.
     let before = second
         .removed
         .get(..place.start.saturating_sub(taken.start))?;
@@ -106,7 +106,7 @@ fn joined(first: &Change, second: &Change) -> Option<Change> {
         Some(length) => second.removed.get(second.removed.len() - length..)?,
         None => "",
     };
-    // And what it left of that.
+    // What it kept of that text.
     let head = first
         .inserted
         .get(..taken.start.saturating_sub(place.start))?;
@@ -114,25 +114,25 @@ fn joined(first: &Change, second: &Change) -> Option<Change> {
         Some(length) => first.inserted.get(first.inserted.len() - length..)?,
         None => "",
     };
-    Some(Change {
+    Some(TextChange {
         start: ByteOffset(place.start.min(taken.start)),
         removed: [before, &first.removed, after].concat(),
         inserted: [head, &second.inserted, tail].concat(),
     })
 }
 
-/// Where a place stands after a change; what is inserted just there comes after it.
-pub(super) fn place_after(place: usize, change: &Change) -> usize {
-    moved(&(place..place), change).start
+/// Moves an offset by a change; text inserted exactly there comes after it.
+pub(super) fn move_offset(offset: usize, change: &TextChange) -> usize {
+    move_range(&(offset..offset), change).start
 }
 
-/// Where a stretch stands after a change.
-fn moved(range: &Range<usize>, change: &Change) -> Range<usize> {
+/// Moves a range by a change.
+fn move_range(range: &Range<usize>, change: &TextChange) -> Range<usize> {
     let (removed, inserted) = (change.removed.len(), change.inserted.len());
     let (start, end) = (change.start.0, change.start.0 + removed);
     let after = |offset: usize| offset - removed + inserted;
     if (start, end) == (range.start, range.end) && removed > 0 {
-        // What replaces just it stands in its place.
+        // A replacement of exactly the range becomes the range.
         start..start + inserted
     } else if start >= range.end {
         range.clone()
@@ -149,13 +149,12 @@ fn moved(range: &Range<usize>, change: &Change) -> Range<usize> {
     }
 }
 
-/// A change as the smaller ones that it comes to, word by word, each in the text that the one
-/// before leaves.
-fn pieces(change: &Change) -> Vec<Change> {
+/// Splits a change by words into smaller ones, each relative to the text the previous one leaves.
+fn split_change(change: &TextChange) -> Vec<TextChange> {
     let diff = TextDiff::configure()
-        .deadline(Instant::now() + DIFF_TIME)
+        .deadline(Instant::now() + DIFF_TIMEOUT)
         .diff_words(change.removed.as_str(), change.inserted.as_str());
-    let mut pieces: Vec<Change> = Vec::new();
+    let mut pieces: Vec<TextChange> = Vec::new();
     let mut at = change.start.0;
     let mut open = false;
     for part in diff.iter_all_changes() {
@@ -166,7 +165,7 @@ fn pieces(change: &Change) -> Vec<Change> {
             continue;
         }
         if !open {
-            pieces.push(Change {
+            pieces.push(TextChange {
                 start: ByteOffset(at),
                 removed: String::new(),
                 inserted: String::new(),
@@ -191,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// A text with its span, every character of which is known by itself.
+    /// A text with a flag per character that says whether the span holds it.
     #[derive(Clone, Debug)]
     struct Model {
         text: Vec<(char, bool)>,
@@ -202,13 +201,13 @@ mod tests {
             self.text.iter().map(|(character, _)| character).collect()
         }
 
-        fn of_span(&self) -> String {
+        fn span_text(&self) -> String {
             let inside = self.text.iter().filter(|(_, inside)| *inside);
             inside.map(|(character, _)| character).collect()
         }
 
-        /// Replaces characters, by their indices, and gives the change.
-        fn replace(&mut self, range: Range<usize>, inserted: &str) -> Change {
+        /// Replaces characters, by their indices, and returns the change.
+        fn replace(&mut self, range: Range<usize>, inserted: &str) -> TextChange {
             let bytes = |characters: &[(char, bool)]| -> usize {
                 characters.iter().map(|(one, _)| one.len_utf8()).sum()
             };
@@ -229,7 +228,7 @@ mod tests {
                 whole || (own_only && (before || after) && (before && after || !range.is_empty()));
             let new: Vec<(char, bool)> = inserted.chars().map(|one| (one, inside)).collect();
             self.text.splice(range, new);
-            Change {
+            TextChange {
                 start,
                 removed,
                 inserted: inserted.to_owned(),
@@ -252,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_span_is_what_a_naive_model_says(steps in steps(), from in 0..10usize, to in 1..10usize) {
+        fn span_agrees_with_character_model(steps in steps(), from in 0..10usize, to in 1..10usize) {
             // No character comes twice, so that nothing comes back by chance; some have several
             // bytes.
             let mut fresh = (0x2200u32..).filter_map(char::from_u32).flat_map(|wide| {
@@ -268,8 +267,8 @@ mod tests {
             let offset = |model: &Model, index: usize| -> usize {
                 model.text[..index].iter().map(|(one, _)| one.len_utf8()).sum()
             };
-            let mut span = Span::new(offset(&model, from)..offset(&model, to));
-            let mut done: Vec<(Model, Change)> = Vec::new();
+            let mut span = TrackedSpan::new(offset(&model, from)..offset(&model, to));
+            let mut done: Vec<(Model, TextChange)> = Vec::new();
             for step in steps {
                 match step {
                     Step::Replace(at, removed, inserted) => {
@@ -292,7 +291,7 @@ mod tests {
                     }
                     Step::Undo => {
                         let Some((before, change)) = done.pop() else { continue };
-                        span.follow(&Change {
+                        span.follow(&TextChange {
                             start: change.start,
                             removed: change.inserted,
                             inserted: change.removed,
@@ -301,12 +300,12 @@ mod tests {
                     }
                 }
                 let text = model.string();
-                prop_assert_eq!(&text[span.range()], model.of_span());
+                prop_assert_eq!(&text[span.range()], model.span_text());
             }
         }
 
         #[test]
-        fn any_change_leaves_the_span_inside_the_text(
+        fn span_stays_inside_text(
             text in "[ab ]{0,12}",
             edits in prop::collection::vec((0..20usize, 0..20usize, "[ab ]{0,6}"), 0..30),
             from in 0..12usize,
@@ -314,10 +313,10 @@ mod tests {
         ) {
             let mut text = text;
             let (from, to) = (from.min(to).min(text.len()), from.max(to).min(text.len()));
-            let mut span = Span::new(from..to);
+            let mut span = TrackedSpan::new(from..to);
             for (start, end, inserted) in edits {
                 let (start, end) = (start.min(end).min(text.len()), start.max(end).min(text.len()));
-                let change = Change::between(ByteOffset(start), &text[start..end], &inserted);
+                let change = TextChange::between(ByteOffset(start), &text[start..end], &inserted);
                 text.replace_range(start..end, &inserted);
                 span.follow(&change);
                 let range = span.range();
@@ -326,7 +325,7 @@ mod tests {
         }
 
         #[test]
-        fn several_edits_taken_back_at_once_leave_it_as_it_was(
+        fn undo_of_several_edits_restores_span(
             edits in prop::collection::vec((0..4usize, 0..3usize, 0..3usize), 1..12),
             from in 0..12usize,
             to in 0..12usize,
@@ -335,7 +334,7 @@ mod tests {
             let mut fresh = 'A'..;
             let before = "abcdefghijkl";
             let mut text = before.to_owned();
-            let mut span = Span::new(from.min(to)..from.max(to));
+            let mut span = TrackedSpan::new(from.min(to)..from.max(to));
             let range = span.range();
             // As with keys: all of them at one place, up to the end of what the one before left.
             let mut place = 5..5;
@@ -343,27 +342,27 @@ mod tests {
                 let inserted: String = fresh.by_ref().filter(|one| !before.contains(*one)).take(inserted).collect();
                 let start = (place.start + at).min(place.end);
                 let end = (start + removed).clamp(place.end, text.len());
-                let change = Change::between(ByteOffset(start), &text[start..end], &inserted);
+                let change = TextChange::between(ByteOffset(start), &text[start..end], &inserted);
                 text.replace_range(start..end, &inserted);
                 place = place.start..place.end.max(end) - (end - start) + inserted.len();
                 span.follow(&change);
             }
-            span.follow(&Change::between(ByteOffset(0), &text, before));
+            span.follow(&TextChange::between(ByteOffset(0), &text, before));
             prop_assert_eq!(span.range(), range);
         }
 
         #[test]
-        fn the_pieces_of_a_change_come_to_the_change(
+        fn split_changes_compose_to_the_change(
             before in "([a-c]{1,3}[ \n]){0,8}",
             after in "([a-c]{1,3}[ \n]){0,8}",
         ) {
-            let change = Change {
+            let change = TextChange {
                 start: ByteOffset(2),
                 removed: before.clone(),
                 inserted: after.clone(),
             };
             let mut text = ["é", &before].concat();
-            for piece in pieces(&change) {
+            for piece in split_change(&change) {
                 let range = piece.start.0..piece.start.0 + piece.removed.len();
                 prop_assert_eq!(&text[range.clone()], &piece.removed);
                 text.replace_range(range, &piece.inserted);
@@ -377,12 +376,12 @@ mod tests {
         let start = marked.find('[').expect("it is marked");
         let end = marked.find(']').expect("it is marked") - 1;
         let mut text = marked.replace(['[', ']'], "");
-        let mut span = Span::new(start..end);
+        let mut span = TrackedSpan::new(start..end);
         edits
             .iter()
             .map(|(removed, inserted)| {
                 let at = text.find(removed).expect("it stands there");
-                span.follow(&Change::between(ByteOffset(at), removed, inserted));
+                span.follow(&TextChange::between(ByteOffset(at), removed, inserted));
                 text.replace_range(at..at + removed.len(), inserted);
                 text[span.range()].to_owned()
             })
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_around_it_move_it_and_edits_inside_are_its_own() {
+    fn edits_outside_move_span_and_edits_inside_belong_to_it() {
         let texts = followed(
             "a = [foo(x)]\nb\n",
             &[
@@ -404,32 +403,32 @@ mod tests {
     }
 
     #[test]
-    fn a_place_stays_before_what_is_inserted_there() {
-        let change = |start, removed: &str, inserted: &str| Change {
+    fn offset_stays_before_text_inserted_there() {
+        let change = |start, removed: &str, inserted: &str| TextChange {
             start: ByteOffset(start),
             removed: removed.to_owned(),
             inserted: inserted.to_owned(),
         };
-        assert_eq!(place_after(4, &change(4, "", "abc")), 4);
-        assert_eq!(place_after(4, &change(4, "x", "")), 4);
-        assert_eq!(place_after(4, &change(3, "", "abc")), 7);
-        assert_eq!(place_after(4, &change(1, "xyz", "a")), 2);
-        assert_eq!(place_after(4, &change(2, "wxyz", "a")), 2);
+        assert_eq!(move_offset(4, &change(4, "", "abc")), 4);
+        assert_eq!(move_offset(4, &change(4, "x", "")), 4);
+        assert_eq!(move_offset(4, &change(3, "", "abc")), 7);
+        assert_eq!(move_offset(4, &change(1, "xyz", "a")), 2);
+        assert_eq!(move_offset(4, &change(2, "wxyz", "a")), 2);
     }
 
     #[test]
-    fn what_is_deleted_key_by_key_comes_back_at_once() {
-        let mut span = Span::new(4..7);
+    fn one_undo_reverts_deletion_by_keys() {
+        let mut span = TrackedSpan::new(4..7);
         for at in (2..7).rev() {
             let removed = "x = foo"[at..=at].to_owned();
-            span.follow(&Change {
+            span.follow(&TextChange {
                 start: ByteOffset(at),
                 removed,
                 inserted: String::new(),
             });
         }
         assert_eq!(span.range(), 2..2);
-        span.follow(&Change {
+        span.follow(&TextChange {
             start: ByteOffset(2),
             removed: String::new(),
             inserted: "= foo".to_owned(),
@@ -438,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_written_anew_keeps_what_it_says() {
+    fn reformatted_file_keeps_span() {
         let texts = followed(
             "import  a\nx = [alpha + beta]\ny  =  2\n",
             &[(

@@ -1,15 +1,15 @@
-//! The store: one SQLite file that several servers append to at once.
+//! The store: one SQLite file that several servers append to concurrently.
 //!
 //! | table | holds |
 //! | --- | --- |
-//! | `meta` | `schema`, and `salt`, which session and file are hashed with |
-//! | `completions` | by id, each completion as it was answered, as JSON ([`Answered`]) |
-//! | `events` | by id, what became of it, as JSON ([`Event`]) |
-//! | `entered` | characters that entered files, as JSON ([`Entered`]) |
+//! | `meta` | `schema`, and `salt`, which salts the hashes of sessions and files |
+//! | `completions` | completions by id, as JSON ([`CompletionRow`]) |
+//! | `events` | events by id, as JSON ([`CompletionEvent`]) |
+//! | `entered` | counts of inserted characters, as JSON ([`EnteredCharacters`]) |
 //!
-//! Rows are only added, but for a purge, which removes all of them. They are added in transactions
-//! under SQLite's write-ahead log, so that a server killed at any moment leaves each row whole or
-//! not at all; a loss of power may cost the last ones.
+//! Rows are only added, except by a purge, which removes all of them. Transactions go to SQLite's
+//! write-ahead log, so a killed server leaves each row complete or absent; a power loss may lose the
+//! last rows.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -21,88 +21,88 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::event::{Answered, Entered, Event, Recorded};
+use super::event::{CompletionEvent, CompletionRow, EnteredCharacters, RecordedCompletion};
 
-/// The version of the format, of the store and of its export.
+/// Format version of the store and of its export.
 pub const SCHEMA: u32 = 1;
 
-/// How long another writer is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for another writer.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A store that is open for reading and adding.
+/// A store, open for reading and appending.
 #[derive(Debug)]
-pub struct Store {
+pub struct TelemetryStore {
     path: PathBuf,
     database: Connection,
 }
 
-/// One row to be.
+/// A row to write.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
-    /// A completion. Its session and file are as they are; the store has their hashes.
-    Answered(Box<Answered>),
-    /// What became of it.
-    Event(Event),
-    /// Characters that entered a file, with session and file as they are.
-    Entered(Entered),
+pub enum StoreEntry {
+    /// A completion. Session and file are plain; the store hashes them.
+    Answered(Box<CompletionRow>),
+    /// An event.
+    Event(CompletionEvent),
+    /// Characters inserted into a file, with session and file plain.
+    Entered(EnteredCharacters),
 }
 
-/// Everything in a store.
+/// The contents of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Contents {
-    /// Completions with what became of them, in the order of their requests.
-    pub completions: Vec<Recorded>,
-    /// Characters that entered files.
-    pub entered: Vec<Entered>,
+pub struct StoreContents {
+    /// Completions with their events, in the order of their requests.
+    pub completions: Vec<RecordedCompletion>,
+    /// Characters inserted into files.
+    pub entered: Vec<EnteredCharacters>,
 }
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
-pub enum Line {
-    /// A completion with everything that became of it.
-    Completion(Box<Recorded>),
-    /// Characters that entered a file.
-    Entered(Entered),
+pub enum ExportLine {
+    /// A completion and everything that happened to it.
+    Completion(Box<RecordedCompletion>),
+    /// Characters inserted into a file.
+    Entered(EnteredCharacters),
 }
 
-/// Why telemetry can't be read or kept.
+/// Why telemetry can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// No folder for data is known.
+    /// The user's data folder is unknown.
     #[error(
-        "no folder for data is known, since neither XDG_DATA_HOME nor HOME is set; name the store \
-         by `telemetry.path`"
+        "the data folder is unknown because neither XDG_DATA_HOME nor HOME is set; set \
+         `telemetry.path`"
     )]
     NoFolder,
-    /// There is no store.
-    #[error("{0}: there is no telemetry here; it comes with the first completion in an editor")]
+    /// The store does not exist.
+    #[error("{0}: no telemetry; the first completion in an editor creates it")]
     Missing(PathBuf),
-    /// The file system refuses.
+    /// A file operation failed.
     #[error("{path}: {source}")]
     File {
         /// The store, its folder, or an export.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The database refuses.
+    /// A database operation failed.
     #[error("{path}: {source}")]
     Database {
         /// The store.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: rusqlite::Error,
     },
-    /// It was written by another version of the program.
-    #[error("{path}: its format has version {found}, and this program knows version {SCHEMA}")]
+    /// The format version is unknown.
+    #[error("{path}: format version {found} is not supported; this program reads version {SCHEMA}")]
     Schema {
         /// The store or export.
         path: PathBuf,
         /// Its version.
         found: String,
     },
-    /// A row or line is not of the form this program writes.
+    /// A row or line is malformed.
     #[error("{path}: {reason}")]
     Content {
         /// The store or export.
@@ -112,13 +112,13 @@ pub enum TelemetryError {
     },
 }
 
-impl Store {
-    /// Opens a store to add to it, or makes one that only its owner can read.
+impl TelemetryStore {
+    /// Opens a store for appending, or creates one that only its owner can read.
     ///
     /// # Errors
     /// The file or its folder can't be made or written, or is no store of this version.
     pub fn open(path: &Path) -> Result<Self, TelemetryError> {
-        make_file(path).map_err(|source| TelemetryError::File {
+        create_file(path).map_err(|source| TelemetryError::File {
             path: path.to_owned(),
             source,
         })?;
@@ -126,11 +126,11 @@ impl Store {
             path: path.to_owned(),
             database: Connection::open(path).map_err(database(path))?,
         };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + BUSY_TIMEOUT;
         loop {
             match store.prepare() {
                 Ok(()) => break,
-                // SQLite itself does not wait where several put a new file under its log at once.
+                // SQLite does not wait while another process switches a new file to its log.
                 Err(error) if is_busy(&error) && Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
@@ -141,10 +141,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that is there to read it.
+    /// Opens a store for reading.
     ///
     /// # Errors
-    /// There is none, or it can't be read.
+    /// It does not exist or can't be read.
     pub fn open_existing(path: &Path) -> Result<Self, TelemetryError> {
         if !path.is_file() {
             return Err(TelemetryError::Missing(path.to_owned()));
@@ -153,8 +153,8 @@ impl Store {
     }
 
     fn prepare(&self) -> rusqlite::Result<()> {
-        self.database.busy_timeout(PATIENCE)?;
-        // Of several that open a new file at once, one makes it.
+        self.database.busy_timeout(BUSY_TIMEOUT)?;
+        // One of several processes that open a new file creates its tables.
         self.database.pragma_update(None, "journal_mode", "wal")?;
         self.database.pragma_update(None, "synchronous", "normal")?;
         self.database.execute_batch(&format!(
@@ -189,21 +189,21 @@ impl Store {
         }
     }
 
-    /// Adds rows, all of them or none. An event of a completion that is not there, as after a
-    /// purge, is passed over; so is a row that is there already.
+    /// Adds rows, all of them or none. Events of unknown completions, as after a purge, and
+    /// duplicate rows are ignored.
     ///
     /// # Errors
     /// The store can't be written.
-    pub fn record(&mut self, entries: &[Entry]) -> Result<(), TelemetryError> {
+    pub fn record(&mut self, entries: &[StoreEntry]) -> Result<(), TelemetryError> {
         self.add(entries).map_err(database(&self.path))
     }
 
-    fn add(&mut self, entries: &[Entry]) -> rusqlite::Result<()> {
+    fn add(&mut self, entries: &[StoreEntry]) -> rusqlite::Result<()> {
         let transaction = self
             .database
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let drawn = uuid::Uuid::new_v4().to_string();
-        transaction.execute("INSERT OR IGNORE INTO meta VALUES ('salt', ?1)", [drawn])?;
+        let salt = uuid::Uuid::new_v4().to_string();
+        transaction.execute("INSERT OR IGNORE INTO meta VALUES ('salt', ?1)", [salt])?;
         let salt: String =
             transaction.query_row("SELECT value FROM meta WHERE key = 'salt'", [], |row| {
                 row.get(0)
@@ -211,8 +211,8 @@ impl Store {
         let hashed = |text: &str| hash(&salt, text);
         for entry in entries {
             match entry {
-                Entry::Answered(answered) => {
-                    let row = Answered {
+                StoreEntry::Answered(answered) => {
+                    let row = CompletionRow {
                         session: hashed(&answered.session),
                         file: hashed(&answered.file),
                         ..(**answered).clone()
@@ -223,7 +223,7 @@ impl Store {
                         )?
                         .execute(params![row.completion, json(&row)?])?;
                 }
-                Entry::Event(event) => {
+                StoreEntry::Event(event) => {
                     transaction
                         .prepare_cached(
                             "INSERT OR IGNORE INTO events (id, completion, record)
@@ -232,8 +232,8 @@ impl Store {
                         )?
                         .execute(params![event.id, event.completion, json(event)?])?;
                 }
-                Entry::Entered(entered) => {
-                    let row = Entered {
+                StoreEntry::Entered(entered) => {
+                    let row = EnteredCharacters {
                         session: hashed(&entered.session),
                         file: hashed(&entered.file),
                         ..entered.clone()
@@ -247,36 +247,38 @@ impl Store {
         transaction.commit()
     }
 
-    /// Everything in it.
+    /// Reads the whole store.
     ///
     /// # Errors
-    /// The store can't be read, or a row is not of the form this program writes.
-    pub fn contents(&self) -> Result<Contents, TelemetryError> {
-        Ok(Contents {
+    /// The store can't be read, or a row is malformed.
+    pub fn contents(&self) -> Result<StoreContents, TelemetryError> {
+        Ok(StoreContents {
             completions: self.completions()?,
             entered: self.rows("SELECT record FROM entered ORDER BY number")?,
         })
     }
 
-    /// All completions with what became of them, in the order in which they were noted.
+    /// All completions with their events, in the order they were recorded.
     ///
     /// # Errors
-    /// As [`Store::contents`].
-    pub fn completions(&self) -> Result<Vec<Recorded>, TelemetryError> {
-        // Events first: what is added meanwhile then has none, rather than events without it.
-        let events: Vec<Event> = self.rows("SELECT record FROM events ORDER BY number")?;
-        let mut by_completion: HashMap<String, Vec<Event>> = HashMap::new();
+    /// As [`TelemetryStore::contents`].
+    pub fn completions(&self) -> Result<Vec<RecordedCompletion>, TelemetryError> {
+        // Events first: a completion added meanwhile then lacks events, but no event lacks its
+        // completion.
+        let events: Vec<CompletionEvent> =
+            self.rows("SELECT record FROM events ORDER BY number")?;
+        let mut by_completion: HashMap<String, Vec<CompletionEvent>> = HashMap::new();
         for event in events {
             by_completion
                 .entry(event.completion.clone())
                 .or_default()
                 .push(event);
         }
-        let answered: Vec<Answered> =
+        let answered: Vec<CompletionRow> =
             self.rows("SELECT record FROM completions ORDER BY number")?;
         let recorded = answered.into_iter().map(|answered| {
             let events = by_completion.remove(&answered.completion);
-            Recorded::of(answered, &events.unwrap_or_default())
+            RecordedCompletion::from_events(answered, &events.unwrap_or_default())
         });
         Ok(recorded.collect())
     }
@@ -298,8 +300,8 @@ impl Store {
             .collect()
     }
 
-    /// Removes everything, the salt too, leaves no trace of it in the file, and says how many
-    /// completions there were.
+    /// Removes all rows and the salt, overwrites them in the file, and returns the number of
+    /// completions removed.
     ///
     /// # Errors
     /// The store can't be written.
@@ -317,7 +319,7 @@ impl Store {
         transaction.execute("DELETE FROM entered", [])?;
         transaction.execute("DELETE FROM meta WHERE key = 'salt'", [])?;
         transaction.commit()?;
-        // The log has the old rows until it is written back; while others read, it is later.
+        // The log holds the old rows until the checkpoint, which readers may delay.
         self.database.execute_batch("VACUUM")?;
         self.database
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -325,11 +327,11 @@ impl Store {
     }
 }
 
-/// Reads a store, or a file of JSON lines that was exported from one.
+/// Reads a store, or a JSON Lines export of one.
 ///
 /// # Errors
-/// There is none, it can't be read, or it is of another version.
-pub fn read(path: &Path) -> Result<Contents, TelemetryError> {
+/// It does not exist, can't be read, or has another format version.
+pub fn read(path: &Path) -> Result<StoreContents, TelemetryError> {
     let fault = |source| TelemetryError::File {
         path: path.to_owned(),
         source,
@@ -339,9 +341,9 @@ pub fn read(path: &Path) -> Result<Contents, TelemetryError> {
     }
     let mut reader = std::io::BufReader::new(std::fs::File::open(path).map_err(fault)?);
     if reader.fill_buf().map_err(fault)?.starts_with(MAGIC) {
-        return Store::open_existing(path)?.contents();
+        return TelemetryStore::open_existing(path)?.contents();
     }
-    let mut contents = Contents::default();
+    let mut contents = StoreContents::default();
     for (number, line) in reader.lines().enumerate() {
         let line = line.map_err(fault)?;
         if line.trim().is_empty() {
@@ -358,20 +360,20 @@ pub fn read(path: &Path) -> Result<Contents, TelemetryError> {
                 found: value["schema"].to_string(),
             });
         }
-        match Line::deserialize(&value).map_err(garbled)? {
-            Line::Completion(recorded) => contents.completions.push(*recorded),
-            Line::Entered(entered) => contents.entered.push(entered),
+        match ExportLine::deserialize(&value).map_err(garbled)? {
+            ExportLine::Completion(recorded) => contents.completions.push(*recorded),
+            ExportLine::Entered(entered) => contents.entered.push(entered),
         }
     }
     Ok(contents)
 }
 
-/// What every SQLite file begins with: <https://www.sqlite.org/fileformat.html#magic_header_string>.
+/// The first bytes of every SQLite file: <https://www.sqlite.org/fileformat.html#magic_header_string>.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-impl Line {
-    /// The line as it is written, with the version of its format.
-    pub fn written(&self) -> serde_json::Value {
+impl ExportLine {
+    /// Serializes the line, with the format version.
+    pub fn to_json(&self) -> serde_json::Value {
         let mut value = serde_json::json!({"schema": SCHEMA});
         if let (Some(whole), Ok(serde_json::Value::Object(members))) =
             (value.as_object_mut(), serde_json::to_value(self))
@@ -382,8 +384,8 @@ impl Line {
     }
 }
 
-/// The store's file where no setting names one: `fillrate/telemetry.db` in the user's folder of
-/// data, <https://specifications.freedesktop.org/basedir-spec/latest/>.
+/// The default path of the store: `fillrate/telemetry.db` in the user's data folder,
+/// <https://specifications.freedesktop.org/basedir-spec/latest/>.
 ///
 /// # Errors
 /// [`TelemetryError::NoFolder`].
@@ -399,7 +401,7 @@ pub fn default_path() -> Result<PathBuf, TelemetryError> {
     Ok(base.join("fillrate").join("telemetry.db"))
 }
 
-/// 16 hex digits that stand for a text in one store and tell nothing of it.
+/// Hashes a text with the salt of its store: 16 hex digits.
 fn hash(salt: &str, text: &str) -> String {
     let digest = Sha256::digest(format!("{salt}\0{text}"));
     digest[..8]
@@ -428,8 +430,8 @@ fn database(path: &Path) -> impl Fn(rusqlite::Error) -> TelemetryError {
     }
 }
 
-/// Makes the file and its folder, for nobody but their owner, where they are not there yet.
-fn make_file(path: &Path) -> std::io::Result<()> {
+/// Creates the file and its folder, accessible to their owner only, unless they exist.
+fn create_file(path: &Path) -> std::io::Result<()> {
     let mut folders = std::fs::DirBuilder::new();
     let mut file = std::fs::OpenOptions::new();
     #[cfg(unix)]
@@ -443,7 +445,7 @@ fn make_file(path: &Path) -> std::io::Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty())
     {
         folders.recursive(true).create(folder).map_err(|error| {
-            // What the system says of a file in a folder's place is that it exists.
+            // The system reports a file in place of a folder as "already exists".
             match error.kind() {
                 std::io::ErrorKind::AlreadyExists => std::io::ErrorKind::NotADirectory.into(),
                 _ => error,
@@ -455,71 +457,71 @@ fn make_file(path: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::{EventKind, Outcome};
+    use super::super::event::{CompletionEventKind, RequestOutcome};
     use super::*;
 
-    fn place() -> (tempfile::TempDir, PathBuf) {
+    fn temporary_store() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let path = folder.path().join("a/b/telemetry.db");
         (folder, path)
     }
 
-    fn answered(id: &str) -> Entry {
-        Entry::Answered(Box::new(Answered {
+    fn answered(id: &str) -> StoreEntry {
+        StoreEntry::Answered(Box::new(CompletionRow {
             completion: id.to_owned(),
             session: "session".to_owned(),
             file: "file:///home/somebody/secret.py".to_owned(),
-            outcome: Outcome::Offered,
-            ..Answered::default()
+            outcome: RequestOutcome::Offered,
+            ..CompletionRow::default()
         }))
     }
 
-    fn dismissed(id: &str, completion: &str) -> Entry {
-        Entry::Event(Event {
+    fn dismissed(id: &str, completion: &str) -> StoreEntry {
+        StoreEntry::Event(CompletionEvent {
             id: id.to_owned(),
             completion: completion.to_owned(),
             at_ms: 1,
             candidate: None,
             shown: None,
-            kind: EventKind::Dismissed,
+            kind: CompletionEventKind::Dismissed,
         })
     }
 
     #[test]
-    fn what_is_recorded_is_read_again_joined() {
-        let (_folder, path) = place();
-        let mut store = Store::open(&path).expect("it is made");
-        let entered = Entered {
+    fn recorded_rows_are_read_joined() {
+        let (_folder, path) = temporary_store();
+        let mut store = TelemetryStore::open(&path).expect("it is made");
+        let entered = EnteredCharacters {
             file: "f".to_owned(),
             characters: 5,
-            ..Entered::default()
+            ..EnteredCharacters::default()
         };
         let rows = [
             answered("a"),
             answered("b"),
             dismissed("1", "b"),
-            Entry::Entered(entered),
+            StoreEntry::Entered(entered),
         ];
         store.record(&rows).expect("there is room");
-        // What comes a second time counts once; what is of nothing known counts not at all.
+        // Duplicates and events of unknown completions are ignored.
         let again = [answered("a"), dismissed("1", "b"), dismissed("2", "none")];
         store.record(&again).expect("there is room");
         let contents = read(&path).expect("it is a store");
-        let told: Vec<_> = contents
+        let dismissed_by_id: Vec<_> = contents
             .completions
             .iter()
             .map(|one| (one.answered.completion.as_str(), one.dismissed))
             .collect();
-        assert_eq!(told, [("a", false), ("b", true)]);
+        assert_eq!(dismissed_by_id, [("a", false), ("b", true)]);
         assert_eq!(contents.entered[0].characters, 5);
     }
 
     #[test]
-    fn names_are_kept_as_hashes_that_differ_from_store_to_store() {
+    fn names_are_hashed_with_salt_of_store() {
         let hashes: Vec<String> = (0..2)
             .map(|_| {
-                let (_folder, path) = place();
-                let mut store = Store::open(&path).expect("it is made");
+                let (_folder, path) = temporary_store();
+                let mut store = TelemetryStore::open(&path).expect("it is made");
                 store
                     .record(&[answered("a"), answered("b")])
                     .expect("there is room");
@@ -535,18 +537,18 @@ mod tests {
     }
 
     #[test]
-    fn an_export_is_read_as_its_store_is() {
-        let (folder, path) = place();
-        let mut store = Store::open(&path).expect("it is made");
-        let entered = Entry::Entered(Entered::default());
+    fn export_reads_like_its_store() {
+        let (folder, path) = temporary_store();
+        let mut store = TelemetryStore::open(&path).expect("it is made");
+        let entered = StoreEntry::Entered(EnteredCharacters::default());
         store
             .record(&[answered("a"), dismissed("1", "a"), entered])
             .expect("there is room");
         let contents = store.contents().expect("it is whole");
         let completions = contents.completions.iter().cloned().map(Box::new);
-        let lines = completions.map(Line::Completion);
-        let lines = lines.chain(contents.entered.iter().cloned().map(Line::Entered));
-        let lines: Vec<_> = lines.map(|line| line.written().to_string()).collect();
+        let lines = completions.map(ExportLine::Completion);
+        let lines = lines.chain(contents.entered.iter().cloned().map(ExportLine::Entered));
+        let lines: Vec<_> = lines.map(|line| line.to_json().to_string()).collect();
         let export = folder.path().join("export.jsonl");
         std::fs::write(&export, lines.join("\n")).expect("the folder is writable");
         assert_eq!(read(&export).expect("it was exported"), contents);
@@ -556,34 +558,37 @@ mod tests {
     }
 
     #[test]
-    fn a_purge_leaves_nothing_in_the_file() {
-        let (_folder, path) = place();
-        let mut store = Store::open(&path).expect("it is made");
+    fn purge_leaves_no_bytes_in_file() {
+        let (_folder, path) = temporary_store();
+        let mut store = TelemetryStore::open(&path).expect("it is made");
         let ids: Vec<_> = (0..50).map(|n| answered(&format!("canary-{n}"))).collect();
         store.record(&ids).expect("there is room");
         assert_eq!(store.purge().expect("nobody else has it"), 50);
-        // What still comes of what is purged is not kept.
+        // Later events of purged completions are ignored.
         store
             .record(&[dismissed("1", "canary-1")])
             .expect("there is room");
-        assert_eq!(store.contents().expect("it is whole"), Contents::default());
+        assert_eq!(
+            store.contents().expect("it is whole"),
+            StoreContents::default()
+        );
         drop(store);
         for file in std::fs::read_dir(path.parent().expect("it has one")).expect("it is there") {
             let bytes = std::fs::read(file.expect("it is there").path()).expect("it is readable");
             let found = bytes.windows(7).any(|window| window == b"canary-" as &[u8]);
-            // The event that came later names its completion in no file either.
+            // Nor does any file name the completion of the later event.
             assert!(!found);
         }
     }
 
     #[test]
-    fn several_writers_lose_nothing() {
-        let (_folder, path) = place();
+    fn concurrent_writers_lose_no_rows() {
+        let (_folder, path) = temporary_store();
         std::thread::scope(|scope| {
             for writer in 0..4 {
                 let path = &path;
                 scope.spawn(move || {
-                    let mut store = Store::open(path).expect("it is made once");
+                    let mut store = TelemetryStore::open(path).expect("it is made once");
                     for number in 0..50 {
                         let id = format!("{writer}-{number}");
                         store
@@ -600,10 +605,10 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_read_it() {
+    fn only_owner_may_read_store() {
         use std::os::unix::fs::PermissionsExt;
-        let (_folder, path) = place();
-        let mut store = Store::open(&path).expect("it is made");
+        let (_folder, path) = temporary_store();
+        let mut store = TelemetryStore::open(&path).expect("it is made");
         store.record(&[answered("a")]).expect("there is room");
         let folder = path.parent().expect("it has one");
         for entry in std::fs::read_dir(folder).expect("it is there") {
@@ -614,16 +619,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_store_is_told_as_such() {
-        let (folder, path) = place();
+    fn missing_and_foreign_files_are_refused() {
+        let (folder, path) = temporary_store();
         let error = read(&path).expect_err("there is none");
-        assert!(error.to_string().contains("no telemetry here"), "{error}");
+        assert!(error.to_string().contains("no telemetry;"), "{error}");
         let other = folder.path().join("other.db");
         std::fs::write(
             &other,
             "this is no database at all, but long enough to be read as one",
         )
         .expect("the folder is writable");
-        assert!(Store::open(&other).is_err());
+        assert!(TelemetryStore::open(&other).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The one thread that writes, so that nobody else ever waits for the disk.
+//! The thread that writes to the store, so that nothing else waits for the disk.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -6,54 +6,53 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::store::{Entry, Store, TelemetryError};
+use super::store::{StoreEntry, TelemetryError, TelemetryStore};
 
-/// Where rows go on their way to a store. When the last copy is dropped, the thread writes what it
-/// has and ends.
+/// Sends rows to the thread that writes them. When the last clone is dropped, the thread writes the
+/// remaining rows and ends.
 #[derive(Clone, Debug)]
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     messages: Sender<Message>,
 }
 
 enum Message {
-    Entry(Entry),
-    /// Answered when everything before it is in the store, or is known not to get there.
+    Entry(StoreEntry),
+    /// Answered when everything before it is written or has failed.
     Flush(oneshot::Sender<()>),
     Purge(oneshot::Sender<Result<usize, TelemetryError>>),
 }
 
-/// The most rows in one transaction.
-const MOST_ROWS: usize = 1000;
+/// Maximum number of rows in one transaction.
+const MAX_ROWS: usize = 1000;
 
-/// How soon a store that could not be opened is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+/// Delay before a store that could not be opened is retried.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-impl Writer {
-    /// Starts writing to a store. The first fault goes to `complaints`; later ones, of which a
-    /// person has been told by then, do not.
-    pub(super) fn start(path: PathBuf, complaints: mpsc::UnboundedSender<String>) -> Self {
+impl StoreWriter {
+    /// Starts writing to a store. The first failure goes to `warnings`; later ones are only logged.
+    pub(super) fn start(path: PathBuf, warnings: mpsc::UnboundedSender<String>) -> Self {
         let (messages, receive) = channel();
-        let desk = Desk {
+        let thread = WriterThread {
             path,
             store: None,
             tried: None,
-            complaints: Some(complaints),
+            warnings: Some(warnings),
         };
         let started = std::thread::Builder::new()
             .name("telemetry".to_owned())
-            .spawn(move || desk.work(&receive));
+            .spawn(move || thread.run(&receive));
         if let Err(error) = started {
-            tracing::warn!(%error, "nothing is noted of completions");
+            tracing::warn!(%error, "telemetry is disabled: its thread can't be started");
         }
         Self { messages }
     }
 
-    /// Hands a row over. Never waits.
-    pub(super) fn write(&self, entry: Entry) {
+    /// Queues a row.
+    pub(super) fn write(&self, entry: StoreEntry) {
         let _ = self.messages.send(Message::Entry(entry));
     }
 
-    /// Waits until everything that was handed over is in the store, or can't get there.
+    /// Waits until every queued row is written or has failed.
     pub(super) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
         if self.messages.send(Message::Flush(done)).is_ok() {
@@ -61,7 +60,7 @@ impl Writer {
         }
     }
 
-    /// Empties the store and says how many completions it had.
+    /// Empties the store and returns the number of completions it had; `None` if the thread is gone.
     pub(super) async fn purge(&self) -> Option<Result<usize, TelemetryError>> {
         let (done, wait) = oneshot::channel();
         self.messages.send(Message::Purge(done)).ok()?;
@@ -69,20 +68,20 @@ impl Writer {
     }
 }
 
-/// What the thread works with.
-struct Desk {
+/// The state of the thread.
+struct WriterThread {
     path: PathBuf,
-    store: Option<Store>,
-    /// When it was last tried to open it, in vain.
+    store: Option<TelemetryStore>,
+    /// Last failed attempt to open the store.
     tried: Option<Instant>,
-    /// Gone once somebody was told.
-    complaints: Option<mpsc::UnboundedSender<String>>,
+    /// `None` after the first warning.
+    warnings: Option<mpsc::UnboundedSender<String>>,
 }
 
-impl Desk {
-    fn work(mut self, messages: &Receiver<Message>) {
+impl WriterThread {
+    fn run(mut self, messages: &Receiver<Message>) {
         while let Ok(first) = messages.recv() {
-            // All that has come meanwhile goes into one transaction.
+            // Queued rows go into one transaction.
             let mut rows = Vec::new();
             let mut waiting = Vec::new();
             let mut purges = Vec::new();
@@ -96,51 +95,51 @@ impl Desk {
                         break;
                     }
                 }
-                if rows.len() < MOST_ROWS {
+                if rows.len() < MAX_ROWS {
                     next = messages.try_recv().ok();
                 }
             }
             if !rows.is_empty() {
                 let written = self.store().map(|store| store.record(&rows));
                 if let Some(Err(error)) = written {
-                    self.complain(&error);
+                    self.warn(&error);
                 }
             }
             for done in waiting {
                 let _ = done.send(());
             }
             for done in purges {
-                let emptied = Store::open(&self.path).and_then(|mut store| store.purge());
+                let emptied = TelemetryStore::open(&self.path).and_then(|mut store| store.purge());
                 let _ = done.send(emptied);
             }
         }
     }
 
-    fn store(&mut self) -> Option<&mut Store> {
-        if self.store.is_none() && self.tried.is_none_or(|tried| tried.elapsed() > TRY_AGAIN) {
-            match Store::open(&self.path) {
+    fn store(&mut self) -> Option<&mut TelemetryStore> {
+        if self.store.is_none() && self.tried.is_none_or(|tried| tried.elapsed() > RETRY_AFTER) {
+            match TelemetryStore::open(&self.path) {
                 Ok(store) => self.store = Some(store),
                 Err(error) => {
                     self.tried = Some(Instant::now());
-                    self.complain(&error);
+                    self.warn(&error);
                 }
             }
         }
         self.store.as_mut()
     }
 
-    fn complain(&mut self, error: &TelemetryError) {
+    fn warn(&mut self, error: &TelemetryError) {
         tracing::warn!(%error, "telemetry can't be written");
-        if let Some(complaints) = self.complaints.take() {
-            let _ = complaints.send(complaint(error));
+        if let Some(warnings) = self.warnings.take() {
+            let _ = warnings.send(warning(error));
         }
     }
 }
 
-/// What a person is told where nothing can be noted.
-pub(super) fn complaint(error: &TelemetryError) -> String {
+/// The message for the user when telemetry can't be written.
+pub(super) fn warning(error: &TelemetryError) -> String {
     format!(
-        "Completions work, but what becomes of them is not noted: {error}. Mend that, or set \
+        "Completions work, but telemetry can't be written: {error}. Fix that, or set \
          `telemetry.enabled = false`."
     )
 }

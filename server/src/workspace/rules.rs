@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::{Reason, has_language};
+use super::{HiddenReason, has_language};
 
 /// Names under which secrets are kept, whatever the language they seem to be in; upper and lower
 /// case count as one. A pattern that ends with `/` means a folder with all that is in it.
@@ -79,7 +79,7 @@ static SECRETS: LazyLock<Gitignore> = LazyLock::new(|| {
 });
 
 /// The ignore files that hold at a place, from the outermost folder to it.
-pub(super) struct Rules {
+pub(super) struct IgnoreRules {
     layers: Vec<Layer>,
     /// Layers of folders above the workspace folder, which stay.
     outer: usize,
@@ -93,7 +93,7 @@ struct Layer {
 
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
-impl Rules {
+impl IgnoreRules {
     /// The rules that reach into a folder from above: those of the folders between it and the top
     /// of its Git repository. None do if they leave out the folder itself, as whoever opened it
     /// meant to see it. The person's global ignore file is not read, so that a repository has the
@@ -139,20 +139,25 @@ impl Rules {
     }
 
     /// Why an entry of the folder entered last is hidden; nothing if it may be looked at.
-    pub(super) fn reason(&self, path: &Path, is_folder: bool, is_link: bool) -> Option<Reason> {
+    pub(super) fn reason(
+        &self,
+        path: &Path,
+        is_folder: bool,
+        is_link: bool,
+    ) -> Option<HiddenReason> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            return Some(Reason::Name);
+            return Some(HiddenReason::Name);
         };
         if let Some(pattern) = secret(name, is_folder) {
-            Some(Reason::Secret(pattern))
+            Some(HiddenReason::Secret(pattern))
         } else if name.starts_with('.') {
-            Some(Reason::DotFile)
+            Some(HiddenReason::DotFile)
         } else if self.ignored(path, is_folder) {
-            Some(Reason::Ignored)
+            Some(HiddenReason::Ignored)
         } else if is_link {
-            Some(Reason::Symlink)
+            Some(HiddenReason::Symlink)
         } else if !is_folder && !has_language(path) {
-            Some(Reason::Language)
+            Some(HiddenReason::Language)
         } else {
             None
         }

@@ -128,7 +128,7 @@ impl Contestant {
             file if file.ends_with(".toml") => {
                 let mut layers = Layers::default();
                 layers.file(Path::new(file))?;
-                let mut contestants = layers.merged()?.contestants();
+                let mut contestants = layers.merged()?.answering_models();
                 configuration = match (contestants.pop(), contestants.is_empty()) {
                     (Some(one), true) => one.configuration,
                     _ => {

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use fillrate_server::telemetry::{Contents, TelemetryError, read};
+use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
 
 use super::super::{CliError, Success};
 use super::StoreChoice;
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let contents = match read(&arguments.store.path()?) {
         // Before the first completion there is nothing to tell, and no fault.
-        Err(TelemetryError::Missing(_)) => Contents::default(),
+        Err(TelemetryError::Missing(_)) => StoreContents::default(),
         read => read?,
     };
     let groupings = match (arguments.by.as_slice(), arguments.json) {

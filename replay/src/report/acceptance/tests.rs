@@ -5,24 +5,26 @@
 use std::collections::BTreeSet;
 
 use fillrate_server::completion::Assigned;
-use fillrate_server::configuration::Unit;
-use fillrate_server::telemetry::{Accepted, Outcome, Partly, Second, Size, Timings};
+use fillrate_server::configuration::TrialUnit;
+use fillrate_server::telemetry::{
+    AcceptedCandidate, PartialAcceptance, RequestOutcome, SecondModel, TextSize, Timings,
+};
 use proptest::prelude::*;
 
 use super::*;
 
 /// A completion of 10 characters that was shown for a second, confirmed, in the session and file
 /// of these names.
-fn shown(session: &str, file: &str) -> Recorded {
-    Recorded {
-        answered: Answered {
+fn shown(session: &str, file: &str) -> RecordedCompletion {
+    RecordedCompletion {
+        answered: CompletionRow {
             session: session.to_owned(),
             file: file.to_owned(),
             model: "m".to_owned(),
             named: "default".to_owned(),
             language: Some("python".to_owned()),
-            outcome: Outcome::Offered,
-            candidates: vec![Size {
+            outcome: RequestOutcome::Offered,
+            candidates: vec![TextSize {
                 characters: 10,
                 lines: 1,
             }],
@@ -30,18 +32,18 @@ fn shown(session: &str, file: &str) -> Recorded {
                 latency_ms: 50.0,
                 ..Timings::default()
             },
-            ..Answered::default()
+            ..CompletionRow::default()
         },
-        shown: Some(Shown {
+        shown: Some(Displayed {
             certainty: Certainty::Confirmed,
             ms: Some(1000.0),
         }),
-        ..Recorded::default()
+        ..RecordedCompletion::default()
     }
 }
 
-fn accepted(mut recorded: Recorded, candidate: usize) -> Recorded {
-    recorded.accepted = Some(Accepted {
+fn accepted(mut recorded: RecordedCompletion, candidate: usize) -> RecordedCompletion {
+    recorded.accepted = Some(AcceptedCandidate {
         at_ms: 0,
         candidate,
         characters: 10,
@@ -50,8 +52,8 @@ fn accepted(mut recorded: Recorded, candidate: usize) -> Recorded {
     recorded
 }
 
-fn left(distance: f64, word_distance: f64) -> Option<Left> {
-    Some(Left {
+fn left(distance: f64, word_distance: f64) -> Option<Remainder> {
+    Some(Remainder {
         distance,
         removed: distance == 1.0,
         word_distance,
@@ -59,7 +61,7 @@ fn left(distance: f64, word_distance: f64) -> Option<Left> {
 }
 
 /// An outcome for each letter of a file: `+` accepted, `-` not.
-fn outcomes_of(session: &str, files: &[(&str, &str)]) -> Vec<Recorded> {
+fn outcomes_of(session: &str, files: &[(&str, &str)]) -> Vec<RecordedCompletion> {
     let mut recorded = Vec::new();
     for (file, outcomes) in files {
         for outcome in outcomes.chars() {
@@ -74,12 +76,12 @@ fn outcomes_of(session: &str, files: &[(&str, &str)]) -> Vec<Recorded> {
     recorded
 }
 
-fn by_model(completions: Vec<Recorded>) -> Acceptance {
+fn by_model(completions: Vec<RecordedCompletion>) -> Acceptance {
     statistics(completions, Vec::new())
 }
 
-fn statistics(completions: Vec<Recorded>, entered: Vec<Entered>) -> Acceptance {
-    let contents = Contents {
+fn statistics(completions: Vec<RecordedCompletion>, entered: Vec<EnteredCharacters>) -> Acceptance {
+    let contents = StoreContents {
         completions,
         entered,
     };
@@ -132,7 +134,7 @@ fn what_was_read_is_what_was_shown_long_enough_or_taken() {
     let with = |file: &str, characters: usize, ms: Option<f64>| {
         let mut one = shown("s", file);
         one.answered.candidates[0].characters = characters;
-        one.shown = Some(Shown {
+        one.shown = Some(Displayed {
             certainty: Certainty::Estimated,
             ms,
         });
@@ -160,7 +162,7 @@ fn what_was_read_is_what_was_shown_long_enough_or_taken() {
 
 #[test]
 fn retention_is_of_what_was_accepted_and_could_be_observed() {
-    let kept = |lefts: &[(u64, Option<Left>)]| {
+    let kept = |lefts: &[(u64, Option<Remainder>)]| {
         let mut one = accepted(shown("s", "f"), 0);
         one.retention = lefts.iter().copied().collect();
         one
@@ -185,16 +187,16 @@ fn retention_is_of_what_was_accepted_and_could_be_observed() {
 
 #[test]
 fn completed_code_is_of_all_that_entered_the_files() {
-    let entered = |file: &str, characters: usize| Entered {
+    let entered = |file: &str, characters: usize| EnteredCharacters {
         session: "s".to_owned(),
         file: file.to_owned(),
         characters,
         model: Some("m".to_owned()),
         named: "default".to_owned(),
-        ..Entered::default()
+        ..EnteredCharacters::default()
     };
     let mut partly = shown("s", "g");
-    partly.partly = Some(Partly {
+    partly.partly = Some(PartialAcceptance {
         steps: 2,
         characters: 5,
     });
@@ -216,14 +218,14 @@ fn what_is_typed_through_is_one_completion_that_is_still_shown() {
         let mut one = shown("s", "f");
         one.answered.source = Source::TypedThrough;
         one.answered.candidates[0].characters = characters;
-        one.shown = Some(Shown {
+        one.shown = Some(Displayed {
             certainty: Certainty::Estimated,
             ms: Some(ms),
         });
         one
     };
     let mut first = shown("s", "f");
-    first.shown = Some(Shown {
+    first.shown = Some(Displayed {
         certainty: Certainty::Confirmed,
         ms: Some(400.0),
     });
@@ -246,14 +248,14 @@ fn what_is_typed_through_is_one_completion_that_is_still_shown() {
 #[test]
 fn nothing_counts_that_was_not_offered_or_is_not_asked_for() {
     let mut nothing = shown("s", "f");
-    nothing.answered.outcome = Outcome::Nothing;
+    nothing.answered.outcome = RequestOutcome::Nothing;
     let mut simulated = accepted(shown("s", "f"), 0);
     simulated.answered.simulated = true;
     let mut old = shown("s", "f");
     old.answered.at_ms = -1;
     let mut unsure = accepted(shown("s", "f"), 0);
     unsure.shown = None;
-    let contents = Contents {
+    let contents = StoreContents {
         completions: vec![nothing, simulated, old, shown("s", "f"), unsure],
         entered: Vec::new(),
     };
@@ -323,7 +325,7 @@ fn rows_are_by_what_is_asked_for() {
         one
     };
     const DAY: i64 = 86_400_000;
-    let contents = Contents {
+    let contents = StoreContents {
         completions: vec![
             with("default", Some("python"), 0),
             with("a", None, DAY - 1),
@@ -367,7 +369,12 @@ fn days_are_those_of_the_calendar() {
     }
 }
 
-fn on_trial(mut recorded: Recorded, unit: Unit, asked: &[&str], whose: &[usize]) -> Recorded {
+fn on_trial(
+    mut recorded: RecordedCompletion,
+    unit: TrialUnit,
+    asked: &[&str],
+    whose: &[usize],
+) -> RecordedCompletion {
     let models = ["a", "b"].map(str::to_owned).to_vec();
     recorded.answered.named = asked[0].to_owned();
     recorded.answered.trial = Some(Assigned {
@@ -380,17 +387,17 @@ fn on_trial(mut recorded: Recorded, unit: Unit, asked: &[&str], whose: &[usize])
     });
     if let [_, second] = asked {
         recorded.answered.timings.model_ms = 20.0;
-        recorded.answered.second = Some(Second {
+        recorded.answered.second = Some(SecondModel {
             named: (*second).to_owned(),
             own_ms: 7.0,
-            ..Second::default()
+            ..SecondModel::default()
         });
     }
     recorded
 }
 
 /// The outcomes of models that took turns.
-fn turns(unit: Unit, arms: &[(&str, &[(&str, &str)])]) -> Vec<Recorded> {
+fn turns(unit: TrialUnit, arms: &[(&str, &[(&str, &str)])]) -> Vec<RecordedCompletion> {
     let arms = arms.iter();
     arms.flat_map(|(name, files)| {
         let outcomes = outcomes_of("s", files).into_iter();
@@ -407,7 +414,7 @@ fn turns(unit: Unit, arms: &[(&str, &[(&str, &str)])]) -> Vec<Recorded> {
 #[test]
 fn a_trial_says_how_models_differ_and_how_many_more_it_takes() {
     let recorded = turns(
-        Unit::Request,
+        TrialUnit::Request,
         &[
             ("a", &[("a", "++++"), ("b", "---+")]),
             ("b", &[("c", "----"), ("d", "+-++")]),
@@ -436,7 +443,7 @@ fn a_trial_says_how_models_differ_and_how_many_more_it_takes() {
 #[test]
 fn a_clear_difference_needs_no_more_and_none_needs_no_end_of_them() {
     let clear = turns(
-        Unit::Request,
+        TrialUnit::Request,
         &[
             ("a", &[("a", "++++"), ("b", "+++-"), ("c", "++++")]),
             ("b", &[("a", "----"), ("b", "---+"), ("c", "----")]),
@@ -449,7 +456,7 @@ fn a_clear_difference_needs_no_more_and_none_needs_no_end_of_them() {
     assert!(difference.clear && difference.shown_needed.is_none());
 
     let files: &[(&str, &str)] = &[("a", "+-"), ("b", "-+")];
-    let acceptance = by_model(turns(Unit::Request, &[("a", files), ("b", files)]));
+    let acceptance = by_model(turns(TrialUnit::Request, &[("a", files), ("b", files)]));
     let table = acceptance.table();
     assert!(
         table.contains("can't tell; so far they do not differ"),
@@ -471,13 +478,19 @@ fn what_one_draw_decided_is_one_cluster() {
         acceptance.trial.unwrap()
     };
     let low = |trial: &Trial| trial.arms[0].figures["acceptance/shown"].low;
-    assert!(low(&of(Unit::Request)).is_some());
+    assert!(low(&of(TrialUnit::Request)).is_some());
     // All of it is one session, on one day.
     assert_eq!(
-        (low(&of(Unit::Session)), of(Unit::Session).clusters),
+        (
+            low(&of(TrialUnit::Session)),
+            of(TrialUnit::Session).clusters
+        ),
         (None, "session")
     );
-    assert_eq!((low(&of(Unit::Day)), of(Unit::Day).clusters), (None, "day"));
+    assert_eq!(
+        (low(&of(TrialUnit::Day)), of(TrialUnit::Day).clusters),
+        (None, "day")
+    );
 }
 
 // wins a 6, b 2: Bradley and Terry's strengths for two are ± ln(6 / 2) / 2, with the standard
@@ -485,7 +498,7 @@ fn what_one_draw_decided_is_one_cluster() {
 #[test]
 fn pairs_give_strengths_by_their_choices() {
     let pair = |file: &str, asked: [&str; 2], chosen: Option<usize>| {
-        let one = on_trial(shown("s", file), Unit::Pairs, &asked, &[0, 1]);
+        let one = on_trial(shown("s", file), TrialUnit::Pairs, &asked, &[0, 1]);
         match chosen {
             Some(candidate) => accepted(one, candidate),
             None => one,
@@ -494,7 +507,10 @@ fn pairs_give_strengths_by_their_choices() {
     let mut recorded = vec![
         pair("f", ["a", "b"], None),
         // Both gave the same, so that taking it says nothing.
-        accepted(on_trial(shown("s", "f"), Unit::Pairs, &["a", "b"], &[0]), 0),
+        accepted(
+            on_trial(shown("s", "f"), TrialUnit::Pairs, &["a", "b"], &[0]),
+            0,
+        ),
     ];
     for number in 0..8 {
         let file = ["f", "g", "h"][number % 3];
@@ -548,7 +564,7 @@ fn pairs_give_strengths_by_their_choices() {
 
 #[test]
 fn a_blind_trial_is_hidden_until_something_else_was_completed() {
-    let blind = |one: Recorded| {
+    let blind = |one: RecordedCompletion| {
         let mut one = one;
         if let Some(trial) = &mut one.answered.trial {
             trial.blind = true;
@@ -557,7 +573,7 @@ fn a_blind_trial_is_hidden_until_something_else_was_completed() {
     };
     let files: &[(&str, &str)] = &[("f", "+-"), ("g", "-+")];
     let mut recorded = vec![shown("s", "f")];
-    let turns = turns(Unit::Request, &[("a", files), ("b", files)]);
+    let turns = turns(TrialUnit::Request, &[("a", files), ("b", files)]);
     recorded.extend(turns.into_iter().map(blind));
     let names = |acceptance: &Acceptance| -> Vec<String> {
         let rows = acceptance.rows.iter().map(|row| row.by["model"].clone());
@@ -586,12 +602,12 @@ fn an_empty_store_has_nothing_to_tell() {
 fn every_figure_is_one_of_the_variants() {
     let mut one = accepted(shown("s", "f"), 0);
     one.retention = [(30, left(0.0, 0.0))].into();
-    let entered = Entered {
+    let entered = EnteredCharacters {
         session: "s".to_owned(),
         file: "f".to_owned(),
         characters: 10,
         model: Some("m".to_owned()),
-        ..Entered::default()
+        ..EnteredCharacters::default()
     };
     let acceptance = statistics(vec![one], vec![entered]);
     let names: BTreeSet<String> = acceptance.rows[0]
@@ -609,8 +625,8 @@ proptest! {
     ) {
         let recorded = outcomes.iter().map(|(file, first, taken, ms)| {
             let mut one = shown("s", &file.to_string());
-            one.shown = Some(Shown { certainty: Certainty::Estimated, ms: Some(*ms) });
-            one = on_trial(one, Unit::Request, &[if *first { "a" } else { "b" }], &[0]);
+            one.shown = Some(Displayed { certainty: Certainty::Estimated, ms: Some(*ms) });
+            one = on_trial(one, TrialUnit::Request, &[if *first { "a" } else { "b" }], &[0]);
             if *taken { accepted(one, 0) } else { one }
         });
         let acceptance = by_model(recorded.collect());

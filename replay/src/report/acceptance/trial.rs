@@ -7,8 +7,8 @@ use fillrate_metrics::{
     clustered_proportion, design_effect, outcomes_per_group, paired_difference,
 };
 use fillrate_server::completion::{Assigned, draw};
-use fillrate_server::configuration::Unit;
-use fillrate_server::telemetry::{Answered, Entered, Recorded};
+use fillrate_server::configuration::TrialUnit;
+use fillrate_server::telemetry::{CompletionRow, EnteredCharacters, RecordedCompletion};
 use serde::Serialize;
 
 use super::{Cluster, Figures, Impression, label, outcomes, shares};
@@ -17,7 +17,7 @@ use super::{Cluster, Figures, Impression, label, outcomes, shares};
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
     /// What a model was drawn for.
-    pub unit: Unit,
+    pub unit: TrialUnit,
     /// The seed of the draws.
     pub seed: u64,
     /// Whether the models' names are hidden, as the trial is blind and goes on. They stand as `A`,
@@ -85,7 +85,7 @@ pub(super) struct Hidden {
 }
 
 /// What tells a trial from others.
-type Identity = (Vec<String>, Unit, u64);
+type Identity = (Vec<String>, TrialUnit, u64);
 
 /// What stands in place of the names of a hidden trial's models.
 const BLIND: &str = "blind trial";
@@ -97,8 +97,8 @@ fn identity(assigned: &Assigned) -> Identity {
 impl Hidden {
     /// What is hidden: a blind trial goes on as long as the last completion there is was part of
     /// it.
-    pub(super) fn of(recorded: &[&Recorded], unblind: bool) -> Self {
-        let trial = |one: &&Recorded| one.answered.trial.clone();
+    pub(super) fn of(recorded: &[&RecordedCompletion], unblind: bool) -> Self {
+        let trial = |one: &&RecordedCompletion| one.answered.trial.clone();
         let last = recorded.last().and_then(trial);
         let Some(last) = last.filter(|last| last.blind && !unblind) else {
             return Self::default();
@@ -114,7 +114,7 @@ impl Hidden {
     }
 
     /// The name under which a completion's model is shown.
-    pub(super) fn model(&self, answered: &Answered) -> String {
+    pub(super) fn model(&self, answered: &CompletionRow) -> String {
         let of = answered.trial.as_ref().map(identity);
         let hidden = self.trial.as_ref().zip(of);
         if hidden.is_some_and(|((trial, _), of)| *trial == of) {
@@ -124,7 +124,7 @@ impl Hidden {
     }
 
     /// The same of what entered a file, where a model had answered there.
-    pub(super) fn model_of_entered(&self, entered: &Entered) -> Option<String> {
+    pub(super) fn model_of_entered(&self, entered: &EnteredCharacters) -> Option<String> {
         let model = entered.model.clone()?;
         let hidden = self.trial.as_ref().is_some_and(|(trial, began)| {
             entered.at_ms >= *began && trial.0.contains(&entered.named)
@@ -169,8 +169,8 @@ impl Trial {
         let names = hidden.names(&this);
         let (_, unit, seed) = this;
         let (arms, differences, strengths) = match unit {
-            Unit::Pairs => by_pairs(&of_it, &names),
-            Unit::Request | Unit::Session | Unit::Day => {
+            TrialUnit::Pairs => by_pairs(&of_it, &names),
+            TrialUnit::Request | TrialUnit::Session | TrialUnit::Day => {
                 let (arms, differences) = by_turns(&of_it, &names, unit);
                 (arms, differences, None)
             }
@@ -183,9 +183,9 @@ impl Trial {
                 .as_ref()
                 .is_some_and(|(trial, _)| *trial == identity(last)),
             clusters: match unit {
-                Unit::Request | Unit::Pairs => "session and file",
-                Unit::Session => "session",
-                Unit::Day => "day",
+                TrialUnit::Request | TrialUnit::Pairs => "session and file",
+                TrialUnit::Session => "session",
+                TrialUnit::Day => "day",
             },
             arms,
             differences,
@@ -195,11 +195,11 @@ impl Trial {
 }
 
 /// What a completion is clustered with: at least those for which the same draw decided.
-fn cluster(unit: Unit) -> impl Fn(&Impression<'_>) -> Cluster {
+fn cluster(unit: TrialUnit) -> impl Fn(&Impression<'_>) -> Cluster {
     move |one| match unit {
-        Unit::Request | Unit::Pairs => one.cluster(),
-        Unit::Session => (one.answered.session.clone(), String::new()),
-        Unit::Day => (String::new(), super::day(one.answered.at_ms)),
+        TrialUnit::Request | TrialUnit::Pairs => one.cluster(),
+        TrialUnit::Session => (one.answered.session.clone(), String::new()),
+        TrialUnit::Day => (String::new(), super::day(one.answered.at_ms)),
     }
 }
 
@@ -207,13 +207,13 @@ fn cluster(unit: Unit) -> impl Fn(&Impression<'_>) -> Cluster {
 fn by_turns(
     impressions: &[&Impression<'_>],
     names: &[(String, String)],
-    unit: Unit,
+    unit: TrialUnit,
 ) -> (Vec<Arm>, Vec<Difference>) {
     let cluster = cluster(unit);
     let of = |name: &str| -> Vec<&Impression<'_>> {
         let impressions = impressions.iter().copied();
         impressions
-            .filter(|one| one.answered.asked() == [name])
+            .filter(|one| one.answered.asked_models() == [name])
             .collect()
     };
     let groups: Vec<(&str, Vec<&Impression<'_>>)> = names
@@ -354,7 +354,7 @@ fn by_pairs(
     Vec<Difference>,
     Option<BTreeMap<String, Estimate>>,
 ) {
-    let cluster = cluster(Unit::Pairs);
+    let cluster = cluster(TrialUnit::Pairs);
     let chosen_or_shown: Vec<Pair<'_>> =
         impressions.iter().filter_map(|one| Pair::of(one)).collect();
     let is_shown = |pair: &&Pair<'_>| pair.impression.shown.is_some();
