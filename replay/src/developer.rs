@@ -19,7 +19,8 @@ use fillrate_server::completion::{Retrieved, Trace};
 use fillrate_server::context::Given;
 use fillrate_server::lsp::{
     EVENT, EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
-    InlineCompletionParams, RETRIEVE, RetrieveParams, Status, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
+    InlineCompletionParams, RETRIEVE, RetrieveParams, ServerState, ServerStatus, TRIGGER_AUTOMATIC,
+    TRIGGER_INVOKED,
 };
 use fillrate_server::telemetry::SIMULATION;
 use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
@@ -169,19 +170,19 @@ impl Developer {
         self.notify("initialized", json!({})).await?;
         loop {
             let (method, params) = self.wire.notification().await?;
-            if method != Status::METHOD {
+            if method != ServerStatus::METHOD {
                 continue;
             }
-            let status: Status = from_value(params)?;
-            match status.state.as_str() {
-                "ready" => return Ok(()),
-                "error" => {
+            let status: ServerStatus = from_value(params)?;
+            match status.state {
+                ServerState::Ready => return Ok(()),
+                ServerState::Error => {
                     return Err(DeveloperError::Refused {
                         method: "initialize".to_owned(),
                         message: status.message.unwrap_or_default(),
                     });
                 }
-                _ => {}
+                ServerState::Starting | ServerState::Indexing | ServerState::Busy => {}
             }
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
         )
         .with_ansi(false)
         .init();
-    let options = lsp::Options {
+    let options = lsp::ServerOptions {
         flags: arguments.server.settings(),
         configuration_file: arguments.server.config,
     };

@@ -1,4 +1,4 @@
-//! Standard input that says when it has come to its end: the client is gone.
+//! Input that notifies when it ends: the client is gone.
 
 use std::io;
 use std::pin::Pin;
@@ -8,21 +8,21 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 
-/// A reader around another. tower-lsp, when its input ends, waits for every answer that is under
-/// way; a model may take long over one that nobody reads any more.
-pub(super) struct Input<R> {
+/// Notifies when the reader it wraps ends. When its input ends, tower-lsp itself waits for every
+/// pending response, although nobody reads it and a model may take long over it.
+pub(super) struct EndNotifyingReader<R> {
     inner: R,
     ended: Arc<Notify>,
 }
 
-impl<R> Input<R> {
-    /// `ended` is told when there is nothing more to read.
+impl<R> EndNotifyingReader<R> {
+    /// Notifies `ended` at the end of `inner` or when reading it fails.
     pub(super) fn new(inner: R, ended: Arc<Notify>) -> Self {
         Self { inner, ended }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for EndNotifyingReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -48,10 +48,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_end_is_told_and_nothing_before_it() {
+    async fn end_of_input_notifies_once_reached() {
         let ended = Arc::new(Notify::new());
-        let mut input = Input::new(&b"ab"[..], Arc::clone(&ended));
-        let told = |ended: &Notify| {
+        let mut input = EndNotifyingReader::new(&b"ab"[..], Arc::clone(&ended));
+        let notified = |ended: &Notify| {
             let mut context = Context::from_waker(futures::task::noop_waker_ref());
             std::pin::pin!(ended.notified())
                 .as_mut()
@@ -60,11 +60,11 @@ mod tests {
         };
         let mut bytes = [0; 2];
         input.read_exact(&mut bytes).await.expect("there are two");
-        assert!(!told(&ended));
+        assert!(!notified(&ended));
         assert_eq!(
             input.read(&mut bytes).await.expect("the end is no error"),
             0
         );
-        assert!(told(&ended));
+        assert!(notified(&ended));
     }
 }

@@ -298,6 +298,20 @@ pub struct Displayed {
     pub ms: Option<f64>,
 }
 
+impl Displayed {
+    /// The display that a client reports, if it reports a certainty or a time. An invalid time is
+    /// ignored.
+    pub fn from_report(certainty: Option<Certainty>, ms: Option<f64>) -> Option<Self> {
+        if certainty.is_none() && ms.is_none() {
+            return None;
+        }
+        Some(Self {
+            certainty: certainty.unwrap_or(Certainty::Estimated),
+            ms: ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
+        })
+    }
+}
+
 /// How certain an editor is that it displayed a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

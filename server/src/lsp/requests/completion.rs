@@ -1,28 +1,53 @@
 //! `textDocument/completion`: the same candidates for clients without inline completion.
 
+use std::sync::Arc;
+
 use tower_lsp::lsp_types::{
-    CompletionItem, CompletionItemKind, CompletionList, CompletionResponse, CompletionTextEdit,
-    InsertTextFormat, Range, TextEdit,
+    CompletionItem, CompletionItemKind, CompletionList, CompletionParams, CompletionResponse,
+    CompletionTextEdit, InsertTextFormat, Range, TextEdit,
 };
 
-use super::{Answer, commands, to_protocol};
+use super::answer::{CompletionAnswer, complete};
+use super::execute_command::accept_command;
+use crate::completion::Trigger;
+use crate::context::Given;
+use crate::lsp::position::{from_protocol, to_protocol};
+use crate::lsp::session::Session;
+use crate::telemetry::RequestKind;
 use crate::text::{ByteOffset, Encoding};
 
-/// The most characters of a candidate that stand in the list; the whole is inserted.
+/// Maximum number of characters of a candidate in the list; the whole candidate is inserted.
 const LABEL_CHARACTERS: usize = 60;
 
-/// The candidates as a completion list that the client asks for anew with each keystroke.
-pub(super) fn response(answer: &Answer, encoding: Encoding) -> CompletionResponse {
-    // Clients drop an item that does not match the word before the cursor. That word is part of
-    // the item, therefore, and replaced by itself.
+pub(in crate::lsp) async fn handle(
+    session: &Arc<Session>,
+    params: CompletionParams,
+) -> Option<CompletionResponse> {
+    let target = params.text_document_position;
+    let answer = complete(
+        session,
+        RequestKind::List,
+        target.text_document.uri.as_str(),
+        from_protocol(target.position),
+        Trigger::Typing,
+        Given::default(),
+    )
+    .await?;
+    Some(response(&answer, session.encoding()))
+}
+
+/// The candidates as a completion list, which the client requests again with each keystroke.
+fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse {
+    // Clients drop an item that does not match the word before the cursor. Therefore the item
+    // contains that word and replaces it by itself.
     let before = answer.document.text.slice(ByteOffset(0)..answer.cursor);
     let word = word_before(&before);
     let start = ByteOffset(before.len() - word.len());
     let position = |offset| to_protocol(answer.document.text.position(offset, encoding));
     let range = Range::new(position(start), position(answer.cursor));
     let trace = &answer.completion.trace;
-    let told = !trace.is_blind() && trace.second.is_none();
-    let detail = told.then(|| trace.model.clone());
+    let names_model = !trace.is_blind() && trace.second.is_none();
+    let detail = names_model.then(|| trace.model.clone());
     let items = answer
         .completion
         .candidates
@@ -38,7 +63,7 @@ pub(super) fn response(answer: &Answer, encoding: Encoding) -> CompletionRespons
                 sort_text: Some(format!("{rank:04}")),
                 insert_text_format: Some(InsertTextFormat::PLAIN_TEXT),
                 text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(range, text))),
-                command: Some(commands::accept(&answer.id, rank)),
+                command: Some(accept_command(&answer.id, rank)),
                 ..CompletionItem::default()
             }
         })
@@ -49,7 +74,7 @@ pub(super) fn response(answer: &Answer, encoding: Encoding) -> CompletionRespons
     })
 }
 
-/// The identifier that the cursor stands at the end of, or nothing.
+/// The identifier that ends at the cursor, or an empty string.
 fn word_before(before: &str) -> &str {
     let start = before
         .char_indices()
@@ -60,7 +85,7 @@ fn word_before(before: &str) -> &str {
     &before[start..]
 }
 
-/// The first line, shortened.
+/// Returns the first line, shortened.
 fn label(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim_start();
     let more = line.len() < text.trim_start().len() || line.chars().count() > LABEL_CHARACTERS;
@@ -76,14 +101,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_before_the_cursor_is_an_identifier() {
+    fn word_before_cursor_is_identifier() {
         assert_eq!(word_before("x = größe_1"), "größe_1");
         assert_eq!(word_before("f(a)."), "");
         assert_eq!(word_before(""), "");
     }
 
     #[test]
-    fn a_label_is_one_short_line() {
+    fn label_is_one_short_line() {
         assert_eq!(label("  return a"), "return a");
         assert_eq!(label("if a:\n    b"), "if a:…");
         assert_eq!(label(&"é".repeat(80)).chars().count(), 61);

@@ -1,18 +1,23 @@
-//! `textDocument/inlineCompletion`, in the words of protocol version 3.18, which lsp-types 0.94
-//! does not have.
+//! `textDocument/inlineCompletion` of protocol version 3.18, which lsp-types 0.94 does not have.
 //! <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.18/specification/#textDocument_inlineCompletion>
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Command, Position, Range, TextDocumentIdentifier};
 
-use super::{Answer, commands, to_protocol};
+use super::answer::{CompletionAnswer, complete};
+use super::execute_command::accept_command;
 use crate::completion::Trigger;
 use crate::context::Given;
+use crate::lsp::position::from_protocol;
+use crate::lsp::session::Session;
+use crate::telemetry::RequestKind;
 
 /// The request's method.
 pub const METHOD: &str = "textDocument/inlineCompletion";
 
-/// What a client asks.
+/// The parameters of the request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineCompletionParams {
@@ -20,30 +25,30 @@ pub struct InlineCompletionParams {
     pub text_document: TextDocumentIdentifier,
     /// The cursor.
     pub position: Position,
-    /// How the request came about.
+    /// What triggered the request.
     #[serde(default)]
     pub context: InlineCompletionContext,
-    /// What an evaluator knows of the place: a member that the protocol does not have, heeded
-    /// under the profiles that are made for it and passed over under all others.
+    /// What an evaluator provides for this cursor: a member of Fillrate's own, used by the context
+    /// profiles made for it and ignored by all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fillrate: Option<Given>,
 }
 
-/// How a request came about.
+/// What triggered a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineCompletionContext {
-    /// 1: the person asked for it; 2: typing did, which may go on.
+    /// [`TRIGGER_INVOKED`] or [`TRIGGER_AUTOMATIC`].
     pub trigger_kind: u8,
 }
 
-/// Asked for by the person.
+/// The person invoked it.
 pub const TRIGGER_INVOKED: u8 = 1;
 
-/// Came about by typing.
+/// Typing triggered it, and may go on.
 pub const TRIGGER_AUTOMATIC: u8 = 2;
 
-/// The answer.
+/// The response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineCompletionList {
@@ -55,17 +60,33 @@ pub struct InlineCompletionList {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineCompletionItem {
-    /// What is inserted.
+    /// The text to insert.
     pub insert_text: String,
-    /// What it replaces: always given, since clients disagree about what a missing range means.
+    /// The range it replaces: always given, since clients disagree about a missing range.
     pub range: Option<Range>,
-    /// What the client runs once the text is inserted: see [`super::ACCEPT`].
+    /// What the client runs once the text is inserted: `fillrate.accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
 }
 
+pub(in crate::lsp) async fn handle(
+    session: &Arc<Session>,
+    params: InlineCompletionParams,
+) -> Option<InlineCompletionList> {
+    let answer = complete(
+        session,
+        RequestKind::Inline,
+        params.text_document.uri.as_str(),
+        from_protocol(params.position),
+        params.context.trigger(),
+        params.fillrate.unwrap_or_default(),
+    )
+    .await?;
+    Some(InlineCompletionList::from_answer(&answer, params.position))
+}
+
 impl InlineCompletionContext {
-    pub(super) fn trigger(&self) -> Trigger {
+    fn trigger(&self) -> Trigger {
         if self.trigger_kind == TRIGGER_INVOKED {
             Trigger::Invoked
         } else {
@@ -76,8 +97,7 @@ impl InlineCompletionContext {
 
 impl InlineCompletionList {
     /// The candidates of a completion, each inserted at the cursor.
-    pub(super) fn at(answer: &Answer, position: crate::text::Position) -> Self {
-        let cursor = to_protocol(position);
+    fn from_answer(answer: &CompletionAnswer, cursor: Position) -> Self {
         let items = answer
             .completion
             .candidates
@@ -86,7 +106,7 @@ impl InlineCompletionList {
             .map(|(index, text)| InlineCompletionItem {
                 insert_text: text.clone(),
                 range: Some(Range::new(cursor, cursor)),
-                command: Some(commands::accept(&answer.id, index)),
+                command: Some(accept_command(&answer.id, index)),
             })
             .collect();
         Self { items }

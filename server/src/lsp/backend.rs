@@ -1,0 +1,135 @@
+//! Routes messages to their handlers.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{
+    CompletionParams, CompletionResponse, DidChangeConfigurationParams,
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
+    ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams,
+};
+use tower_lsp::{LanguageServer, LspService, LspServiceBuilder};
+
+use super::lifecycle;
+use super::notifications::event::{EVENT, EventParams};
+use super::notifications::{
+    did_change, did_change_configuration, did_change_watched_files, did_change_workspace_folders,
+    did_close, did_open, event,
+};
+use super::options::ServerOptions;
+use super::requests::explain::{EXPLAIN, ExplainParams, Explanation};
+use super::requests::inline_completion::{
+    InlineCompletionList, InlineCompletionParams, METHOD as INLINE_COMPLETION,
+};
+use super::requests::models::{MODELS, ModelList};
+use super::requests::purge::{PURGE, PurgeParams, PurgeResult};
+use super::requests::retrieve::{RETRIEVE, RetrieveParams};
+use super::requests::{
+    completion, execute_command, explain, inline_completion, models, purge, retrieve,
+};
+use super::session::Session;
+use crate::completion::Retrieved;
+
+/// The session as tower-lsp holds it.
+pub(super) struct Backend(Arc<Session>);
+
+/// A service for one client, to which methods may be added.
+pub(super) fn build(options: ServerOptions) -> LspServiceBuilder<Backend> {
+    LspService::build(|client| Backend(Arc::new(Session::new(client, options))))
+        .custom_method(INLINE_COMPLETION, Backend::inline_completion)
+        .custom_method(EXPLAIN, Backend::explain)
+        .custom_method(RETRIEVE, Backend::retrieve)
+        .custom_method(MODELS, Backend::models)
+        .custom_method(EVENT, Backend::event)
+        .custom_method(PURGE, Backend::purge)
+}
+
+impl Backend {
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
+/// Requests and notifications that the protocol or its version in lsp-types does not have.
+impl Backend {
+    async fn inline_completion(
+        &self,
+        params: InlineCompletionParams,
+    ) -> Result<Option<InlineCompletionList>> {
+        Ok(inline_completion::handle(&self.0, params).await)
+    }
+
+    async fn explain(&self, params: ExplainParams) -> Result<Option<Explanation>> {
+        Ok(explain::handle(&self.0, params).await)
+    }
+
+    async fn retrieve(&self, params: RetrieveParams) -> Result<Option<Retrieved>> {
+        Ok(retrieve::handle(&self.0, params).await)
+    }
+
+    async fn models(&self, _: Value) -> Result<ModelList> {
+        models::handle(&self.0)
+    }
+
+    async fn event(&self, params: EventParams) {
+        event::handle(&self.0, &params);
+    }
+
+    async fn purge(&self, _: PurgeParams) -> Result<PurgeResult> {
+        purge::handle(&self.0).await
+    }
+}
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Backend {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        lifecycle::initialize(&self.0, params)
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        lifecycle::initialized(&self.0);
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        lifecycle::shutdown(&self.0).await;
+        Ok(())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        did_open::handle(&self.0, params);
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        did_change::handle(&self.0, params);
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        did_close::handle(&self.0, &params);
+    }
+
+    async fn did_save(&self, _: DidSaveTextDocumentParams) {
+        // The open document already counts as the file.
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        did_change_watched_files::handle(&self.0, &params);
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        did_change_workspace_folders::handle(&self.0, params).await;
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        did_change_configuration::handle(&self.0, params).await;
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        Ok(completion::handle(&self.0, params).await)
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        execute_command::handle(&self.0, params).await
+    }
+}

@@ -1,0 +1,110 @@
+//! The background worker: opens engines, indexes the repository, finds new files.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::FutureExt;
+use tokio::sync::mpsc;
+
+use super::indexing::IndexingProgress;
+use super::reporting::{report, report_indexed, report_switch};
+use super::session::{Job, Session};
+use super::status::{self, ServerState};
+use crate::completion::{EngineError, Engines};
+use crate::configuration::Configuration;
+
+/// Runs jobs one after the other until the session is dropped.
+pub(super) async fn run(session: Arc<Session>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+    report(&session, ServerState::Starting).await;
+    while let Some(job) = jobs.recv().await {
+        let job = async {
+            match job {
+                Job::Configure(configuration) => configure(&session, *configuration).await,
+                Job::Switch => switch(&session).await,
+                Job::Discover(folder) => discover(&session, folder).await,
+            }
+        };
+        // A panic is reported by its hook; the next job may succeed.
+        let _ = AssertUnwindSafe(job).catch_unwind().await;
+    }
+}
+
+/// Opens engines for these settings, indexes the repository and reports both to the client.
+async fn configure(session: &Session, configuration: Configuration) {
+    report(session, ServerState::Indexing).await;
+    let (folders, id, shows_progress) = {
+        let Some(mut state) = session.state() else {
+            return;
+        };
+        state.changed_while_indexing = Some(Vec::new());
+        let shows_progress = state.features.shows_progress;
+        (state.folders.clone(), state.id.clone(), shows_progress)
+    };
+    let progress = IndexingProgress::begin(&session.client, shows_progress).await;
+    let (counts, mut receive) = mpsc::unbounded_channel();
+    let build = tokio::task::spawn_blocking(move || -> Result<_, EngineError> {
+        let engines = Engines::open(configuration, folders, &id)?;
+        let indexed = engines.index(|done, all| {
+            let _ = counts.send((done, all));
+        })?;
+        Ok((engines, indexed))
+    });
+    while let Some((done, all)) = receive.recv().await {
+        progress.report(done, all).await;
+    }
+    let built = build.await;
+    progress.end().await;
+    let (engines, indexed) = match built {
+        Ok(Ok(built)) => built,
+        Ok(Err(error)) => return status::send_error(&session.client, error).await,
+        Err(error) => return status::send_error(&session.client, error).await,
+    };
+    let engines = session.install_engines(engines);
+    let changed = session
+        .state()
+        .and_then(|mut state| state.changed_while_indexing.take());
+    for path in changed.unwrap_or_default() {
+        session.file_changed(&path);
+    }
+    report_indexed(session, &engines, &indexed).await;
+    // Settings that changed meanwhile were applied to the engines before these.
+    let now = session.configuration();
+    if now.is_ok_and(|now| now != *engines.configuration()) {
+        session.queue(Job::Switch);
+    }
+}
+
+/// Applies the current settings, over the same index if it serves them.
+async fn switch(session: &Session) {
+    let configuration = match session.configuration() {
+        Ok(configuration) => configuration,
+        Err(error) => return status::send_error(&session.client, error).await,
+    };
+    let switched = match session.engines() {
+        None => Ok(Ok(None)),
+        Some(engines) => {
+            let configuration = configuration.clone();
+            tokio::task::spawn_blocking(move || engines.switched(&configuration)).await
+        }
+    };
+    match switched {
+        Ok(Ok(Some(engines))) => {
+            let engines = session.install_engines(engines);
+            report_switch(session, &engines).await;
+        }
+        Ok(Ok(None)) => configure(session, configuration).await,
+        Ok(Err(error)) => status::send_error(&session.client, error).await,
+        Err(error) => status::send_error(&session.client, error).await,
+    }
+}
+
+/// Searches a folder for visible files that are not indexed yet.
+async fn discover(session: &Session, folder: PathBuf) {
+    if let Some(engines) = session.engines() {
+        let discovered = tokio::task::spawn_blocking(move || engines.discover(&folder)).await;
+        if let Err(error) = discovered {
+            tracing::error!(%error, "the search for new files failed");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the client supports and what the server offers.
+
+use serde_json::json;
+use tower_lsp::lsp_types::{
+    CompletionOptions, ExecuteCommandOptions, InitializeParams, OneOf, PositionEncodingKind,
+    Registration, SaveOptions, ServerCapabilities, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+};
+
+use super::requests::execute_command::ACCEPT;
+use crate::text::Encoding;
+
+/// What the client supports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientFeatures {
+    /// The position encoding, which the server chooses from those the client offers.
+    pub(super) encoding: Encoding,
+    /// Whether it shows progress bars.
+    pub(super) shows_progress: bool,
+    /// Whether it can be asked to report changes on disk.
+    pub(super) watches_files: bool,
+}
+
+impl ClientFeatures {
+    /// Reads the client's capabilities.
+    pub(super) fn from_params(params: &InitializeParams) -> Self {
+        let capabilities = &params.capabilities;
+        let offered = capabilities
+            .general
+            .as_ref()
+            .and_then(|general| general.position_encodings.as_deref())
+            .unwrap_or_default();
+        // Bytes need no conversion, so UTF-8 comes first.
+        let encoding = [Encoding::Utf8, Encoding::Utf32]
+            .into_iter()
+            .find(|encoding| offered.iter().any(|kind| kind.as_str() == encoding.name()))
+            .unwrap_or_default();
+        let shows_progress = capabilities
+            .window
+            .as_ref()
+            .and_then(|window| window.work_done_progress)
+            .unwrap_or(false);
+        let watches_files = capabilities
+            .workspace
+            .as_ref()
+            .and_then(|workspace| workspace.did_change_watched_files.as_ref())
+            .and_then(|watching| watching.dynamic_registration)
+            .unwrap_or(false);
+        Self {
+            encoding,
+            shows_progress,
+            watches_files,
+        }
+    }
+}
+
+/// What the server offers. [`service`](super::service) adds inline completion, which lsp-types has
+/// no field for.
+pub(super) fn server_capabilities(encoding: Encoding) -> ServerCapabilities {
+    let sync = TextDocumentSyncOptions {
+        open_close: Some(true),
+        change: Some(TextDocumentSyncKind::INCREMENTAL),
+        save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions {
+            include_text: Some(false),
+        })),
+        ..TextDocumentSyncOptions::default()
+    };
+    ServerCapabilities {
+        position_encoding: Some(PositionEncodingKind::new(encoding.name())),
+        text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
+        completion_provider: Some(CompletionOptions::default()),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: vec![ACCEPT.to_owned()],
+            ..ExecuteCommandOptions::default()
+        }),
+        workspace: Some(WorkspaceServerCapabilities {
+            workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: Some(OneOf::Left(true)),
+            }),
+            file_operations: None,
+        }),
+        ..ServerCapabilities::default()
+    }
+}
+
+/// Registers for every change in the workspace: folders too, since their files come and go with
+/// them, and ignore files.
+pub(super) fn file_watching() -> Registration {
+    Registration {
+        id: "fillrate/files".to_owned(),
+        method: "workspace/didChangeWatchedFiles".to_owned(),
+        register_options: Some(json!({"watchers": [{"globPattern": "**/*"}]})),
+    }
+}

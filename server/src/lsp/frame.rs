@@ -1,0 +1,135 @@
+//! Framing of the base protocol: each JSON-RPC message follows a `Content-Length` header.
+//! <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#baseProtocol>
+//!
+//! For clients: the server itself uses tower-lsp's codec.
+
+use serde_json::Value;
+
+/// What separates a header from its body.
+const HEADER_END: &[u8] = b"\r\n\r\n";
+
+/// Decodes messages from a byte stream that arrives in pieces.
+///
+/// Read some bytes, [`push`](Self::push) them, and take messages with
+/// [`next_message`](Self::next_message) until it returns `None`. It does no I/O, so it serves
+/// blocking and async readers, and a cancelled read loses nothing.
+#[derive(Debug, Default)]
+pub struct FrameDecoder {
+    buffer: Vec<u8>,
+}
+
+/// Why a frame can't be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The header has no valid length.
+    #[error("a message without Content-Length: {0:?}")]
+    Length(String),
+    /// The body is not JSON.
+    #[error("a message that is not JSON: {0}")]
+    Body(#[from] serde_json::Error),
+}
+
+impl FrameDecoder {
+    /// Appends bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Takes the next message; `None` if it is incomplete.
+    ///
+    /// # Errors
+    /// The next frame is malformed. It is dropped, so that the following one can be read.
+    pub fn next_message(&mut self) -> Result<Option<Value>, FrameError> {
+        let end = self
+            .buffer
+            .windows(HEADER_END.len())
+            .position(|window| window == HEADER_END);
+        let Some(end) = end else { return Ok(None) };
+        let body = end + HEADER_END.len();
+        let Some(length) = content_length(&self.buffer[..end]) else {
+            let header: Vec<u8> = self.buffer.drain(..body).collect();
+            return Err(FrameError::Length(
+                String::from_utf8_lossy(&header[..end]).into_owned(),
+            ));
+        };
+        let Some(bytes) = self.buffer.get(body..body.saturating_add(length)) else {
+            return Ok(None);
+        };
+        let message = serde_json::from_slice(bytes);
+        self.buffer.drain(..body + length);
+        Ok(Some(message?))
+    }
+}
+
+/// Encodes a message with its header.
+pub fn encode(message: &Value) -> Vec<u8> {
+    let body = message.to_string();
+    format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+fn content_length(header: &[u8]) -> Option<usize> {
+    let header = std::str::from_utf8(header).ok()?;
+    header.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        if name.eq_ignore_ascii_case("content-length") {
+            value.trim().parse().ok()
+        } else {
+            None
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_fragmentation(
+            texts in prop::collection::vec(".{0,20}", 0..5),
+            cuts in prop::collection::vec(1..30usize, 1..50),
+        ) {
+            let messages: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
+            let bytes: Vec<u8> = messages.iter().flat_map(encode).collect();
+            let mut decoder = FrameDecoder::default();
+            let mut decoded = Vec::new();
+            let mut rest = bytes.as_slice();
+            for cut in cuts.into_iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, next) = rest.split_at(cut.min(rest.len()));
+                decoder.push(piece);
+                rest = next;
+                while let Some(message) = decoder.next_message()? {
+                    decoded.push(message);
+                }
+            }
+            prop_assert_eq!(decoded, messages);
+        }
+    }
+
+    #[test]
+    fn header_names_ignore_case_and_other_headers() {
+        let mut decoder = FrameDecoder::default();
+        decoder.push(b"Content-Type: x\r\ncontent-length:2\r\n\r\n[]");
+        let message = decoder.next_message().expect("it is well-formed");
+        assert_eq!(message, Some(json!([])));
+    }
+
+    #[test]
+    fn malformed_frame_does_not_hide_the_next() {
+        let mut decoder = FrameDecoder::default();
+        decoder.push(b"Content-Length: many\r\n\r\nContent-Length: 1\r\n\r\n?");
+        decoder.push(&encode(&json!(1)));
+        let error = decoder.next_message().expect_err("its length is no number");
+        assert!(matches!(error, FrameError::Length(_)), "{error}");
+        let error = decoder.next_message().expect_err("its body is not JSON");
+        assert!(matches!(error, FrameError::Body(_)), "{error}");
+        let message = decoder.next_message().expect("it is well-formed");
+        assert_eq!(message, Some(json!(1)));
+    }
+}

@@ -1,0 +1,116 @@
+//! `initialize`, `initialized` and `shutdown`.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types::{InitializeParams, InitializeResult, MessageType, ServerInfo};
+
+use super::background;
+use super::capabilities::{ClientFeatures, file_watching, server_capabilities};
+use super::options::unwrap_settings;
+use super::session::{Job, Queues, Session, SessionState};
+use crate::completion::Engines;
+use crate::documents::{Documents, file_path};
+use crate::telemetry::Recorder;
+
+/// Starts the session. If the settings are invalid, nothing of it is kept: tower-lsp lets a client
+/// try again, and then only the second attempt counts.
+pub(super) fn initialize(session: &Session, params: InitializeParams) -> Result<InitializeResult> {
+    let features = ClientFeatures::from_params(&params);
+    let folders = workspace_folders(&params);
+    let initialization_options = unwrap_settings(params.initialization_options.unwrap_or_default());
+    let refuse = |error: &dyn std::error::Error| Error::invalid_params(error.to_string());
+    let configuration = session
+        .options
+        .load(
+            &folders,
+            &[("the initialisation options", &initialization_options)],
+        )
+        .map_err(|error| refuse(&error))?;
+    // Checked here, where the client still gets the error.
+    Engines::check(&configuration).map_err(|error| refuse(&error))?;
+    let (warning_sender, warnings) = mpsc::unbounded_channel();
+    let (name, version) = match params.client_info {
+        Some(client) => (Some(client.name), client.version),
+        None => (None, None),
+    };
+    let recorder = Arc::new(Recorder::new(name, version, warning_sender));
+    recorder.configure(&configuration.telemetry);
+    let (job_sender, jobs) = mpsc::unbounded_channel();
+    let _ = job_sender.send(Job::Configure(Box::new(configuration)));
+    session.start(SessionState {
+        id: format!("{:032x}", rand::random::<u128>()),
+        features,
+        folders,
+        initialization_options,
+        client_settings: Value::Null,
+        documents: Documents::default(),
+        engines: None,
+        running: HashMap::new(),
+        completions: HashMap::new(),
+        status: None,
+        changed_while_indexing: None,
+        recorder,
+        jobs: job_sender,
+        queues: Some(Queues { jobs, warnings }),
+    });
+    Ok(InitializeResult {
+        server_info: Some(ServerInfo {
+            name: "fillrate".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        }),
+        capabilities: server_capabilities(features.encoding),
+    })
+}
+
+/// Starts the background worker and asks the client to watch files.
+pub(super) fn initialized(session: &Arc<Session>) {
+    let Some((queues, watches_files)) = session
+        .state()
+        .and_then(|mut state| Some((state.queues.take()?, state.features.watches_files)))
+    else {
+        return;
+    };
+    if watches_files {
+        let client = session.client.clone();
+        tokio::spawn(async move {
+            if let Err(error) = client.register_capability(vec![file_watching()]).await {
+                tracing::warn!(%error, "the client refuses to watch files");
+            }
+        });
+    }
+    let Queues { jobs, mut warnings } = queues;
+    let client = session.client.clone();
+    tokio::spawn(async move {
+        while let Some(warning) = warnings.recv().await {
+            client.show_message(MessageType::WARNING, warning).await;
+        }
+    });
+    tokio::spawn(background::run(Arc::clone(session), jobs));
+}
+
+/// Waits until all telemetry is stored.
+pub(super) async fn shutdown(session: &Session) {
+    if let Some(recorder) = session.recorder() {
+        recorder.finish().await;
+    }
+}
+
+/// The folders a client opened.
+fn workspace_folders(params: &InitializeParams) -> Vec<PathBuf> {
+    match params.workspace_folders.as_deref() {
+        Some(folders) if !folders.is_empty() => folders
+            .iter()
+            .filter_map(|folder| file_path(folder.uri.as_str()))
+            .collect(),
+        _ => params
+            .root_uri
+            .iter()
+            .filter_map(|uri| file_path(uri.as_str()))
+            .collect(),
+    }
+}

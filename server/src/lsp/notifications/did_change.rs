@@ -1,0 +1,43 @@
+//! `textDocument/didChange`.
+
+use tower_lsp::lsp_types::DidChangeTextDocumentParams;
+
+use crate::documents::ContentChange;
+use crate::lsp::position::from_protocol;
+use crate::lsp::session::Session;
+
+pub(in crate::lsp) fn handle(session: &Session, params: DidChangeTextDocumentParams) {
+    let uri = params.text_document.uri.as_str();
+    let version = params.text_document.version;
+    let edits: Vec<ContentChange> = params
+        .content_changes
+        .into_iter()
+        .map(|change| ContentChange {
+            range: change
+                .range
+                .map(|range| from_protocol(range.start)..from_protocol(range.end)),
+            text: change.text,
+        })
+        .collect();
+    let (before, after, changes, recorder, engines) = {
+        let Some(mut state) = session.state() else {
+            return;
+        };
+        let encoding = state.features.encoding;
+        let before = state.documents.snapshot(uri);
+        let changes = state.documents.change(uri, version, &edits, encoding);
+        let after = state.documents.snapshot(uri);
+        let (Some(before), Some(after), Some(changes)) = (before, after, changes) else {
+            tracing::warn!(uri, "an edit of a document that is not open was dropped");
+            return;
+        };
+        // A completion for the earlier text can't be shown any more.
+        state.cancel_running(uri);
+        let (recorder, engines) = (state.recorder.clone(), state.engines.clone());
+        (before, after, changes, recorder, engines)
+    };
+    recorder.document_edited(&after, &changes);
+    if let Some(engines) = engines {
+        engines.document_edited(&before, &after);
+    }
+}

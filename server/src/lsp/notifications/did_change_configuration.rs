@@ -1,0 +1,55 @@
+//! `workspace/didChangeConfiguration`.
+
+use std::sync::Arc;
+
+use tower_lsp::lsp_types::DidChangeConfigurationParams;
+
+use crate::completion::Engines;
+use crate::configuration::Configuration;
+use crate::lsp::options::unwrap_settings;
+use crate::lsp::reporting::{report_content, report_switch};
+use crate::lsp::session::{Job, Session};
+use crate::lsp::status;
+
+/// Applies the client's settings.
+pub(in crate::lsp) async fn handle(session: &Session, params: DidChangeConfigurationParams) {
+    if let Some(mut state) = session.state() {
+        state.client_settings = unwrap_settings(params.settings);
+    }
+    let configuration = match session.configuration() {
+        Ok(configuration) => configuration,
+        Err(error) => return status::send_error(&session.client, error).await,
+    };
+    if let Some(recorder) = session.recorder() {
+        recorder.configure(&configuration.telemetry);
+    }
+    let tuned = apply(session, &configuration);
+    report_content(session).await;
+    if let Some(engines) = tuned {
+        report_switch(session, &engines).await;
+    }
+}
+
+/// Puts settings in force: at once if every model they name is open, and returns the engines; else
+/// in the background.
+fn apply(session: &Session, configuration: &Configuration) -> Option<Arc<Engines>> {
+    let (tuned, replaced) = {
+        let mut state = session.state()?;
+        let current = state.engines.as_ref();
+        if current.is_some_and(|engines| engines.configuration() == configuration) {
+            return None;
+        }
+        let tuned = current.and_then(|engines| engines.tuned(configuration));
+        let tuned = tuned.map(Arc::new);
+        let replaced = match &tuned {
+            Some(engines) => state.engines.replace(Arc::clone(engines)),
+            None => None,
+        };
+        (tuned, replaced)
+    };
+    drop(replaced);
+    if tuned.is_none() {
+        session.queue(Job::Switch);
+    }
+    tuned
+}

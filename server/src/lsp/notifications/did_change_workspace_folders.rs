@@ -1,0 +1,32 @@
+//! `workspace/didChangeWorkspaceFolders`.
+
+use std::path::PathBuf;
+
+use tower_lsp::lsp_types::{DidChangeWorkspaceFoldersParams, WorkspaceFolder};
+
+use crate::documents::file_path;
+use crate::lsp::session::{Job, Session};
+use crate::lsp::status;
+
+/// Changes the folders and has the repository indexed again.
+pub(in crate::lsp) async fn handle(session: &Session, params: DidChangeWorkspaceFoldersParams) {
+    let removed = paths(&params.event.removed);
+    let added = paths(&params.event.added);
+    if let Some(mut state) = session.state() {
+        state
+            .folders
+            .retain(|folder| !removed.contains(folder) && !added.contains(folder));
+        state.folders.extend(added);
+    }
+    match session.configuration() {
+        Ok(configuration) => session.queue(Job::Configure(Box::new(configuration))),
+        Err(error) => status::send_error(&session.client, error).await,
+    }
+}
+
+fn paths(folders: &[WorkspaceFolder]) -> Vec<PathBuf> {
+    folders
+        .iter()
+        .filter_map(|folder| file_path(folder.uri.as_str()))
+        .collect()
+}

@@ -1,0 +1,26 @@
+//! `textDocument/didOpen`.
+
+use tower_lsp::lsp_types::DidOpenTextDocumentParams;
+
+use crate::lsp::session::Session;
+
+pub(in crate::lsp) fn handle(session: &Session, params: DidOpenTextDocumentParams) {
+    let item = params.text_document;
+    let uri = item.uri.as_str();
+    let (document, recorder, engines) = {
+        let Some(mut state) = session.state() else {
+            return;
+        };
+        state
+            .documents
+            .open(uri, &item.language_id, item.version, &item.text);
+        let Some(document) = state.documents.snapshot(uri) else {
+            return;
+        };
+        (document, state.recorder.clone(), state.engines.clone())
+    };
+    recorder.document_opened(&document);
+    if let Some(engines) = engines {
+        engines.document_opened(&document);
+    }
+}

@@ -1,0 +1,128 @@
+//! What both completion requests share.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use crate::completion::{Completion, Trigger};
+use crate::context::Given;
+use crate::documents::Snapshot;
+use crate::lsp::busy::BusyGuard;
+use crate::lsp::reporting::report_response;
+use crate::lsp::session::Session;
+use crate::lsp::status::ServerState;
+use crate::lsp::task::AbortOnDrop;
+use crate::telemetry::{CompletionRequest, Recorder, RequestKind};
+use crate::text::{ByteOffset, Position};
+
+/// A completion with its document and cursor.
+pub(super) struct CompletionAnswer {
+    /// The completion's globally unique id.
+    pub(super) id: String,
+    pub(super) completion: Completion,
+    pub(super) document: Arc<Snapshot>,
+    pub(super) cursor: ByteOffset,
+}
+
+/// Completes at a position of an open document. Returns `None` if the document is not open, a newer
+/// request replaced this one, or the document changed.
+pub(super) async fn complete(
+    session: &Arc<Session>,
+    kind: RequestKind,
+    uri: &str,
+    position: Position,
+    trigger: Trigger,
+    given: Given,
+) -> Option<CompletionAnswer> {
+    // Everything up to the first await runs in the order of arrival.
+    let started = Instant::now();
+    let (document, encoding, engines, pending, replaced) = {
+        let mut state = session.state()?;
+        let document = state.documents.snapshot(uri)?;
+        let pending = PendingRequest::new(&state.recorder, uri);
+        let (newer, replaced) = oneshot::channel();
+        // Dropping the previous sender cancels the previous request.
+        state.running.insert((uri.to_owned(), kind), newer);
+        let engines = state.engines.clone();
+        (
+            document,
+            state.features.encoding,
+            engines,
+            pending,
+            replaced,
+        )
+    };
+    let engines = engines?;
+    let cursor = document.text.offset(position, encoding);
+    let _busy = BusyGuard::new(session);
+    let task = {
+        let (engines, document) = (Arc::clone(&engines), Arc::clone(&document));
+        AbortOnDrop::spawn(
+            async move { engines.complete(&document, cursor, trigger, &given).await },
+        )
+    };
+    let completion = tokio::select! {
+        done = task => done?,
+        _ = replaced => return None,
+    };
+    {
+        let mut state = session.state()?;
+        state.completions.insert(uri.to_owned(), completion.clone());
+        if state.documents.snapshot(uri)?.version != document.version {
+            return None;
+        }
+    }
+    let why_empty = if completion.candidates.is_empty() {
+        completion.trace.why_nothing()
+    } else {
+        None
+    };
+    let request = CompletionRequest {
+        kind,
+        trigger,
+        document: &document,
+        cursor,
+        latency: started.elapsed(),
+        configuration: engines.configuration_of(&completion),
+    };
+    let id = pending.record_answer(request, &completion);
+    report_response(session, Some(uri), ServerState::Ready, why_empty).await;
+    Some(CompletionAnswer {
+        id,
+        completion,
+        document,
+        cursor,
+    })
+}
+
+/// A request that counts as overtaken if it is dropped before it is answered.
+struct PendingRequest {
+    recorder: Arc<Recorder>,
+    uri: String,
+    answered: bool,
+}
+
+impl PendingRequest {
+    fn new(recorder: &Arc<Recorder>, uri: &str) -> Self {
+        Self {
+            recorder: Arc::clone(recorder),
+            uri: uri.to_owned(),
+            answered: false,
+        }
+    }
+
+    /// Records the answer and returns the completion's id.
+    fn record_answer(mut self, request: CompletionRequest<'_>, completion: &Completion) -> String {
+        self.answered = true;
+        self.recorder.record_answer(request, completion)
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.recorder.count_overtaken(&self.uri);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `fillrate/explain`: every step of the last completion in a document, or of a new one.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
+
+use crate::completion::{Completion, Trace};
+use crate::context::Given;
+use crate::lsp::position::from_protocol;
+use crate::lsp::session::Session;
+use crate::lsp::task::AbortOnDrop;
+
+/// The request's method.
+pub const EXPLAIN: &str = "fillrate/explain";
+
+/// The parameters of [`EXPLAIN`].
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::lsp) struct ExplainParams {
+    text_document: TextDocumentIdentifier,
+    /// Where to complete; `None` explains the last completion.
+    #[serde(default)]
+    position: Option<Position>,
+    /// As in an inline completion's request.
+    #[serde(default)]
+    fillrate: Option<Given>,
+}
+
+/// The response to [`EXPLAIN`]; `null` if the document is not open or, without a position, has had
+/// no completion.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The candidates, best first.
+    #[serde(default)]
+    pub candidates: Vec<String>,
+    /// Every step.
+    pub trace: Trace,
+}
+
+impl From<Completion> for Explanation {
+    fn from(completion: Completion) -> Self {
+        Self {
+            candidates: completion.candidates,
+            trace: completion.trace.as_shown(),
+        }
+    }
+}
+
+pub(in crate::lsp) async fn handle(
+    session: &Arc<Session>,
+    params: ExplainParams,
+) -> Option<Explanation> {
+    let uri = params.text_document.uri.as_str();
+    let Some(position) = params.position else {
+        let last = session.state()?.completions.get(uri).cloned();
+        return last.map(Explanation::from);
+    };
+    let document = session.snapshot(uri)?;
+    let engines = session.engines()?;
+    let position = from_protocol(position);
+    let cursor = document.text.offset(position, session.encoding());
+    let given = params.fillrate.unwrap_or_default();
+    let task = AbortOnDrop::spawn(async move { engines.explain(&document, cursor, &given).await });
+    task.await.map(Explanation::from)
+}

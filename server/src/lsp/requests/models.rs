@@ -1,0 +1,102 @@
+//! `fillrate/models`: the configured models, and which of them answer. Parameters are ignored.
+
+use serde::Serialize;
+use tower_lsp::jsonrpc::{Error, Result};
+
+use crate::configuration::{Configuration, TrialUnit};
+use crate::lsp::session::Session;
+use crate::telemetry::default_path;
+
+/// The request's method.
+pub(in crate::lsp) const MODELS: &str = "fillrate/models";
+
+/// The response to [`MODELS`].
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::lsp) struct ModelList {
+    /// `default` first, which is `[model]`; then the others by name.
+    models: Vec<NamedModel>,
+    /// The trial, if there is one.
+    trial: Option<TrialInfo>,
+    /// What is recorded on this machine.
+    telemetry: TelemetryInfo,
+}
+
+/// Telemetry settings.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TelemetryInfo {
+    /// Whether it is enabled.
+    enabled: bool,
+    /// Whether the store keeps the texts of completions.
+    content: bool,
+    /// Path of the store, for `fillrate telemetry stats --store`.
+    path: String,
+}
+
+/// A model of the configuration.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedModel {
+    /// Its name in `use` and `trial.models`.
+    name: String,
+    /// A short description for people.
+    about: String,
+    /// Whether it answers or takes part in the trial; always false in a blind trial.
+    active: bool,
+}
+
+/// The current trial.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TrialInfo {
+    /// The names of the models that take turns.
+    models: Vec<String>,
+    /// What each draw of a model applies to.
+    unit: TrialUnit,
+    /// Whether the person does not learn which model answers.
+    blind: bool,
+    /// The seed of the draws.
+    seed: u64,
+}
+
+pub(in crate::lsp) fn handle(session: &Session) -> Result<ModelList> {
+    // The settings in force: invalid ones that the client sent since are not.
+    let configuration = match session.engines() {
+        Some(engines) => engines.configuration().clone(),
+        None => session
+            .configuration()
+            .map_err(|error| Error::invalid_params(error.to_string()))?,
+    };
+    Ok(ModelList::from_configuration(&configuration))
+}
+
+impl ModelList {
+    fn from_configuration(configuration: &Configuration) -> Self {
+        let answering = configuration.answering_models();
+        let trial = configuration.trial();
+        let blind = configuration.is_blind();
+        let path = configuration.telemetry.path.clone();
+        // Without a data folder there is no store.
+        let path = path.or_else(|| default_path().ok()).unwrap_or_default();
+        let named = configuration.named().map(|(name, settings)| NamedModel {
+            name: name.to_owned(),
+            about: settings.about(),
+            active: !blind && answering.iter().any(|one| one.name == name),
+        });
+        Self {
+            models: named.collect(),
+            trial: trial.map(|trial| TrialInfo {
+                models: trial.models.clone(),
+                unit: trial.unit,
+                blind: trial.blind,
+                seed: trial.seed,
+            }),
+            telemetry: TelemetryInfo {
+                enabled: configuration.telemetry.enabled,
+                content: configuration.telemetry.content,
+                path: path.display().to_string(),
+            },
+        }
+    }
+}

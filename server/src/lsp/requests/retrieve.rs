@@ -1,0 +1,40 @@
+//! `fillrate/retrieve`: the windows of other files for a cursor, without a completion.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
+
+use crate::completion::Retrieved;
+use crate::context::Given;
+use crate::lsp::position::from_protocol;
+use crate::lsp::session::Session;
+use crate::lsp::task::AbortOnDrop;
+
+/// The request's method. The response is a [`Retrieved`], or `null` if the document is not open.
+pub const RETRIEVE: &str = "fillrate/retrieve";
+
+/// The parameters of [`RETRIEVE`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetrieveParams {
+    /// The document.
+    pub text_document: TextDocumentIdentifier,
+    /// The cursor.
+    pub position: Position,
+    /// As in an inline completion's request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fillrate: Option<Given>,
+}
+
+pub(in crate::lsp) async fn handle(
+    session: &Arc<Session>,
+    params: RetrieveParams,
+) -> Option<Retrieved> {
+    let document = session.snapshot(params.text_document.uri.as_str())?;
+    let engines = session.engines()?;
+    let position = from_protocol(params.position);
+    let cursor = document.text.offset(position, session.encoding());
+    let given = params.fillrate.unwrap_or_default();
+    AbortOnDrop::spawn(async move { engines.retrieve(&document, cursor, &given).await }).await
+}

@@ -1,0 +1,132 @@
+//! Keeps messages in order and turns panics into errors: each handler runs up to its first await
+//! before the next message is read.
+
+use std::future::{Future, Ready, ready};
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::{Either, FutureExt};
+use futures::task::noop_waker_ref;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Request, Response};
+use tower_service::Service;
+
+/// Polls every handler's future once inside `call`, requests and notifications alike. Without it
+/// a request may see the document as it was before an edit that arrived earlier; if only
+/// notifications were polled, requests would fall out of order.
+///
+/// A request whose handler panics gets an internal error; [`panics`](super::panics) reports it.
+pub(super) struct OrderedService<S> {
+    inner: S,
+    exit: Arc<Notify>,
+}
+
+impl<S> OrderedService<S> {
+    /// Notifies `exit` when the client sends `exit`: tower-lsp itself goes on until its input ends.
+    pub(super) fn new(inner: S, exit: Arc<Notify>) -> Self {
+        Self { inner, exit }
+    }
+}
+
+type Handled<E> = Result<Option<Response>, E>;
+
+impl<S> Service<Request> for OrderedService<S>
+where
+    S: Service<Request, Response = Option<Response>>,
+    S::Future: Future<Output = Handled<S::Error>> + Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Option<Response>;
+    type Error = S::Error;
+    type Future = Either<
+        Ready<Handled<S::Error>>,
+        Pin<Box<dyn Future<Output = Handled<S::Error>> + Send + 'static>>,
+    >;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let method = request.method().to_owned();
+        let id = request.id().cloned();
+        let shows_inline = shows_inline_completion(&request);
+        if method == "exit" {
+            self.exit.notify_one();
+        }
+        let handler = AssertUnwindSafe(self.inner.call(without_null_params(request)));
+        let mut future: Pin<Box<dyn Future<Output = Handled<S::Error>> + Send>> =
+            Box::pin(async move {
+                let response = match handler.catch_unwind().await {
+                    Ok(handled) => handled?,
+                    Err(_) => id.map(|id| Response::from_error(id, panicked(&method))),
+                };
+                Ok(response.map(|response| amend(response, method == "initialize", shows_inline)))
+            });
+        // An idle waker is enough: the caller polls a pending future again, with its own waker,
+        // before it sleeps.
+        match future
+            .as_mut()
+            .poll(&mut Context::from_waker(noop_waker_ref()))
+        {
+            Poll::Ready(handled) => Either::Left(ready(handled)),
+            Poll::Pending => Either::Right(future),
+        }
+    }
+}
+
+/// Removes `"params": null`, which some clients send and tower-lsp rejects.
+fn without_null_params(request: Request) -> Request {
+    if request.params() != Some(&Value::Null) {
+        return request;
+    }
+    let (method, id, _) = request.into_parts();
+    let plain = Request::build(method);
+    match id {
+        Some(id) => plain.id(id).finish(),
+        None => plain.finish(),
+    }
+}
+
+/// Whether `initialize` says that the client shows inline completions, which lsp-types has no
+/// field for.
+fn shows_inline_completion(request: &Request) -> bool {
+    request
+        .params()
+        .and_then(|params| params.pointer("/capabilities/textDocument/inlineCompletion"))
+        .is_some_and(Value::is_object)
+}
+
+fn panicked(method: &str) -> Error {
+    Error {
+        message: format!("the server failed on `{method}`; its log has the details").into(),
+        ..Error::internal_error()
+    }
+}
+
+/// Completes a response: `initialize` gets the capability that lsp-types has no field for, and a
+/// cancelled request gets `null`, since editors show errors to people.
+fn amend(response: Response, is_initialize: bool, shows_inline: bool) -> Response {
+    let (id, result) = response.into_parts();
+    let result = match result {
+        Ok(mut value) => {
+            let capabilities = value
+                .pointer_mut("/capabilities")
+                .and_then(Value::as_object_mut);
+            if let (true, Some(capabilities)) = (is_initialize, capabilities) {
+                capabilities.insert("inlineCompletionProvider".to_owned(), json!(true));
+                // Otherwise the same text would appear both as ghost text and in a list.
+                if shows_inline {
+                    capabilities.remove("completionProvider");
+                }
+            }
+            Ok(value)
+        }
+        Err(error) if error.code == ErrorCode::RequestCancelled => Ok(Value::Null),
+        Err(error) => Err(error),
+    };
+    Response::from_parts(id, result)
+}

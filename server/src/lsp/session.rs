@@ -1,0 +1,188 @@
+//! The state of one client's session.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tower_lsp::Client;
+
+use super::capabilities::ClientFeatures;
+use super::options::ServerOptions;
+use super::status::ServerStatus;
+use crate::completion::{Completion, Engines};
+use crate::configuration::{Configuration, ConfigurationError};
+use crate::documents::{Documents, Snapshot, file_path};
+use crate::telemetry::{Recorder, RequestKind};
+use crate::text::Encoding;
+
+/// A client and its state, shared by handlers and background jobs.
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) options: ServerOptions,
+    /// `None` until `initialize` succeeds.
+    state: Mutex<Option<SessionState>>,
+}
+
+/// The state since `initialize`. Its lock is held for moments only, never across an await.
+pub(super) struct SessionState {
+    /// Random id of this session.
+    pub(super) id: String,
+    pub(super) features: ClientFeatures,
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) initialization_options: Value,
+    /// The settings the client last sent.
+    pub(super) client_settings: Value,
+    pub(super) documents: Documents,
+    /// `None` until they are open for the first time.
+    pub(super) engines: Option<Arc<Engines>>,
+    /// By document and method: cancels the running request when a newer one or an edit comes.
+    pub(super) running: HashMap<(String, RequestKind), oneshot::Sender<()>>,
+    /// The last completion of each document.
+    pub(super) completions: HashMap<String, Completion>,
+    /// The status last sent to the client.
+    pub(super) status: Option<ServerStatus>,
+    /// Files that changed on disk while an index is built, which may have read them before.
+    pub(super) changed_while_indexing: Option<Vec<PathBuf>>,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) jobs: mpsc::UnboundedSender<Job>,
+    /// What `initialized` starts to consume.
+    pub(super) queues: Option<Queues>,
+}
+
+/// The receiving ends of the session's channels.
+pub(super) struct Queues {
+    pub(super) jobs: mpsc::UnboundedReceiver<Job>,
+    /// Messages of the recorder for the user.
+    pub(super) warnings: mpsc::UnboundedReceiver<String>,
+}
+
+/// Slow work for the background.
+pub(super) enum Job {
+    /// Open engines for these settings and index the repository.
+    Configure(Box<Configuration>),
+    /// Apply the current settings, over the same index if possible.
+    Switch,
+    /// Search a folder for visible files that are not indexed yet.
+    Discover(PathBuf),
+}
+
+impl Session {
+    pub(super) fn new(client: Client, options: ServerOptions) -> Self {
+        Self {
+            client,
+            options,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Starts the session: `initialize` succeeded.
+    pub(super) fn start(&self, state: SessionState) {
+        *self.state.lock() = Some(state);
+    }
+
+    /// Locks the state; `None` before `initialize` succeeded, when tower-lsp rejects all other
+    /// messages.
+    pub(super) fn state(&self) -> Option<MappedMutexGuard<'_, SessionState>> {
+        MutexGuard::try_map(self.state.lock(), Option::as_mut).ok()
+    }
+
+    /// The settings in force: files, client and command line.
+    ///
+    /// # Errors
+    /// A file can't be read, or a setting is invalid.
+    pub(super) fn configuration(&self) -> Result<Configuration, ConfigurationError> {
+        let (folders, initialization_options, client_settings) = self
+            .state()
+            .map(|state| {
+                (
+                    state.folders.clone(),
+                    state.initialization_options.clone(),
+                    state.client_settings.clone(),
+                )
+            })
+            .unwrap_or_default();
+        self.options.load(
+            &folders,
+            &[
+                ("the initialisation options", &initialization_options),
+                ("the client's settings", &client_settings),
+            ],
+        )
+    }
+
+    pub(super) fn encoding(&self) -> Encoding {
+        self.state()
+            .map(|state| state.features.encoding)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn snapshot(&self, uri: &str) -> Option<Arc<Snapshot>> {
+        self.state()?.documents.snapshot(uri)
+    }
+
+    pub(super) fn engines(&self) -> Option<Arc<Engines>> {
+        self.state()?.engines.clone()
+    }
+
+    pub(super) fn recorder(&self) -> Option<Arc<Recorder>> {
+        Some(Arc::clone(&self.state()?.recorder))
+    }
+
+    /// Queues a job for the background.
+    pub(super) fn queue(&self, job: Job) {
+        if let Some(state) = self.state() {
+            let _ = state.jobs.send(job);
+        }
+    }
+
+    /// Puts engines in force, with the documents as they are now. Returns them.
+    pub(super) fn install_engines(&self, engines: Engines) -> Arc<Engines> {
+        let engines = Arc::new(engines);
+        let replaced = self.state().and_then(|mut state| {
+            // Edits change the state, so none is lost between the documents and the engines.
+            for document in state.documents.all() {
+                engines.document_opened(&document);
+            }
+            state.engines.replace(Arc::clone(&engines))
+        });
+        // Closing an index takes time, which the lock is not held for.
+        drop(replaced);
+        engines
+    }
+
+    /// Tells the engines that a file changed on disk. The file of an open document does not count.
+    pub(super) fn file_changed(&self, path: &Path) {
+        let engines = {
+            let Some(mut state) = self.state() else {
+                return;
+            };
+            if state.documents.find_by_path(path).is_some() {
+                return;
+            }
+            if let Some(changed) = &mut state.changed_while_indexing {
+                changed.push(path.to_owned());
+            }
+            state.engines.clone()
+        };
+        if let Some(folder) = engines.and_then(|engines| engines.file_changed(path)) {
+            self.queue(Job::Discover(folder));
+        }
+    }
+
+    /// As [`Session::file_changed`], by URI.
+    pub(super) fn uri_changed(&self, uri: &str) {
+        if let Some(path) = file_path(uri) {
+            self.file_changed(&path);
+        }
+    }
+}
+
+impl SessionState {
+    /// Cancels the running requests of a document.
+    pub(super) fn cancel_running(&mut self, uri: &str) {
+        self.running.retain(|(document, _), _| document != uri);
+    }
+}

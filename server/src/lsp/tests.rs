@@ -1,0 +1,161 @@
+//! Tests of the server over in-memory streams.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tower_lsp::jsonrpc::Result;
+
+use super::backend::{Backend, build};
+use super::frame::{FrameDecoder, encode};
+use super::task::AbortOnDrop;
+use super::*;
+
+/// A client of a server in this process.
+struct TestClient {
+    stream: DuplexStream,
+    decoder: FrameDecoder,
+    /// Messages of the server other than responses.
+    messages: Vec<Value>,
+    next_id: i64,
+    /// A settings file, so that none of the machine's is read.
+    _settings: tempfile::NamedTempFile,
+}
+
+impl TestClient {
+    /// Starts a server with methods added to it.
+    fn start(
+        add_methods: impl FnOnce(LspServiceBuilder<Backend>) -> LspServiceBuilder<Backend>,
+    ) -> Self {
+        let settings = tempfile::NamedTempFile::new().expect("there is room for a file");
+        let options = ServerOptions {
+            configuration_file: Some(settings.path().to_owned()),
+            flags: json!({"telemetry": {"enabled": false}}),
+        };
+        let builder = add_methods(build(options));
+        let (stream, server) = tokio::io::duplex(1 << 16);
+        let (input, output) = tokio::io::split(server);
+        tokio::spawn(run(builder, input, output));
+        Self {
+            stream,
+            decoder: FrameDecoder::default(),
+            messages: Vec::new(),
+            next_id: 1,
+            _settings: settings,
+        }
+    }
+
+    /// Sends a request and waits for its whole response.
+    async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let sent = self.stream.write_all(&encode(&request)).await;
+        sent.expect("the server reads");
+        loop {
+            let message = self.receive().await;
+            if message["id"] == id {
+                return message;
+            }
+            self.messages.push(message);
+        }
+    }
+
+    async fn initialize(&mut self, params: Value) -> Value {
+        self.request("initialize", params).await
+    }
+
+    async fn receive(&mut self) -> Value {
+        loop {
+            if let Some(message) = self.decoder.next_message().expect("it is a message") {
+                return message;
+            }
+            let mut bytes = [0; 4096];
+            let read = self.stream.read(&mut bytes).await.expect("it is open");
+            assert!(read > 0, "the server ended");
+            self.decoder.push(&bytes[..read]);
+        }
+    }
+
+    /// Reads messages until this many of a method have come.
+    async fn await_messages(&mut self, method: &str, count: usize) {
+        while self.of_method(method).len() < count {
+            let message = self.receive().await;
+            self.messages.push(message);
+        }
+    }
+
+    /// The texts of the messages of a method.
+    fn of_method(&self, method: &str) -> Vec<String> {
+        let messages = self.messages.iter();
+        let messages = messages.filter(|message| message["method"] == method);
+        messages
+            .map(|message| message["params"]["message"].to_string())
+            .collect()
+    }
+}
+
+async fn panic_in_handler(_: &Backend, _: Value) -> Result<Value> {
+    panic!("a fault in a handler")
+}
+
+async fn panic_in_task(_: &Backend, _: Value) -> Result<Value> {
+    let task = AbortOnDrop::<Value>::spawn(async { panic!("a fault in a task") });
+    Ok(task.await.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn panics_are_logged_and_shown_once() {
+    let mut client = TestClient::start(|builder| {
+        builder
+            .custom_method("test/handler", panic_in_handler)
+            .custom_method("test/task", panic_in_task)
+    });
+    let initialized = client.initialize(json!({"capabilities": {}})).await;
+    assert!(initialized["result"].is_object(), "{initialized}");
+    for method in ["test/handler", "test/task", "test/handler"] {
+        let response = client.request(method, json!({})).await;
+        assert_eq!(response["error"]["code"], -32603, "{response}");
+        let message = response["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(method), "{response}");
+    }
+    client.await_messages("window/logMessage", 3).await;
+    // The server still answers, and whatever was sent before the response has come.
+    let models = client.request("fillrate/models", json!({})).await;
+    assert!(models["result"]["models"].is_array(), "{models}");
+    let logged = client.of_method("window/logMessage");
+    assert_eq!(logged.len(), 3, "{logged:?}");
+    assert!(logged[0].contains("a fault in a handler"), "{logged:?}");
+    assert!(logged[1].contains("a fault in a task"), "{logged:?}");
+    assert!(logged[1].contains("lsp/tests.rs"), "{logged:?}");
+    let shown = client.of_method("window/showMessage");
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert!(shown[0].contains("a fault in a handler"), "{shown:?}");
+}
+
+/// A failed `initialize` once left its session behind: the retry was refused for the options of the
+/// first attempt, and kept its encoding and folders.
+#[tokio::test]
+async fn retried_initialize_forgets_the_refused_attempt() {
+    let mut client = TestClient::start(|builder| builder);
+    let refused = client
+        .initialize(json!({
+            "capabilities": {"general": {"positionEncodings": ["utf-8"]}},
+            "initializationOptions": {"model": {"sead": 1}},
+        }))
+        .await;
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("`sead`"), "{refused}");
+    let accepted = client
+        .initialize(json!({
+            "capabilities": {"general": {"positionEncodings": ["utf-32"]}},
+            "initializationOptions": {"models": {"second": {}}, "use": "second"},
+        }))
+        .await;
+    let capabilities = &accepted["result"]["capabilities"];
+    assert_eq!(capabilities["positionEncoding"], "utf-32", "{accepted}");
+    let models = client.request("fillrate/models", Value::Null).await;
+    let second = &models["result"]["models"][1];
+    assert_eq!(
+        (&second["name"], &second["active"]),
+        (&json!("second"), &json!(true))
+    );
+}
