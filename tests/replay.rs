@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use fillrate_server::lsp::frame::encode;
 use play::{Place, Said, attempts, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
 
@@ -432,9 +433,7 @@ fn a_server_that_is_told_to_exit_goes() {
         json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}),
         json!({"jsonrpc": "2.0", "method": "exit"}),
     ] {
-        let body = message.to_string();
-        let head = format!("Content-Length: {}\r\n\r\n", body.len());
-        std::io::Write::write_all(&mut input, (head + &body).as_bytes()).unwrap();
+        std::io::Write::write_all(&mut input, &encode(&message)).unwrap();
     }
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let mut status = None;

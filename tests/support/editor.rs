@@ -11,10 +11,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use fillrate_server::lsp::frame::{FrameDecoder, encode};
 use serde_json::{Value, json};
 
 /// How long anything that should come may take on a busy machine.
@@ -97,14 +98,8 @@ impl Editor {
             }
         });
         let (send, messages) = channel();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || {
-            while let Some(message) = read_message(&mut output) {
-                if send.send(message).is_err() {
-                    break;
-                }
-            }
-        });
+        let output = child.stdout.take().unwrap();
+        std::thread::spawn(move || forward_messages(output, &send));
         let mut editor = Self {
             input: child.stdin.take(),
             child,
@@ -259,11 +254,10 @@ impl Editor {
     }
 
     fn send(&mut self, message: &Value) {
-        let body = message.to_string();
-        let framed = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let frame = encode(message);
         match &mut self.held {
-            Some(held) => held.extend(framed.as_bytes()),
-            None => self.write(framed.as_bytes()),
+            Some(held) => held.extend(frame),
+            None => self.write(&frame),
         }
     }
 
@@ -317,23 +311,18 @@ pub(crate) fn text(answer: &Value) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn read_message(output: &mut impl BufRead) -> Option<Value> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if output.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        if let Some(value) = line.strip_prefix("Content-Length: ") {
-            length = value.trim().parse().unwrap();
-        }
-        if line == "\r\n" {
-            break;
+/// Decodes the server's messages until its output ends or nobody receives them.
+fn forward_messages(mut output: impl Read, messages: &Sender<Value>) {
+    let mut decoder = FrameDecoder::default();
+    let mut chunk = [0; 16 * 1024];
+    while let Ok(read @ 1..) = output.read(&mut chunk) {
+        decoder.push(&chunk[..read]);
+        while let Some(message) = decoder.next_message().unwrap() {
+            if messages.send(message).is_err() {
+                return;
+            }
         }
     }
-    let mut body = vec![0; length];
-    output.read_exact(&mut body).ok()?;
-    serde_json::from_slice(&body).ok()
 }
 
 /// A model server on loopback that speaks `/v1/completions` and notes what it is asked.

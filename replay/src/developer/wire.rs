@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fillrate_server::lsp::frame::{FrameDecoder, encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -14,23 +15,19 @@ use super::DeveloperError;
 /// The most of a server's standard error that is kept, in lines.
 const LAST_WORDS: usize = 5;
 
+/// Number of bytes read at once.
+const CHUNK: usize = 16 * 1024;
+
 /// One end of the conversation. Whoever waits for one message puts the others aside.
 pub(super) struct Wire {
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    output: ChildStdout,
     next_id: i64,
     answers: HashMap<i64, Result<Value, String>>,
     notifications: VecDeque<(String, Value)>,
     last_words: Arc<Mutex<VecDeque<String>>>,
-    /// The part of a message that a cancelled wait has already read.
-    partial: Partial,
-}
-
-#[derive(Default)]
-struct Partial {
-    header: Vec<u8>,
-    length: Option<usize>,
-    body: Vec<u8>,
+    /// Holds what a cancelled wait has already read of a message.
+    decoder: FrameDecoder,
 }
 
 impl Wire {
@@ -55,12 +52,12 @@ impl Wire {
         }
         Ok(Self {
             input,
-            output: BufReader::new(output),
+            output,
             next_id: 1,
             answers: HashMap::new(),
             notifications: VecDeque::new(),
             last_words,
-            partial: Partial::default(),
+            decoder: FrameDecoder::default(),
         })
     }
 
@@ -151,10 +148,9 @@ impl Wire {
     }
 
     async fn send(&mut self, message: &Value) -> Result<(), DeveloperError> {
-        let body = message.to_string();
-        let framed = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let frame = encode(message);
         let sent = async {
-            self.input.write_all(framed.as_bytes()).await?;
+            self.input.write_all(&frame).await?;
             self.input.flush().await
         };
         match sent.await {
@@ -163,33 +159,21 @@ impl Wire {
         }
     }
 
-    /// Reads one message. What has been read survives a wait that is given up half-way.
+    /// Reads one message. What has been read survives a cancelled wait.
     async fn read(&mut self) -> Result<Value, DeveloperError> {
-        let length = loop {
-            if let Some(length) = self.partial.length {
-                break length;
+        loop {
+            let message = self.decoder.next_message();
+            if let Some(message) =
+                message.map_err(|error| DeveloperError::Garbled(error.to_string()))?
+            {
+                return Ok(message);
             }
-            if self.partial.header.ends_with(b"\r\n\r\n") {
-                let length = content_length(&self.partial.header)?;
-                self.partial.length = Some(length);
-                continue;
-            }
-            match self.output.read_u8().await {
-                Ok(byte) => self.partial.header.push(byte),
-                Err(_) => return Err(self.ended().await),
-            }
-        };
-        while self.partial.body.len() < length {
-            let missing = length - self.partial.body.len();
-            let mut chunk = vec![0; missing.min(64 * 1024)];
+            let mut chunk = [0; CHUNK];
             match self.output.read(&mut chunk).await {
                 Ok(0) | Err(_) => return Err(self.ended().await),
-                Ok(read) => self.partial.body.extend_from_slice(&chunk[..read]),
+                Ok(read) => self.decoder.push(&chunk[..read]),
             }
         }
-        let message = std::mem::take(&mut self.partial);
-        serde_json::from_slice(&message.body)
-            .map_err(|error| DeveloperError::Garbled(error.to_string()))
     }
 
     async fn ended(&self) -> DeveloperError {
@@ -201,15 +185,4 @@ impl Wire {
             .unwrap_or_else(PoisonError::into_inner);
         DeveloperError::Ended(words.iter().cloned().collect::<Vec<_>>().join(" | "))
     }
-}
-
-fn content_length(header: &[u8]) -> Result<usize, DeveloperError> {
-    String::from_utf8_lossy(header)
-        .lines()
-        .find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("content-length")
-                .then(|| value.trim().parse().ok())?
-        })
-        .ok_or_else(|| DeveloperError::Garbled("a message without Content-Length".to_owned()))
 }
