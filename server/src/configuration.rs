@@ -1,17 +1,16 @@
-//! The settings of a server and where they come from: defaults, the user's `fillrate.toml`, the
-//! workspace's `fillrate.toml`, the client's initialisation options and the command line, each
-//! over the one before.
+//! The settings of a server and their layers: defaults, the user's `fillrate.toml`, the workspace's
+//! `fillrate.toml`, the client's initialisation options and settings, and the command line. Each
+//! layer overrides the one before.
 
 mod trial;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::cleanup::Extent;
 use crate::context::Form;
@@ -26,32 +25,30 @@ pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Configuration {
-    /// Which model answers, and how it generates.
+    /// The default model, and how it generates.
     pub model: model::Settings,
-    /// Other models, by names of their own.
+    /// Further models, by name.
     pub models: BTreeMap<String, model::Settings>,
-    /// The name of the one that answers; without it `model` does, and with a trial it says
-    /// nothing.
+    /// The name of the model in use; by default `model`. Ignored in a trial.
     #[serde(rename = "use")]
     pub used: Option<String>,
-    /// Several models that take turns.
+    /// A trial of several models.
     #[serde(deserialize_with = "trial::or_default")]
     pub trial: TrialSettings,
-    /// What the model is told of the repository.
+    /// What the prompt contains of the repository.
     pub context: ContextSettings,
-    /// What happens while a person types.
+    /// Behaviour while a person types.
     pub typing: TypingSettings,
-    /// What becomes of a model's text.
+    /// How a model's text is cleaned up.
     pub cleanup: CleanupSettings,
-    /// What is noted of completions and of what becomes of them.
+    /// What is recorded of completions.
     pub telemetry: TelemetrySettings,
 }
 
 impl Configuration {
-    /// Tells what is completed under these settings from what is under others: 16 hex digits of
-    /// the SHA-256 of those that decide it. Left out are how a model is reached, be it by an
-    /// address or by a file, and how it is waited for, so that one model reached in two ways is
-    /// one; and what happens at the keyboard or is noted.
+    /// Identifies the settings that decide a completion's text: 16 hex digits of their SHA-256.
+    /// Excluded are how a model is reached (address or file) and waited for, so that one model
+    /// reached in two ways counts as one, and the settings of typing and telemetry.
     pub fn fingerprint(&self) -> String {
         let defaults = Self::default();
         let model = model::Settings {
@@ -83,106 +80,101 @@ impl Configuration {
     }
 }
 
-/// What is noted of completions and of what becomes of them, on this machine alone.
+/// What is recorded of completions, on this machine only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetrySettings {
-    /// Whether anything is noted.
+    /// Whether anything is recorded.
     pub enabled: bool,
-    /// Whether the texts of completions are kept too.
+    /// Whether the texts of completions are recorded too.
     pub content: bool,
-    /// The store, a database file; without it `fillrate/telemetry.db` in the user's folder of
-    /// data.
+    /// The store, a database file; by default `fillrate/telemetry.db` in the user's data folder.
     pub path: Option<PathBuf>,
-    /// When to look at what is left of an accepted text, in seconds after the accept.
+    /// When to measure how much of an accepted text remains, in seconds after the accept.
     pub retention_s: Vec<u64>,
 }
 
-/// What becomes of a model's text.
+/// How a model's text is cleaned up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CleanupSettings {
-    /// How far a completion may go.
+    /// How far a completion may extend.
     pub extent: Extent,
 }
 
-/// What happens while a person types.
+/// Behaviour while a person types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TypingSettings {
-    /// The longest wait for the next key before a model is asked, in milliseconds; 0 asks at
+    /// Maximum wait for the next key before a model is called, in milliseconds; 0 calls it at
     /// every key. The wait itself follows the person's rhythm.
     pub wait_ms: u64,
-    /// Whether the model is asked for what comes next as soon as a completion is accepted.
+    /// Whether the model is called for the next completion as soon as one is accepted.
     pub ahead: bool,
-    /// Whether earlier answers and calls under way are used again where they hold.
+    /// Whether earlier answers and running calls are reused where they still fit.
     pub reuse: bool,
 }
 
-/// What the model is told of the repository.
+/// What the prompt contains of the repository.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ContextSettings {
     /// How windows of other files are found.
     pub profile: Profile,
-    /// The most windows of other files that are given to the model.
+    /// Maximum number of windows of other files in the prompt.
     pub windows: usize,
-    /// Where the vectors of texts come from, for the profiles that compare them.
+    /// The source of embeddings, for the profiles that compare them.
     pub embeddings: EmbeddingSettings,
 }
 
 /// How windows of other files are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = unknown_profile)]
 pub enum Profile {
-    /// Nothing but the open file.
+    /// Only the open file. The name `in-file` is also accepted.
     #[serde(alias = "in-file")]
+    #[strum(to_string = "none", serialize = "in-file")]
     None,
-    /// What a person types against: BM25 over windows by syntax.
+    /// For editing: BM25 over windows along syntax.
     #[default]
     Editor,
     /// CrossCodeEval's: BM25 over windows of ten lines.
     Cceval,
-    /// RepoCoder's: Jaccard similarity over windows of twenty lines, and a second round in which
-    /// the first completion joins the question.
+    /// RepoCoder's: Jaccard similarity over windows of twenty lines, and a second round whose query
+    /// includes the first completion.
     Repocoder,
-    /// CrossCodeEval's windows by the angle between their vectors and the question's, which a
-    /// server of embeddings gives.
+    /// CrossCodeEval's windows, ranked by the cosine between their embeddings and the query's.
     Dense,
-    /// The rankings of `cceval` and `dense` fused.
+    /// The rankings of `cceval` and `dense`, fused.
     Mix,
-    /// CrossCodeEval's with the reference: the question holds what is missing, which a request
-    /// brings along. An upper bound, not a retriever: see [`Given`].
+    /// CrossCodeEval's with the reference, which the request provides, in the query. An upper
+    /// bound, not a retriever: see [`Given`].
     Reference,
-    /// Just the windows that the request brings along: see [`Given`].
+    /// Only the windows that the request provides: see [`Given`].
     Given,
 }
 
 impl Profile {
     /// All profiles, in the order of the reference page.
-    pub const ALL: [Self; 8] = [
-        Self::None,
-        Self::Editor,
-        Self::Cceval,
-        Self::Repocoder,
-        Self::Dense,
-        Self::Mix,
-        Self::Reference,
-        Self::Given,
-    ];
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
 
     /// The name in the configuration and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Editor => "editor",
-            Self::Cceval => "cceval",
-            Self::Repocoder => "repocoder",
-            Self::Dense => "dense",
-            Self::Mix => "mix",
-            Self::Reference => "reference",
-            Self::Given => "given",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// How its windows are written into a prompt.
@@ -194,46 +186,30 @@ impl Profile {
         }
     }
 
-    /// Whether it heeds what a request gives it beside the place.
+    /// Whether it uses what a request provides.
     pub const fn heeds_given(self) -> bool {
         matches!(self, Self::Reference | Self::Given)
     }
 
-    /// Whether the repository's files are read. Where they are not, a model that learns from them
-    /// does not either.
+    /// Whether the repository's files are read. If not, a model does not learn from them either.
     pub const fn reads_repository(self) -> bool {
         !matches!(self, Self::None | Self::Given)
     }
 
-    /// Whether it needs vectors of texts.
+    /// Whether it needs embeddings.
     pub const fn needs_vectors(self) -> bool {
         matches!(self, Self::Dense | Self::Mix)
     }
 
-    /// Whether windows are found at once, without a model or another server.
+    /// Whether windows are found without calling a model or another server.
     pub const fn is_immediate(self) -> bool {
         !matches!(self, Self::Repocoder | Self::Dense | Self::Mix)
     }
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Profile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "in-file" {
-            return Ok(Self::None);
-        }
-        Self::ALL
-            .into_iter()
-            .find(|profile| profile.name() == text)
-            .ok_or_else(|| format!("the profiles are {}", Self::ALL.map(Self::name).join(", ")))
-    }
+fn unknown_profile(_: &str) -> String {
+    let names: Vec<_> = Profile::ALL.iter().map(|profile| profile.name()).collect();
+    format!("the profiles are {}", names.join(", "))
 }
 
 /// Why settings can't be used.
@@ -244,10 +220,10 @@ pub enum ConfigurationError {
     Unreadable {
         /// The settings file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// The file is not TOML, or a key or value in it is not one of ours.
+    /// The file is not TOML, or holds an unknown key or an invalid value.
     #[error("{path}: {reason}")]
     File {
         /// The settings file.
@@ -255,15 +231,15 @@ pub enum ConfigurationError {
         /// What is wrong, with line and key.
         reason: String,
     },
-    /// The client's options hold a key or value that is not one of ours.
+    /// Options hold an unknown key or an invalid value.
     #[error("{origin}: {reason}")]
     Options {
-        /// Where the options came from.
+        /// The source of the options.
         origin: &'static str,
         /// What is wrong, with the key.
         reason: String,
     },
-    /// A workspace's file sets what only its reader may.
+    /// A workspace's file sets what only the user may.
     #[error(
         "{path}: `{key}` can't be set by a workspace, since a repository that you open \
          could then decide where your code and your keys go or what runs; set it in your own \
@@ -275,7 +251,7 @@ pub enum ConfigurationError {
         /// The setting.
         key: String,
     },
-    /// The models' names don't fit together.
+    /// A model's name is unknown or used twice.
     #[error("`{setting}` {reason}")]
     Models {
         /// The setting.
@@ -292,10 +268,10 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Lays a settings file over what is there.
+    /// Adds a settings file as the top layer.
     ///
     /// # Errors
-    /// The file can't be read, or holds something that is no setting of ours.
+    /// The file can't be read, or holds an unknown or invalid setting.
     pub fn file(&mut self, path: &Path) -> Result<(), ConfigurationError> {
         let contents =
             std::fs::read_to_string(path).map_err(|error| ConfigurationError::Unreadable {
@@ -306,16 +282,16 @@ impl Layers {
             path: path.to_owned(),
             reason: located(&error, &contents),
         };
-        // Read as settings first: errors then carry their line.
+        // Parsed as settings first, so that errors carry their line.
         toml::from_str::<Configuration>(&contents).map_err(fault)?;
         self.layers.push(toml::from_str(&contents).map_err(fault)?);
         Ok(())
     }
 
-    /// Lays a workspace's own file over what is there, if it has one.
+    /// Adds a workspace's own file, if it has one, as the top layer.
     ///
     /// # Errors
-    /// As [`Layers::file`], and where it sets what could lead code or keys elsewhere.
+    /// As [`Layers::file`], or it sets what could send code or keys elsewhere.
     pub fn workspace(&mut self, folder: &Path) -> Result<(), ConfigurationError> {
         let path = folder.join(FILE_NAME);
         if !path.is_file() {
@@ -346,10 +322,10 @@ impl Layers {
         Ok(())
     }
 
-    /// Lays options in JSON form over what is there; `null` is no options.
+    /// Adds options in JSON as the top layer; `null` means none.
     ///
     /// # Errors
-    /// Something in them is no setting of ours.
+    /// They hold an unknown or invalid setting.
     pub fn options(
         &mut self,
         origin: &'static str,
@@ -367,17 +343,16 @@ impl Layers {
         Ok(())
     }
 
-    /// The settings that the layers make up.
+    /// Merges the layers.
     ///
     /// # Errors
-    /// The layers contradict each other in form, where each alone was checked when it was laid; or
-    /// a model is named that none of them has.
+    /// The layers, each valid by itself, disagree in form, or name a model that none of them has.
     pub fn merged(&self) -> Result<Configuration, ConfigurationError> {
         let mut whole = Value::Object(serde_json::Map::new());
         for layer in &self.layers {
             let names_one = layer.get("use").is_some_and(Value::is_string);
             if names_one && layer.get("trial").is_none() {
-                // Who puts one model in use ends a trial that a lower layer set up.
+                // Putting one model in use ends a trial of a lower layer.
                 merge(&mut whole, &serde_json::json!({"trial": null}));
             }
             merge(&mut whole, layer);
@@ -392,8 +367,7 @@ impl Layers {
     }
 }
 
-/// What is wrong with a file, and in which line. The line itself is not shown: who misspells a
-/// setting may have written a key there.
+/// Describes an error with its line number. The line itself is not shown, as it may hold a key.
 fn located(error: &toml::de::Error, contents: &str) -> String {
     let message = error.message();
     match error.span() {
@@ -405,11 +379,11 @@ fn located(error: &toml::de::Error, contents: &str) -> String {
     }
 }
 
-/// What a workspace may set of a source of vectors.
+/// What a workspace may set of a source of embeddings.
 const PACING: [&str; 2] = ["batch", "timeout_ms"];
 
-/// Whether a workspace may set this of a model: how it generates, not where it is. A setting that
-/// is not known here is refused.
+/// Whether a workspace may set this of a model: how it generates, not where it is. Unlisted settings
+/// are refused.
 fn workspace_may_set(key: &str, value: &Value) -> bool {
     const GENERATING: &[&str] = &[
         "name",
@@ -425,7 +399,7 @@ fn workspace_may_set(key: &str, value: &Value) -> bool {
         "stream",
         "retries",
     ];
-    // A protocol may bring its vendor's address with it; these two send nothing anywhere.
+    // A protocol may imply its vendor's address; these two send nothing.
     let stays_here = [Protocol::Embedded, Protocol::Empty].map(Protocol::name);
     GENERATING.contains(&key)
         || (key == "protocol"
@@ -445,7 +419,7 @@ pub fn user_file() -> Option<PathBuf> {
     Some(base.join("fillrate").join(FILE_NAME))
 }
 
-/// Lays `over` over `base`: objects key by key, everything else whole.
+/// Merges `over` into `base`: objects key by key, other values by replacement.
 fn merge(base: &mut Value, over: &Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
@@ -502,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn later_layers_win_key_by_key() {
+    fn later_layers_override_key_by_key() {
         let (_folder, path) = written("[context]\nwindows = 3\n[model]\nseed = 7\n");
         let mut layers = Layers::default();
         layers.file(&path).expect("it is well-formed");
@@ -519,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_is_named_with_its_line() {
+    fn unknown_key_is_named_with_its_line() {
         let (_folder, path) = written("[context]\nwindow = 3\n");
         let error = Layers::default()
             .file(&path)
@@ -530,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_a_file_is_not_shown() {
+    fn errors_do_not_show_keys() {
         for line in ["key = \"sk-1\"", "key_env = [\"sk-1\"]", "key_env = sk-1"] {
             let (_folder, path) = written(&format!("[model]\n{line}\n"));
             let error = Layers::default().file(&path).expect_err("it is faulty");
@@ -541,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_cannot_choose_where_code_and_keys_go() {
+    fn workspace_cannot_set_where_code_and_keys_go() {
         let refused = [
             "key_env = \"SECRET\"",
             "key_command = [\"sh\", \"-c\", \"true\"]",
@@ -568,14 +542,14 @@ mod tests {
                 )
             );
             assert_eq!(
-                layers.merged().expect("nothing was laid"),
+                layers.merged().expect("nothing was added"),
                 Configuration::default()
             );
         }
     }
 
     #[test]
-    fn a_workspace_cannot_choose_where_its_windows_go() {
+    fn workspace_cannot_set_where_windows_go() {
         for line in [
             "url = \"http://example.org\"",
             "key_env = \"SECRET\"",
@@ -590,12 +564,12 @@ mod tests {
             assert!(error.to_string().starts_with(&expected), "{error}");
         }
         let (folder, _path) = written("[context.embeddings]\nbatch = 2\ntimeout_ms = 9\n");
-        let laid = Layers::default().workspace(folder.path());
-        laid.expect("both are fine");
+        let accepted = Layers::default().workspace(folder.path());
+        accepted.expect("both are allowed");
     }
 
     #[test]
-    fn a_workspace_cannot_choose_what_is_noted_of_a_person() {
+    fn workspace_cannot_set_telemetry() {
         for line in [
             "enabled = true",
             "content = true",
@@ -613,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_tells_what_decides_a_completion() {
+    fn fingerprint_covers_what_decides_a_completion() {
         let of = |options: Value| {
             let mut layers = Layers::default();
             layers
@@ -653,17 +627,22 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_is_told_by_its_name() {
-        for profile in Profile::ALL {
+    fn profile_names_round_trip() {
+        for &profile in Profile::ALL {
             assert_eq!(profile.name().parse(), Ok(profile));
             let value = serde_json::to_value(profile).expect("it is JSON");
             assert_eq!(value, profile.name());
         }
         assert_eq!("in-file".parse(), Ok(Profile::None));
+        let unknown = "None".parse::<Profile>().expect_err("it is in upper case");
+        assert_eq!(
+            unknown,
+            "the profiles are none, editor, cceval, repocoder, dense, mix, reference, given"
+        );
     }
 
     #[test]
-    fn a_workspace_can_choose_how_a_model_generates() {
+    fn workspace_can_set_generation() {
         let (folder, _path) = written(
             "[model]\nprotocol = \"embedded\"\nname = \"m\"\nfamily = \"codegemma\"\n\
              infill = \"suffix\"\nmax_tokens = 9\ntemperature = 0.5\ntop_p = 0.9\nseed = 7\n\
@@ -671,7 +650,9 @@ mod tests {
              [context]\nwindows = 3\n",
         );
         let mut layers = Layers::default();
-        layers.workspace(folder.path()).expect("all of it is fine");
+        layers
+            .workspace(folder.path())
+            .expect("all of it is allowed");
         let merged = layers.merged().expect("one layer");
         assert_eq!((merged.model.seed, merged.context.windows), (7, 3));
     }

@@ -10,21 +10,21 @@ use tree_sitter::{InputEdit, Point, Tree};
 use crate::syntax::Language;
 use crate::text::{ByteOffset, Encoding, Position, Text};
 
-/// The buffers an editor has open, by URI. Whoever holds it answers for its locking.
+/// The buffers an editor has open, by URI. Callers synchronize access.
 #[derive(Debug, Default)]
 pub struct Documents {
     open: HashMap<String, Arc<Snapshot>>,
 }
 
-/// One document as it stood at one version. Immutable, so that a request can keep it across
-/// awaits while edits go on.
+/// A document at one version. Immutable, so that a request can keep it across awaits while edits
+/// continue.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The URI the editor knows it by.
+    /// Its URI in the editor.
     pub uri: String,
-    /// The file it belongs to, where the URI names one.
+    /// Its file, if the URI names one.
     pub path: Option<PathBuf>,
-    /// Its language, where the server knows it.
+    /// Its language, if supported.
     pub language: Option<&'static Language>,
     /// The editor's version number, which grows with each edit.
     pub version: i32,
@@ -33,38 +33,36 @@ pub struct Snapshot {
     syntax: Syntax,
 }
 
-/// A document's syntax tree, made when first asked for.
+/// A document's syntax tree, parsed on first use.
 #[derive(Clone, Debug, Default)]
 struct Syntax {
-    now: OnceLock<Option<Tree>>,
-    /// The tree of an earlier version, told of all edits since: what they left alone is not
-    /// parsed again.
-    before: Option<Tree>,
+    tree: OnceLock<Option<Tree>>,
+    /// The tree of an earlier version with all edits since applied, for incremental parsing.
+    earlier: Option<Tree>,
 }
 
 /// One content change of `textDocument/didChange`.
 #[derive(Clone, Debug)]
 pub struct ContentChange {
-    /// What is replaced; nothing means the whole document.
+    /// The replaced range; `None` means the whole document.
     pub range: Option<Range<Position>>,
-    /// What stands there afterwards.
+    /// The new text.
     pub text: String,
 }
 
-/// What one edit did to a text: some of it gave way to something else. Of an edit that replaces
-/// more than differs, only what differs counts.
+/// The effect of one edit on a text, reduced to the part that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextChange {
-    /// Where it begins.
+    /// Its start.
     pub start: ByteOffset,
-    /// What stood there before.
+    /// The text before.
     pub removed: String,
-    /// What stands there after.
+    /// The text after.
     pub inserted: String,
 }
 
 impl TextChange {
-    /// What replacing one text by another at a place comes to.
+    /// The change that replaces one text by another at an offset.
     pub fn between(start: ByteOffset, before: &str, after: &str) -> Self {
         let alike = before
             .chars()
@@ -86,7 +84,7 @@ impl TextChange {
 }
 
 impl Snapshot {
-    /// A document with these contents.
+    /// Creates a document with these contents.
     pub fn new(uri: &str, language_id: &str, version: i32, contents: &str) -> Self {
         let path = file_path(uri);
         let language =
@@ -101,17 +99,17 @@ impl Snapshot {
         }
     }
 
-    /// The document's syntax tree; nothing where its language is not known, or where lines end
-    /// in carriage returns, which readers of trees leave out.
+    /// The document's syntax tree; `None` if its language is not supported or it contains carriage
+    /// returns, which users of the trees do not handle.
     pub fn tree(&self) -> Option<&Tree> {
-        let parsed = self.syntax.now.get_or_init(|| {
+        let parsed = self.syntax.tree.get_or_init(|| {
             let language = self.language?;
             let text = self.text.to_string();
             if text.contains('\r') {
                 return None;
             }
-            Some(match &self.syntax.before {
-                Some(before) => language.parse_again(&text, before),
+            Some(match &self.syntax.earlier {
+                Some(earlier) => language.parse_again(&text, earlier),
                 None => language.parse(&text),
             })
         });
@@ -119,8 +117,8 @@ impl Snapshot {
     }
 
     fn apply(&mut self, edit: &ContentChange, encoding: Encoding) -> TextChange {
-        let older = self.syntax.now.take().flatten();
-        let older = older.or_else(|| self.syntax.before.take());
+        let older = self.syntax.tree.take().flatten();
+        let older = older.or_else(|| self.syntax.earlier.take());
         let Some(range) = &edit.range else {
             let before = self.text.to_string();
             self.text = Text::new(&edit.text);
@@ -139,7 +137,7 @@ impl Snapshot {
         let (start_position, old_end_position) = (point(&self.text, start), point(&self.text, end));
         self.text.replace(range.clone(), encoding, &edit.text);
         let new_end = ByteOffset(start.0 + edit.text.len());
-        self.syntax.before = older.filter(|_| !edit.text.contains('\r')).map(|mut tree| {
+        self.syntax.earlier = older.filter(|_| !edit.text.contains('\r')).map(|mut tree| {
             tree.edit(&InputEdit {
                 start_byte: start.0,
                 old_end_byte: end.0,
@@ -155,14 +153,14 @@ impl Snapshot {
 }
 
 impl Documents {
-    /// Takes a document that an editor opened, in place of one with the same URI.
+    /// Opens a document, replacing one with the same URI.
     pub fn open(&mut self, uri: &str, language_id: &str, version: i32, contents: &str) {
         let snapshot = Snapshot::new(uri, language_id, version, contents);
         self.open.insert(uri.to_owned(), Arc::new(snapshot));
     }
 
-    /// Applies edits in order, and gives what each did to the text as the one before left it.
-    /// Nothing where no such document is open.
+    /// Applies edits in order and returns the change of each, relative to the text the previous one
+    /// left. `None` if the document is not open.
     pub fn change(
         &mut self,
         uri: &str,
@@ -171,19 +169,19 @@ impl Documents {
         encoding: Encoding,
     ) -> Option<Vec<TextChange>> {
         let document = self.open.get_mut(uri)?;
-        // A snapshot taken earlier keeps its own copy: the rope shares what did not change.
+        // An earlier snapshot keeps its own copy; the rope shares what did not change.
         let document = Arc::make_mut(document);
         document.version = version;
         let changes = edits.iter().map(|edit| document.apply(edit, encoding));
         Some(changes.collect())
     }
 
-    /// Forgets a document.
+    /// Closes a document.
     pub fn close(&mut self, uri: &str) {
         self.open.remove(uri);
     }
 
-    /// The document as it stands now.
+    /// The current snapshot of a document.
     pub fn snapshot(&self, uri: &str) -> Option<Arc<Snapshot>> {
         self.open.get(uri).cloned()
     }
@@ -193,7 +191,7 @@ impl Documents {
         self.open.values().cloned().collect()
     }
 
-    /// The open document of a file.
+    /// Finds the open document of a file.
     pub fn find_by_path(&self, path: &Path) -> Option<Arc<Snapshot>> {
         self.open
             .values()
@@ -212,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_outlives_later_edits() {
+    fn snapshots_survive_later_edits() {
         let mut documents = Documents::default();
         documents.open("file:///a/b.py", "python", 1, "x = 1\n");
         let before = documents.snapshot("file:///a/b.py").expect("it was opened");
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_counts_as_changed() {
+    fn changes_are_reduced_to_the_difference() {
         let change = |before, after| {
             let change = TextChange::between(ByteOffset(10), before, after);
             (change.start.0, change.removed, change.inserted)
@@ -261,13 +259,13 @@ mod tests {
         assert_eq!(change("aéc", "aéXc"), expected(13, "", "X"));
         assert_eq!(change("abc", "abc"), expected(13, "", ""));
         assert_eq!(change("", "ab"), expected(10, "", "ab"));
-        // The same letters are not taken twice.
+        // Common prefix and suffix do not overlap.
         assert_eq!(change("aa", "aaa"), expected(12, "", "a"));
         assert_eq!(change("a1b", "a2b"), expected(11, "1", "2"));
     }
 
     #[test]
-    fn the_tree_follows_edits() {
+    fn edited_tree_equals_fresh_parse() {
         let mut documents = Documents::default();
         let uri = "file:///a/b.py";
         documents.open(uri, "python", 1, "# é😀\ndef f(a):\n    return a\n");

@@ -1,8 +1,7 @@
-//! The repository's files: which of them the product may look at, and their contents.
+//! The repository's files: which of them may be indexed and sent to a model, and their contents.
 //!
-//! One set of rules answers both questions there are, "which files are there?"
-//! ([`Workspace::files`]) and "is it this one's turn?" ([`Workspace::visibility`]), so the two
-//! cannot disagree.
+//! One set of rules decides both which files there are ([`Workspace::files`]) and whether a given
+//! file is visible ([`Workspace::visibility`]), so the two cannot disagree.
 
 mod rules;
 
@@ -18,8 +17,8 @@ use rules::IgnoreRules;
 
 pub use rules::{SECRET_PATTERNS, is_ignore_file};
 
-/// The folders an editor has open, as one tree of files. It keeps no state beside their paths:
-/// every answer is that of the disk as it stands.
+/// The folders an editor has open, as one tree of files. It holds only their paths and reads the
+/// disk on every call.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     folders: Vec<Folder>,
@@ -28,23 +27,23 @@ pub struct Workspace {
 /// A file that may be indexed and sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkspaceFile {
-    /// Path relative to its workspace folder, with `/`; where there are several folders, the
-    /// folder's name stands before it.
+    /// Path relative to its workspace folder, with `/`; with several folders, preceded by the folder's
+    /// name.
     pub path: String,
-    /// Where it lies on disk.
+    /// Absolute path.
     pub absolute: PathBuf,
 }
 
 /// Whether a file may be indexed and sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// It may; its relative path as in [`WorkspaceFile::path`].
+    /// It may. Holds its relative path as in [`WorkspaceFile::path`].
     Visible(String),
     /// It may not.
     Hidden(HiddenReason),
 }
 
-/// Why a file is hidden. Where several reasons hold, the first of this list counts.
+/// Why a file is hidden. If several reasons hold, the first in this list counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HiddenReason {
     /// It is in none of the workspace's folders.
@@ -54,33 +53,33 @@ pub enum HiddenReason {
     /// Its name, or that of a folder above it, starts with a dot. Secrets with such a name have
     /// [`HiddenReason::Secret`].
     DotFile,
-    /// Its name is one under which secrets are kept: this pattern of [`SECRET_PATTERNS`].
+    /// Its name matches this pattern of [`SECRET_PATTERNS`].
     Secret(&'static str),
-    /// A `.gitignore`, a `.fillrateignore` or the repository's `info/exclude` leaves it out.
+    /// A `.gitignore`, a `.fillrateignore` or the repository's `info/exclude` ignores it.
     Ignored,
     /// It, or a folder above it, is a symbolic link.
     Symlink,
-    /// Its ending is that of no known language.
+    /// Its extension is that of no supported language.
     Language,
-    /// There is no such file, it is none, or it cannot be read.
+    /// It does not exist, is not a regular file, or can't be read.
     Unreadable,
     /// It has more than [`MAX_BYTES`] bytes.
     Large,
     /// It has a NUL in its first [`BINARY_BYTES`] bytes or is not UTF-8.
     Binary,
-    /// Its lines have more than [`MAX_MEAN_LINE`] bytes on average: nobody wrote it by hand.
+    /// Its lines have more than [`MAX_MEAN_LINE`] bytes on average, so it is not written by hand.
     Generated,
 }
 
-/// Why there are no contents.
+/// Why a file's contents are unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The file went away or is not readable.
+    /// The file was removed or is not readable.
     #[error("{path} can't be read: {reason}; check that it exists and that you may read it")]
     Unreadable {
         /// Its relative path.
         path: String,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
     /// The file was visible and no longer is.
@@ -93,26 +92,26 @@ pub enum WorkspaceError {
     },
 }
 
-/// The size in bytes above which a file is left out: 1 MiB, some 25,000 lines.
+/// Maximum size of a visible file in bytes: 1 MiB, about 25,000 lines.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// How many bytes are searched for a NUL: 8,000 is what Git looks at, rounded up to a page size.
+/// Number of bytes searched for a NUL: the 8,000 of Git, rounded up to a page size.
 /// <https://git-scm.com/docs/gitattributes#_marking_files_as_binary>
 pub const BINARY_BYTES: usize = 8192;
 
-/// The mean length of a line in bytes above which a file counts as generated.
+/// Mean length of a line in bytes above which a file counts as generated.
 pub const MAX_MEAN_LINE: usize = 2000;
 
 #[derive(Clone, Debug)]
 struct Folder {
     root: PathBuf,
-    /// What stands before relative paths: empty, or the folder's name and `/`.
+    /// Prefix of relative paths: empty, or the folder's name and `/`.
     prefix: String,
 }
 
 impl Workspace {
-    /// A workspace of these folders. A folder given twice counts once; one inside another keeps
-    /// its files to itself. Of several folders with one name, the second is called `name~2`.
+    /// Creates a workspace of these folders. Duplicates count once; files of a nested folder belong
+    /// to it alone. Of several folders with the same name, the second is called `name~2`.
     pub fn new(folders: Vec<PathBuf>) -> Self {
         let mut roots: Vec<PathBuf> = Vec::new();
         for folder in folders {
@@ -149,7 +148,7 @@ impl Workspace {
         Self { folders }
     }
 
-    /// The visible files, in the order of their relative paths' bytes.
+    /// The visible files, sorted by the bytes of their relative paths.
     pub fn files(&self) -> Vec<WorkspaceFile> {
         let mut files = Vec::new();
         for folder in &self.folders {
@@ -160,7 +159,7 @@ impl Workspace {
         files
     }
 
-    /// Whether a file may be indexed and sent, by its path, the ignore rules and what is on disk.
+    /// Whether a file may be indexed and sent, by its path, the ignore rules and its contents.
     pub fn visibility(&self, absolute: &Path) -> Visibility {
         match self.visibility_of_path(absolute) {
             Visibility::Visible(path) => match contents(absolute) {
@@ -172,25 +171,25 @@ impl Workspace {
         }
     }
 
-    /// [`Workspace::visibility`] without a look at the file itself: for a buffer whose contents
-    /// the editor holds, saved or not.
+    /// As [`Workspace::visibility`], without the file's contents: for a buffer that the editor holds,
+    /// saved or not.
     pub fn visibility_of_path(&self, absolute: &Path) -> Visibility {
         let Some((folder, inner)) = self.folder_of(absolute) else {
             return Visibility::Hidden(HiddenReason::Outside);
         };
         let mut rules = IgnoreRules::above(&folder.root);
-        let mut place = folder.root.clone();
+        let mut current = folder.root.clone();
         let mut components = inner.components().peekable();
         while let Some(component) = components.next() {
-            rules.enter(&place);
+            rules.enter(&current);
             let Component::Normal(name) = component else {
                 return Visibility::Hidden(HiddenReason::Outside);
             };
-            place.push(name);
+            current.push(name);
             let is_folder = components.peek().is_some();
-            // What does not exist is no link either; an unsaved buffer may be visible.
-            let is_link = fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink());
-            if let Some(reason) = rules.reason(&place, is_folder, is_link) {
+            // A missing file is not a link; an unsaved buffer may be visible.
+            let is_link = fs::symlink_metadata(&current).is_ok_and(|data| data.is_symlink());
+            if let Some(reason) = rules.reason(&current, is_folder, is_link) {
                 return Visibility::Hidden(reason);
             }
         }
@@ -200,8 +199,7 @@ impl Workspace {
         )
     }
 
-    /// The relative path of a file in one of the folders, whether or not it is visible or even
-    /// exists: what a file that was removed is known by.
+    /// The relative path of a file in one of the folders, whether or not it is visible or exists.
     pub fn relative(&self, absolute: &Path) -> Option<String> {
         let (folder, inner) = self.folder_of(absolute)?;
         let mut path = folder.prefix.clone();
@@ -217,12 +215,12 @@ impl Workspace {
         Some(path)
     }
 
-    /// A file's contents, without a byte order mark. The file is one that [`Workspace::files`] or
-    /// [`Workspace::visibility`] let through: the ignore rules, which cost more than reading, are
-    /// not asked again.
+    /// Reads a file without its byte order mark. The file comes from [`Workspace::files`] or
+    /// [`Workspace::visibility`]: the ignore rules, which cost more than reading, are not checked
+    /// again.
     ///
     /// # Errors
-    /// The file is gone, or no longer has contents that may be seen.
+    /// The file was removed, or its contents are no longer visible.
     pub fn read(&self, file: &WorkspaceFile) -> Result<String, WorkspaceError> {
         contents(&file.absolute).map_err(|obstacle| match obstacle {
             Obstacle::Reason(reason) => WorkspaceError::Hidden {
@@ -236,7 +234,7 @@ impl Workspace {
         })
     }
 
-    /// The innermost folder a path is in, and the path from there, which is not empty.
+    /// The innermost folder of a path, and the non-empty path from there.
     fn folder_of<'a>(&self, absolute: &'a Path) -> Option<(&Folder, &'a Path)> {
         self.folders
             .iter()
@@ -248,18 +246,18 @@ impl Workspace {
     fn walk(
         &self,
         folder: &Folder,
-        place: &Path,
+        current: &Path,
         rules: &mut IgnoreRules,
         files: &mut Vec<WorkspaceFile>,
     ) {
-        let entries = match fs::read_dir(place) {
+        let entries = match fs::read_dir(current) {
             Ok(entries) => entries,
             Err(error) => {
-                tracing::warn!(folder = %place.display(), %error, "a folder can't be listed");
+                tracing::warn!(folder = %current.display(), %error, "a folder can't be listed");
                 return;
             }
         };
-        rules.enter(place);
+        rules.enter(current);
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else {
                 continue;
@@ -287,20 +285,20 @@ impl Workspace {
 impl fmt::Display for HiddenReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Outside => "it is in none of the workspace's folders",
+            Self::Outside => "it is outside the workspace's folders",
             Self::Name => "its path is not UTF-8",
             Self::DotFile => "its name or that of a folder above it starts with a dot",
             Self::Secret(pattern) => {
                 return write!(
                     formatter,
-                    "its name is one under which secrets are kept ({pattern})"
+                    "its name matches a pattern of secrets ({pattern})"
                 );
             }
-            Self::Ignored => "an ignore file leaves it out",
+            Self::Ignored => "an ignore file excludes it",
             Self::Symlink => "it is reached through a symbolic link",
-            Self::Language => "its ending is that of no known language",
+            Self::Language => "its extension is that of no supported language",
             Self::Unreadable => "it can't be read",
-            Self::Large => "it has more than 1 MiB",
+            Self::Large => "it is larger than 1 MiB",
             Self::Binary => "it is not text in UTF-8",
             Self::Generated => "its lines are too long to be written by hand",
         };
@@ -308,7 +306,7 @@ impl fmt::Display for HiddenReason {
     }
 }
 
-/// What keeps contents from being used.
+/// Why contents can't be used.
 enum Obstacle {
     Reason(HiddenReason),
     Io(io::Error),
@@ -323,7 +321,7 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// The contents of a file, or the first reason that lies in them.
+/// Reads a file and checks its contents.
 fn contents(absolute: &Path) -> Result<String, Obstacle> {
     // A pipe would block, so only regular files are opened.
     if !fs::symlink_metadata(absolute)
@@ -339,7 +337,7 @@ fn contents(absolute: &Path) -> Result<String, Obstacle> {
     text(bytes).map_err(Obstacle::Reason)
 }
 
-/// The text these bytes are, where they are a source file's.
+/// Decodes a source file.
 fn text(bytes: Vec<u8>) -> Result<String, HiddenReason> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(HiddenReason::Large);
@@ -358,7 +356,7 @@ fn text(bytes: Vec<u8>) -> Result<String, HiddenReason> {
     Ok(text)
 }
 
-/// Whether a file's ending is that of a known language.
+/// Whether a file's extension is that of a supported language.
 fn has_language(path: &Path) -> bool {
     Language::for_path(path).is_some()
 }
@@ -402,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn only_source_files_that_may_be_seen_come_out() {
+    fn files_lists_visible_source_files_only() {
         let folder = tree(&[
             (".gitignore", "build/\n*.gen.py\n!keep.gen.py\n"),
             (".fillrateignore", "private\n!x.gen.py\n"),
@@ -459,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn every_secret_pattern_is_in_force() {
+    fn every_secret_pattern_matches() {
         let folder = tree(&[]);
         let workspace = Workspace::new(vec![folder.path().to_path_buf()]);
         for pattern in SECRET_PATTERNS {
@@ -486,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_repository_above_the_folder_has_its_say() {
+    fn ignore_files_above_the_folder_apply() {
         let folder = tree(&[
             (".git/info/exclude", "scratch.py\n"),
             (".gitignore", "generated\ncache/\n"),
@@ -503,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn several_folders_are_told_by_their_names() {
+    fn several_folders_are_distinguished_by_name() {
         let folder = tree(&[
             ("x/app/a.py", "a = 1\n"),
             ("y/app/b.py", "b = 1\n"),
@@ -541,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_looks_at_the_contents_once_more() {
+    fn read_checks_contents_again() {
         let folder = tree(&[("a.py", "\u{feff}a = 1\r\n"), ("b.py", "b = 1\n")]);
         let workspace = Workspace::new(vec![folder.path().to_path_buf()]);
         let files = workspace.files();
@@ -616,8 +614,8 @@ mod tests {
                     written.push(path);
                 }
             }
-            for (place, patterns) in &ignores {
-                let above = root.join(place.join("/"));
+            for (current, patterns) in &ignores {
+                let above = root.join(current.join("/"));
                 if above.is_dir() {
                     fs::write(above.join(".gitignore"), patterns.join("\n")).expect("it can be written");
                 }

@@ -44,7 +44,10 @@ fn every_protocol_has_its_row() {
 fn every_profile_has_its_row() {
     assert_eq!(
         first_cells("Context profiles"),
-        Profile::ALL.map(Profile::name)
+        Profile::ALL
+            .iter()
+            .map(|profile| profile.name())
+            .collect::<Vec<_>>()
     );
 }
 
@@ -52,7 +55,10 @@ fn every_profile_has_its_row() {
 fn every_unit_of_a_trial_has_its_row() {
     assert_eq!(
         first_cells("Several models"),
-        TrialUnit::ALL.map(TrialUnit::name)
+        TrialUnit::ALL
+            .iter()
+            .map(|unit| unit.name())
+            .collect::<Vec<_>>()
     );
 }
 

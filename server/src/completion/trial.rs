@@ -132,7 +132,7 @@ mod tests {
             let drawn: std::collections::BTreeSet<_> = (0..40).map(changed).collect();
             assert_eq!(drawn.len(), 1, "{unit} changes");
         };
-        for unit in TrialUnit::ALL {
+        for &unit in TrialUnit::ALL {
             let trial = trial(unit, 3, 2);
             let by_place = |n: u64| assign(&trial, at(&n.to_string(), "s", 1));
             let by_session = |n: u64| assign(&trial, at("x", &n.to_string(), 1));
@@ -183,7 +183,7 @@ mod tests {
         fn the_same_seed_and_key_give_the_same_model(
             seed: u64, before in ".{0,20}", session in "[a-z]{4}", days in 0u64..99_999,
         ) {
-            for unit in TrialUnit::ALL {
+            for &unit in TrialUnit::ALL {
                 let trial = trial(unit, seed, 3);
                 let keys = at(&before, &session, days);
                 prop_assert_eq!(assign(&trial, keys), assign(&trial, keys));

@@ -1,110 +1,113 @@
-//! Several models under names of their own, one of them in use, or all of them on trial.
+//! Named models, one of them in use or several on trial.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::{Configuration, ConfigurationError};
 use crate::model;
 
-/// The name that `[model]` goes by among those of `[models.NAME]`.
+/// The name of `[model]` among those of `[models.NAME]`.
 pub const DEFAULT: &str = "default";
 
-/// Several models that take turns, so that what people make of them can be compared.
+/// Several models that take turns, so that their acceptance can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrialSettings {
-    /// The names of at least two models; [`DEFAULT`] is `[model]`. Without any there is no trial.
+    /// The names of at least two models; [`DEFAULT`] is `[model]`. Empty means no trial.
     pub models: Vec<String>,
-    /// What a model is drawn for.
+    /// What each draw of a model applies to.
     pub unit: TrialUnit,
-    /// Another seed draws other models for the same keys.
+    /// Seed of the draws.
     pub seed: u64,
-    /// Whether the person is not told which model answers.
+    /// Whether the person does not learn which model answers.
     pub blind: bool,
 }
 
-/// What a model is drawn for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What each draw of a model applies to.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum TrialUnit {
-    /// Each place that a completion is asked for.
+    /// Each cursor that a completion is requested for.
     #[default]
     Request,
     /// Each run of the server.
     Session,
     /// Each day, by UTC.
     Day,
-    /// Each place, and two of them: both answer, in a drawn order, and the person chooses.
+    /// Each cursor, with two models: both answer, in random order, and the person chooses.
     Pairs,
 }
 
 impl TrialUnit {
     /// All of them, in the order of the reference page.
-    pub const ALL: [Self; 4] = [Self::Request, Self::Session, Self::Day, Self::Pairs];
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
 
     /// The name in the configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Session => "session",
-            Self::Day => "day",
-            Self::Pairs => "pairs",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
-impl fmt::Display for TrialUnit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-/// One of the models that may answer.
+/// A model that may answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnsweringModel {
     /// Its name in the configuration.
     pub name: String,
-    /// The settings with it as the one model there is.
+    /// The settings with this model as the only one.
     pub configuration: Configuration,
 }
 
 impl Configuration {
-    /// The models that may answer: those of the trial, in its order, or else the one in use.
-    /// There is always one.
+    /// The models that may answer: those of the trial, in its order, or else the one in use. Never
+    /// empty.
     pub fn answering_models(&self) -> Vec<AnsweringModel> {
         let one = [self.used.clone().unwrap_or_else(|| DEFAULT.to_owned())];
         let names = match self.trial() {
             Some(trial) => trial.models.as_slice(),
             None => &one,
         };
-        let contestants = names.iter().map(|name| AnsweringModel {
+        let answering = names.iter().map(|name| AnsweringModel {
             name: name.clone(),
-            configuration: self.alone(name),
+            configuration: self.with_only(name),
         });
-        contestants.collect()
+        answering.collect()
     }
 
-    /// The trial, where there is one.
+    /// The trial, if there is one.
     pub fn trial(&self) -> Option<&TrialSettings> {
         (!self.trial.models.is_empty()).then_some(&self.trial)
     }
 
-    /// Whether there is a trial of which the person is not told who answers.
+    /// Whether there is a blind trial.
     pub fn is_blind(&self) -> bool {
         self.trial().is_some_and(|trial| trial.blind)
     }
 
-    /// Every name that a model has here, [`DEFAULT`] first, with its settings.
+    /// All models by name, [`DEFAULT`] first.
     pub fn named(&self) -> impl Iterator<Item = (&str, &model::Settings)> {
         let others = self.models.iter().map(|(name, model)| (&**name, model));
         std::iter::once((DEFAULT, &self.model)).chain(others)
     }
 
-    /// The settings with this model as the one there is; an unknown name means `[model]`, and
-    /// is refused before it comes here.
-    fn alone(&self, name: &str) -> Self {
+    /// The settings with this model as the only one. An unknown name means `[model]`; merging refuses
+    /// it earlier.
+    fn with_only(&self, name: &str) -> Self {
         Self {
             model: self.models.get(name).unwrap_or(&self.model).clone(),
             models: BTreeMap::new(),
@@ -114,7 +117,7 @@ impl Configuration {
         }
     }
 
-    /// Whether each name means a model, and the trial is one.
+    /// Checks that every name refers to a model and that the trial has at least two.
     pub(super) fn check_names(&self) -> Result<(), ConfigurationError> {
         let fault = |setting: &str, reason: String| ConfigurationError::Models {
             setting: setting.to_owned(),
@@ -166,7 +169,7 @@ impl Configuration {
     }
 }
 
-/// Reads a value that may be `null`, by which a layer takes back what a lower one says.
+/// Reads a value that may be `null`, with which a layer resets a lower one.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -189,12 +192,12 @@ mod tests {
     }
 
     fn names(configuration: &Configuration) -> Vec<String> {
-        let contestants = configuration.answering_models().into_iter();
-        contestants.map(|contestant| contestant.name).collect()
+        let answering = configuration.answering_models().into_iter();
+        answering.map(|model| model.name).collect()
     }
 
     #[test]
-    fn one_model_is_in_use_unless_there_is_a_trial() {
+    fn one_model_answers_unless_on_trial() {
         let models = json!({"a": {"seed": 1}, "b": {"seed": 2}});
         let plain = merged(&json!({"models": models})).expect("they are settings");
         assert_eq!(names(&plain), ["default"]);
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_takes_back_what_a_lower_one_says() {
+    fn layers_reset_lower_ones() {
         let mut layers = Layers::default();
         let lower = json!({
             "models": {"a": {}}, "use": "a", "trial": {"models": ["a", "default"]},
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_nothing_are_refused_with_those_there_are() {
+    fn unknown_names_are_refused_with_known_ones() {
         let refused = [
             (
                 json!({"use": "x", "models": {"a": {}}}),
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_cannot_choose_who_answers() {
+    fn workspace_cannot_set_models() {
         for (key, text) in [
             ("models", "[models.a]\nprotocol = \"embedded\"\n"),
             ("use", "use = \"default\"\n"),
@@ -284,13 +287,13 @@ mod tests {
                 .expect_err("it is the person's own choice");
             let expected = format!("{}: `{key}` can't be set by a workspace", path.display());
             assert!(error.to_string().starts_with(&expected), "{error}");
-            let merged = layers.merged().expect("nothing was laid");
+            let merged = layers.merged().expect("nothing was added");
             assert_eq!(merged, Configuration::default());
         }
     }
 
     #[test]
-    fn a_key_that_is_no_setting_is_named() {
+    fn unknown_keys_are_named() {
         let error = merged(&json!({"models": {"a": {"sead": 1}}})).expect_err("a misspelling");
         assert!(error.to_string().contains("`sead`"), "{error}");
         let error = merged(&json!({"trial": {"unit": "week"}})).expect_err("no unit of ours");
@@ -298,8 +301,8 @@ mod tests {
     }
 
     #[test]
-    fn every_unit_is_told_by_its_name() {
-        for unit in TrialUnit::ALL {
+    fn unit_names_match_serde() {
+        for &unit in TrialUnit::ALL {
             let value = serde_json::to_value(unit).expect("it is JSON");
             assert_eq!(value, unit.name());
         }

@@ -1,4 +1,4 @@
-//! What a file's place and name say: hidden names, secrets, ignore files.
+//! Rules on paths: hidden names, secrets, ignore files.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -7,8 +7,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::{HiddenReason, has_language};
 
-/// Names under which secrets are kept, whatever the language they seem to be in; upper and lower
-/// case count as one. A pattern that ends with `/` means a folder with all that is in it.
+/// Name patterns of files that hold secrets, in any language, case-insensitive. A pattern that ends
+/// with `/` matches a folder and everything in it.
 pub const SECRET_PATTERNS: &[&str] = &[
     // Settings of the environment: `.env`, `.env.local`, `.envrc`.
     ".env*",
@@ -53,7 +53,7 @@ pub const SECRET_PATTERNS: &[&str] = &[
     "*.tfvars",
     "service-account*.json",
     "service_account*.json",
-    // Whatever is called by its name.
+    // Generic names.
     "credentials*",
     "secrets",
     "secrets.*",
@@ -70,7 +70,7 @@ pub const SECRET_PATTERNS: &[&str] = &[
 
 static SECRETS: LazyLock<Gitignore> = LazyLock::new(|| {
     let mut builder = GitignoreBuilder::new("");
-    // Neither call can fail on the table above, which a test goes through one by one.
+    // Neither call fails on the table above; a test checks every pattern.
     let _ = builder.case_insensitive(true);
     for pattern in SECRET_PATTERNS {
         let _ = builder.add_line(None, pattern);
@@ -78,15 +78,15 @@ static SECRETS: LazyLock<Gitignore> = LazyLock::new(|| {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 });
 
-/// The ignore files that hold at a place, from the outermost folder to it.
+/// The ignore files that apply to a folder, from the outermost folder to it.
 pub(super) struct IgnoreRules {
     layers: Vec<Layer>,
-    /// Layers of folders above the workspace folder, which stay.
+    /// Number of layers above the workspace folder, which stay.
     outer: usize,
 }
 
-/// The ignore files of one folder. Each kind has a chain of its own: a `.fillrateignore` cannot
-/// bring back what Git leaves out.
+/// The ignore files of one folder. Each kind has a chain of its own, so a `.fillrateignore` cannot
+/// restore what Git ignores.
 struct Layer {
     chains: [Gitignore; 2],
 }
@@ -94,10 +94,9 @@ struct Layer {
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
 impl IgnoreRules {
-    /// The rules that reach into a folder from above: those of the folders between it and the top
-    /// of its Git repository. None do if they leave out the folder itself, as whoever opened it
-    /// meant to see it. The person's global ignore file is not read, so that a repository has the
-    /// same files on every machine.
+    /// Loads the rules of the folders between a folder and the top of its Git repository. They do not
+    /// apply if they ignore the folder itself, since it was opened on purpose. The user's global
+    /// ignore file is not read, so that a repository has the same files on every machine.
     pub(super) fn above(root: &Path) -> Self {
         let mut rules = Self {
             layers: Vec::new(),
@@ -112,33 +111,33 @@ impl IgnoreRules {
             .map(Path::to_path_buf)
             .collect();
         between.reverse();
-        let mut place = top.to_path_buf();
-        rules.layers.push(Layer::exclude(top));
+        let mut current = top.to_path_buf();
+        rules.layers.push(Layer::load_exclude(top));
         for folder in between {
-            rules.enter(&place);
+            rules.enter(&current);
             if rules.ignored(&folder, true) {
                 rules.layers.clear();
                 break;
             }
-            place = folder;
+            current = folder;
         }
         rules.outer = rules.layers.len();
         rules
     }
 
-    /// Goes into a folder.
+    /// Enters a folder.
     pub(super) fn enter(&mut self, folder: &Path) {
-        self.layers.push(Layer::of(folder));
+        self.layers.push(Layer::load(folder));
     }
 
-    /// Goes out of the folder entered last.
+    /// Leaves the folder entered last.
     pub(super) fn leave(&mut self) {
         if self.layers.len() > self.outer {
             self.layers.pop();
         }
     }
 
-    /// Why an entry of the folder entered last is hidden; nothing if it may be looked at.
+    /// Why an entry of the folder entered last is hidden; `None` if it is visible.
     pub(super) fn reason(
         &self,
         path: &Path,
@@ -177,7 +176,7 @@ impl IgnoreRules {
 }
 
 impl Layer {
-    fn of(folder: &Path) -> Self {
+    fn load(folder: &Path) -> Self {
         Self {
             chains: IGNORE_FILES.map(|name| {
                 let file = folder.join(name);
@@ -190,8 +189,8 @@ impl Layer {
         }
     }
 
-    /// The repository's own list beside `.gitignore`, weaker than any of these.
-    fn exclude(top: &Path) -> Self {
+    /// Loads the repository's `info/exclude`, which is weaker than any `.gitignore`.
+    fn load_exclude(top: &Path) -> Self {
         let file = top.join(".git/info/exclude");
         let git = if file.is_file() {
             read(top, &file)
@@ -215,7 +214,7 @@ fn read(folder: &Path, file: &Path) -> Gitignore {
     })
 }
 
-/// Whether a file says by its name that it hides others: where it changes, so may what may be seen.
+/// Whether a file is an ignore file, whose changes may hide or show other files.
 pub fn is_ignore_file(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
@@ -225,7 +224,7 @@ fn is_git_top(folder: &Path) -> bool {
     folder.join(".git").exists()
 }
 
-/// The pattern by which a name is a secret's.
+/// The secret pattern that matches a name.
 fn secret(name: &str, is_folder: bool) -> Option<&'static str> {
     let decision = SECRETS.matched(name, is_folder);
     let found = decision.inner()?.original();
