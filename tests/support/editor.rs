@@ -1,5 +1,4 @@
-//! A small LSP client that writes what it is told, byte for byte, and a model server that says
-//! what it is told.
+//! A small LSP client with full control over the bytes it writes, and a scripted model server.
 #![allow(
     dead_code,
     reason = "each file of tests uses its own part of what they share"
@@ -27,18 +26,18 @@ pub(crate) struct Editor {
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
     answers: HashMap<i64, Value>,
-    /// What the server said of itself, its own requests included.
+    /// Notifications and requests of the server.
     pub(crate) notifications: Vec<Value>,
     next_id: i64,
-    /// Messages that are held back to be written at once.
+    /// Messages held back, to be written at once.
     held: Option<Vec<u8>>,
     /// What the server wrote to standard error.
     pub(crate) errors: Arc<Mutex<String>>,
 }
 
 impl Editor {
-    /// Starts the server with a settings file in a workspace and says `initialize`, but not yet
-    /// `initialized`. Gives the answer too.
+    /// Starts the server with a settings file in a workspace and sends `initialize`, but not yet
+    /// `initialized`. Returns the response too.
     pub(crate) fn start(workspace: &Path, settings: &str, encodings: &[&str]) -> (Self, Value) {
         let capabilities = json!({
             "general": {"positionEncodings": encodings},
@@ -88,13 +87,13 @@ impl Editor {
             .spawn()
             .unwrap();
         let errors = Arc::new(Mutex::new(String::new()));
-        let (heard, stderr) = (Arc::clone(&errors), child.stderr.take().unwrap());
+        let (kept, stderr) = (Arc::clone(&errors), child.stderr.take().unwrap());
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 eprintln!("{line}");
-                let mut heard = heard.lock().unwrap();
-                heard.push_str(&line);
-                heard.push('\n');
+                let mut kept = kept.lock().unwrap();
+                kept.push_str(&line);
+                kept.push('\n');
             }
         });
         let (send, messages) = channel();
@@ -276,8 +275,8 @@ impl Editor {
         input.flush().unwrap();
     }
 
-    /// Closes the server's input and waits for its end, which must come soon: an editor that
-    /// closed leaves nobody who would end it.
+    /// Closes the server's input and waits for its end, which must come soon: a closed editor can't
+    /// end it.
     pub(crate) fn hang_up(mut self) -> ExitStatus {
         drop(self.input.take());
         let until = Instant::now() + Duration::from_secs(2);
@@ -311,7 +310,7 @@ pub(crate) fn text(answer: &Value) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Decodes the server's messages until its output ends or nobody receives them.
+/// Decodes the server's messages until its output ends or the receiver is gone.
 fn forward_messages(mut output: impl Read, messages: &Sender<Value>) {
     let mut decoder = FrameDecoder::default();
     let mut chunk = [0; 16 * 1024];

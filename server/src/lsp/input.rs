@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 
 /// Notifies when the reader it wraps ends. When its input ends, tower-lsp itself waits for every
-/// pending response, although nobody reads it and a model may take long over it.
+/// pending response, although the client is gone and a model may take long.
 pub(super) struct EndNotifyingReader<R> {
     inner: R,
     ended: Arc<Notify>,

@@ -563,7 +563,7 @@ mod tests {
         let mut store = TelemetryStore::open(&path).expect("it is made");
         let ids: Vec<_> = (0..50).map(|n| answered(&format!("canary-{n}"))).collect();
         store.record(&ids).expect("there is room");
-        assert_eq!(store.purge().expect("nobody else has it"), 50);
+        assert_eq!(store.purge().expect("no other process has it"), 50);
         // Later events of purged completions are ignored.
         store
             .record(&[dismissed("1", "canary-1")])
