@@ -13,8 +13,9 @@ use std::fs;
 
 use fillrate::corpus::cache::Cache;
 use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Corpus, Toolchain, source};
-use fillrate::mine::SourceFile;
+use fillrate::corpus::{Corpus, source};
+use fillrate::language::SourceFile;
+use fillrate::language::environment::Toolchain;
 use fillrate::mine::contexts::Paper;
 use fillrate::mine::dependencies::{Repository, outermost};
 use fillrate::task::{Hole, Kind};

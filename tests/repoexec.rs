@@ -15,7 +15,8 @@ use std::path::Path;
 
 use fillrate::corpus::cache::Cache;
 use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Toolchain, source};
+use fillrate::corpus::source;
+use fillrate::language::environment::Toolchain;
 use play::programs::oracle;
 use play::{Place, attempts, cache, copy, has, holes, text};
 use serde::Deserialize;

@@ -8,7 +8,6 @@
 mod added;
 mod archive;
 pub mod cache;
-mod command;
 pub mod environment;
 pub mod manifest;
 pub mod source;
@@ -21,25 +20,14 @@ use cache::Cache;
 use environment::Environment;
 use manifest::{Manifest, ManifestError, Project};
 
+use crate::language::environment::{EnvironmentError, Toolchain};
+
 /// Brings the projects of a manifest into a cache.
 pub struct Corpus {
     /// Where sources and environments are kept.
     pub cache: Cache,
     /// The outside programs to use.
     pub toolchain: Toolchain,
-}
-
-/// The names or paths of the outside programs that fetch sources and build environments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Toolchain {
-    /// A Python of at least [`environment::OLDEST_PYTHON`], with `venv` and `pip`.
-    pub python: PathBuf,
-    /// A Node.js of at least [`environment::OLDEST_NODE`].
-    pub node: PathBuf,
-    /// Node's package client.
-    pub npm: PathBuf,
-    /// For projects whose source is a git revision.
-    pub git: PathBuf,
 }
 
 /// A project that is ready: its source and its environment are in the cache.
@@ -77,16 +65,9 @@ pub enum CorpusError {
     /// The manifest is not valid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// An outside program is missing or too old. The projects that do not need it still work.
-    #[error("{program} is needed for {needed_for}; {how_to_get}")]
-    MissingProgram {
-        /// The program, with the least version where that matters, e.g. `node ≥ 20`.
-        program: String,
-        /// What it is needed for, e.g. `Python projects`.
-        needed_for: &'static str,
-        /// What to do, with what was found instead where something was.
-        how_to_get: String,
-    },
+    /// An outside program is missing or failed, or an environment could not be built.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     /// What arrived is not what the manifest pins.
     #[error(
         "the source of `{project}` has the hash {actual}, but the manifest pins {expected}; \
@@ -109,18 +90,6 @@ pub enum CorpusError {
         entry: String,
         /// What is wrong with it, as the rest of a sentence.
         reason: String,
-    },
-    /// An outside program failed.
-    #[error("`{command}` failed for `{project}`: {message}; {advice}")]
-    Command {
-        /// The project's name.
-        project: String,
-        /// The command as it could be typed.
-        command: String,
-        /// The last line it wrote to its standard error.
-        message: String,
-        /// What to do about it.
-        advice: &'static str,
     },
     /// A download failed.
     #[error(
@@ -204,7 +173,7 @@ impl Corpus {
         let tell = |step| progress(&project.name, step);
         // The interpreter is looked for first: without it, fetching the source is for nothing.
         let interpreter = match project.test {
-            Some(_) => Some(environment::interpreter(project.language, &self.toolchain)?),
+            Some(_) => Some(project.language.packages.interpreter(&self.toolchain)?),
             None => None,
         };
         tell(Step::Source);
@@ -256,17 +225,6 @@ impl Corpus {
         tell: &dyn Fn(Step),
     ) -> Result<Prepared, CorpusError> {
         added::lay_over(&self.cache, prepared, tests, tell)
-    }
-}
-
-impl Default for Toolchain {
-    fn default() -> Self {
-        Self {
-            python: "python3".into(),
-            node: "node".into(),
-            npm: "npm".into(),
-            git: "git".into(),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `score`, `mutate` → `task` → `corpus` → `import` → `verdict` → `mine` →
+//! `score`, `task` → `language` → `mutate` → `corpus` → `import` → `verdict` → `mine` →
 //! `developer` → `store` → `report` → `study` → `cli`.
 //!
 //! Architecture invariants: `score` and `mutate` are pure and know nothing of the rest; metrics
@@ -13,6 +13,7 @@ pub mod cli;
 pub mod corpus;
 pub mod developer;
 pub mod import;
+pub mod language;
 pub mod mine;
 pub mod mutate;
 pub mod report;

@@ -8,9 +8,11 @@ pub mod candidates;
 pub mod category;
 pub mod contexts;
 pub mod dependencies;
+mod imports;
 pub mod leak;
 mod spread;
 pub mod tokens;
+mod uses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -20,6 +22,7 @@ use fillrate_server::cleanup;
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
 
+use crate::language::SourceFile;
 use crate::mutate::MutationScore;
 use crate::task::{Hole, Kind, Mutation};
 use crate::verdict::{Outcome, Verdict};
@@ -105,17 +108,6 @@ pub struct Tests<J, M> {
     /// What they make of faults in a hole, as far as it takes to know that the score is below a
     /// number.
     pub mutate: M,
-}
-
-/// A file that holes may be cut into.
-#[derive(Clone, Debug)]
-pub struct SourceFile {
-    /// Relative to the project's root, with `/`.
-    pub path: String,
-    /// Its text.
-    pub contents: String,
-    /// Its language.
-    pub language: &'static Language,
 }
 
 /// What is wanted of a project.
@@ -308,7 +300,7 @@ mod tests {
             tested: &|line| (2..=4).contains(&line) || line > 7,
             at_import: &|_| false,
         };
-        let candidates = candidates::find("demo", &sources[0], coverage);
+        let candidates = candidates::find_candidates("demo", &sources[0], coverage);
         let wanted = Wanted {
             holes: 3,
             kinds: vec![Kind::Line],
@@ -387,7 +379,7 @@ mod tests {
         };
         let candidates = sources
             .iter()
-            .flat_map(|file| candidates::find("demo", file, coverage))
+            .flat_map(|file| candidates::find_candidates("demo", file, coverage))
             .collect();
         let judge = |path: &str, text: &str| {
             let right = sources

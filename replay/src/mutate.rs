@@ -8,10 +8,7 @@
 pub mod augment;
 mod number;
 mod operators;
-mod python;
-mod rules;
 mod score;
-mod typescript;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,8 +20,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tree_sitter::{Node, Tree};
 
-use operators::Site;
-use rules::Rules;
+use crate::language::LanguageSupport;
+
+use operators::MutationSite;
 pub use score::MutationScore;
 
 /// Every mutant whose edit lies within a byte range of a file, such as a hole's, ordered by place,
@@ -70,13 +68,8 @@ pub fn canary(language: &'static Language, contents: &str, range: Range<usize>) 
 ///
 /// The range and `None` are as for [`canary`].
 pub fn neutral(language: &'static Language, contents: &str, range: Range<usize>) -> Option<Edit> {
-    let statement = if language.indented_blocks {
-        // Constants alone would be left out of the bytecode.
-        "[]"
-    } else {
-        "void 0;"
-    };
-    before_statement(language, contents, range, statement)
+    let rules = LanguageSupport::for_language(language).mutation;
+    before_statement(language, contents, range, rules.neutral_statement)
 }
 
 /// Puts a statement before the one that a range begins in.
@@ -116,10 +109,9 @@ fn insert_before(language: &Language, contents: &str, statement: usize, inserted
     // After other code on the line (`case 1: return x`) a line break would leave the block.
     let separator = if lead.trim().is_empty() {
         format!("\n{indentation}")
-    } else if language.indented_blocks {
-        "; ".to_owned()
     } else {
-        " ".to_owned()
+        let rules = LanguageSupport::for_language(language).mutation;
+        rules.statement_separator.to_owned()
     };
     Edit {
         range: statement..statement,
@@ -307,11 +299,11 @@ fn edits(
     root: Node<'_>,
     range: &Range<usize>,
 ) -> Vec<Mutant> {
-    let rules = Rules::of(language);
+    let rules = LanguageSupport::for_language(language).mutation;
     let mut found = Vec::new();
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
-        let site = Site {
+        let site = MutationSite {
             language,
             rules,
             contents,

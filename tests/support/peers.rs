@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 
 use fillrate::corpus::cache::Cache;
 use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Corpus, Toolchain, source};
+use fillrate::corpus::{Corpus, source};
+use fillrate::language::environment::Toolchain;
 use fillrate::task::{Hole, Kind};
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ impl Module {
             .prepare_project(manifest.project(project).unwrap(), &|_, _| {})
             .unwrap();
         let contents = fs::read_to_string(prepared.source.join(path)).unwrap();
-        let language = prepared.project.language.name();
+        let language = prepared.project.language.name;
         let all = 0..contents.len();
         let hole = Hole::new(project, language, path, Kind::Block, all, &contents);
         let line = serde_json::to_string(&hole).unwrap() + "\n";

@@ -19,7 +19,8 @@ use super::progress::Progress;
 use super::projects::{self, Ready};
 use super::{CliError, Execution, Success};
 use crate::corpus::Corpus;
-use crate::corpus::manifest::{Manifest, Runner};
+use crate::corpus::manifest::Manifest;
+use crate::language::runner::RunnerName;
 use crate::mutate;
 use crate::mutate::augment::{self, Fault, Focus, Proposal};
 use crate::task::{self, Hole, Survivor, sha256_hex};
@@ -174,7 +175,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let mut complaints: Vec<String> = Vec::new();
     manifest.projects.retain(|project| {
         let runner = project.test.as_ref().map(|test| test.runner);
-        let fits = matches!(runner, Some(Runner::Pytest | Runner::Vitest));
+        let fits = matches!(runner, Some(RunnerName::Pytest | RunnerName::Vitest));
         if !fits {
             complaints.push(format!(
                 "{}: tests are written for pytest and vitest only, so it is left out",
@@ -395,7 +396,7 @@ impl Ready {
     /// What stands between a file and a test in the ids that the project's framework gives.
     fn separator(&self) -> &'static str {
         match self.prepared.project.test.as_ref().map(|test| test.runner) {
-            Some(Runner::Vitest) => " > ",
+            Some(RunnerName::Vitest) => " > ",
             _ => "::",
         }
     }

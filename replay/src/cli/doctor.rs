@@ -3,7 +3,8 @@
 use clap::Args;
 
 use super::{CliError, Success};
-use crate::corpus::{Toolchain, environment};
+use crate::corpus::environment;
+use crate::language::environment::Toolchain;
 
 /// Say what this machine lacks and how to get it.
 #[derive(Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::progress::Progress;
 use super::{CliError, Success};
-use crate::import::{self, FORMATS, Format, Options};
+use crate::import::{self, FORMATS, ImportOptions};
 
 /// Make holes of a public benchmark's records.
 ///
@@ -43,13 +43,13 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
-    let Some(format) = Format::named(&arguments.format) else {
+    let Some(format) = import::format_by_name(&arguments.format) else {
         return Err(CliError::Refused(format!(
             "`{}` is no format",
             arguments.format
         )));
     };
-    let options = Options {
+    let options = ImportOptions {
         repositories: arguments.repositories.clone(),
         outputs: arguments.outputs.clone(),
         packages: arguments.packages.clone(),

@@ -16,7 +16,7 @@ use super::stop::tell_when_stopped;
 use super::{CliError, Execution, Success, audit};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
-use crate::mine::SourceFile;
+use crate::language::SourceFile;
 use crate::mutate::{self, Mutant, MutationScore, Operator};
 use crate::task::{self, Hole, Mutation, Survivor};
 use crate::verdict::{Engine, Judge, Outcome, VerdictError};

@@ -9,11 +9,13 @@ use super::progress::Progress;
 use super::{CliError, HoleChoice, mutate};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
+use crate::language::SourceFile;
+use crate::language::environment::EnvironmentError;
 use crate::mine::api;
 use crate::mine::candidates::{self, Candidate, Coverage};
 use crate::mine::dependencies::Repository;
 use crate::mine::leak::Audit;
-use crate::mine::{self, Mined, SourceFile, Tests, Wanted};
+use crate::mine::{self, Mined, Tests, Wanted};
 use crate::store::{MiningCounts, ProjectState, State};
 use crate::task::{Hole, Kind, sha256_hex};
 use crate::verdict::{Engine, Judge};
@@ -90,16 +92,13 @@ pub(super) fn prepare(
             Ok(ready) => prepared.push(ready),
             Err(error) => {
                 let state = match error {
-                    CorpusError::MissingProgram { .. } => State::LeftOut,
+                    CorpusError::Environment(EnvironmentError::MissingProgram { .. }) => {
+                        State::LeftOut
+                    }
                     _ => State::Failed,
                 };
                 progress.say(&format!("{}: {error}", project.name));
-                absent.push(without(
-                    &project.name,
-                    project.language.name(),
-                    state,
-                    &error,
-                ));
+                absent.push(without(&project.name, project.language.name, state, &error));
             }
         }
     }
@@ -123,7 +122,7 @@ pub(super) fn judge(
             judge,
             files,
         } = project;
-        let (name, language) = (&prepared.project.name, prepared.project.language.name());
+        let (name, language) = (&prepared.project.name, prepared.project.language.name);
         match judge {
             Some(judge) => ready.push(Project {
                 prepared,
@@ -177,7 +176,7 @@ pub(super) fn open(
             Err(error @ crate::verdict::VerdictError::Sandbox(_)) => return Err(error.into()),
             Err(error) => {
                 progress.say(&format!("{name}: {error}"));
-                let language = prepared.project.language.name();
+                let language = prepared.project.language.name;
                 absent.push(without(&name, language, State::Failed, &error));
             }
         }
@@ -250,12 +249,18 @@ pub(super) fn holes<J>(
                 at_import: &|line| baseline.runs_at_import(&file.path, line),
             };
             if wanted.kinds.contains(&Kind::Api) {
-                needing_others.extend(api::find(name, file, &paths, coverage, wanted.seed));
+                needing_others.extend(api::find_api_candidates(
+                    name,
+                    file,
+                    &paths,
+                    coverage,
+                    wanted.seed,
+                ));
             }
-            candidates::find(name, file, coverage)
+            candidates::find_candidates(name, file, coverage)
         })
         .collect();
-    candidates.extend(api::distinct(needing_others));
+    candidates.extend(api::deduplicate(needing_others));
     let progress = Progress::of(format!("{name}: mining holes"));
     let mut mined = mine::admit(
         files,
@@ -301,7 +306,7 @@ pub(super) fn quota(choice: &HoleChoice, manifest: &Manifest, name: &str) -> usi
 /// What a run notes of a project that takes part.
 pub(super) fn state(prepared: &Prepared, mined: Option<(&Judge, &Mined)>) -> ProjectState {
     ProjectState {
-        language: prepared.project.language.name().to_owned(),
+        language: prepared.project.language.name.to_owned(),
         state: State::Ready,
         reason: None,
         mined: mined.map(|(judge, mined)| MiningCounts {

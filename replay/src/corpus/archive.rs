@@ -11,7 +11,8 @@ use tar::EntryType;
 
 use super::CorpusError;
 use super::cache::hex;
-use super::tree::{check_links, stays_inside, write_file};
+use super::tree::{check_links, write_file};
+use crate::language::environment::stays_inside;
 
 /// Unpacks an archive into a folder without the one folder at its top.
 ///

@@ -12,9 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::archive::{self, Hash};
 use super::cache::{Cache, entry_name};
-use super::command::{self, CHECK_NETWORK};
-use super::manifest::{self, Project};
-use super::{CorpusError, Step, Toolchain, environment, tree};
+use super::manifest::{Project, SourcePin};
+use super::{CorpusError, Step, environment, tree};
+use crate::language::environment::{EnvironmentError, Toolchain};
+use crate::language::programs::{self, CHECK_NETWORK};
+use crate::language::python::environment as pip;
+use crate::language::typescript::environment as npm;
 
 /// A source in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +92,7 @@ impl Fetch<'_> {
     fn pin(&self) -> Result<(String, String), CorpusError> {
         let name = &self.project.name;
         Ok(match &self.project.source {
-            manifest::Source::Path(path) => {
+            SourcePin::Path(path) => {
                 if !path.is_dir() {
                     return Err(CorpusError::Unusable {
                         project: name.clone(),
@@ -102,20 +105,18 @@ impl Fetch<'_> {
                 let digest = tree::digest_of(path, &tree::kept_entries(path)?)?;
                 (name.clone(), format!("path {digest}"))
             }
-            manifest::Source::Pypi {
+            SourcePin::Pypi {
                 name,
                 version,
                 sha256,
             } => (format!("{name}-{version}"), format!("pypi {sha256}")),
-            manifest::Source::Npm {
+            SourcePin::Npm {
                 name,
                 version,
                 integrity,
             } => (format!("{name}-{version}"), format!("npm {integrity}")),
-            manifest::Source::Git { url, revision } => {
-                (name.clone(), format!("git {url} {revision}"))
-            }
-            manifest::Source::Archive { sha256, .. } => (name.clone(), format!("archive {sha256}")),
+            SourcePin::Git { url, revision } => (name.clone(), format!("git {url} {revision}")),
+            SourcePin::Archive { sha256, .. } => (name.clone(), format!("archive {sha256}")),
         })
     }
 
@@ -123,8 +124,8 @@ impl Fetch<'_> {
     fn fill(&self, root: &Path, stage: &Path) -> Result<(), CorpusError> {
         let project = self.project.name.as_str();
         match &self.project.source {
-            manifest::Source::Path(path) => self.copy(path, root),
-            manifest::Source::Pypi {
+            SourcePin::Path(path) => self.copy(path, root),
+            SourcePin::Pypi {
                 name,
                 version,
                 sha256,
@@ -133,7 +134,7 @@ impl Fetch<'_> {
                 archive::verify(project, &archive, Hash::Sha256, sha256)?;
                 archive::unpack(project, &archive, root)
             }
-            manifest::Source::Npm {
+            SourcePin::Npm {
                 name,
                 version,
                 integrity,
@@ -142,13 +143,13 @@ impl Fetch<'_> {
                 archive::verify(project, &archive, Hash::Integrity, integrity)?;
                 archive::unpack(project, &archive, root)
             }
-            manifest::Source::Archive { url, sha256 } => {
+            SourcePin::Archive { url, sha256 } => {
                 let archive = stage.join("archive.tar.gz");
                 download(project, url, &archive)?;
                 archive::verify(project, &archive, Hash::Sha256, sha256)?;
                 archive::unpack(project, &archive, root)
             }
-            manifest::Source::Git { url, revision } => {
+            SourcePin::Git { url, revision } => {
                 let clone = stage.join("clone");
                 self.check_out(url, revision, &clone)?;
                 tree::check_links(project, &clone)?;
@@ -183,7 +184,7 @@ impl Fetch<'_> {
         stage: &Path,
     ) -> Result<PathBuf, CorpusError> {
         let project = &self.project.name;
-        let python = environment::python_with_pip(self.toolchain, project, stage)?;
+        let python = pip::python_with_pip(self.toolchain, project, stage)?;
         let requirements = stage.join("requirements.txt");
         fs::write(
             &requirements,
@@ -202,7 +203,7 @@ impl Fetch<'_> {
             // What pip and the script leave behind goes with the stage.
             .env("TMPDIR", stage)
             .current_dir(stage);
-        let output = command::capture(&mut pip).map_err(CorpusError::io("running", stage))?;
+        let output = programs::capture(&mut pip).map_err(CorpusError::io("running", stage))?;
         if !output.status.success() {
             // Pip compares before it unpacks; its finding is reported as ours would be.
             let text = String::from_utf8_lossy(&output.stderr);
@@ -216,19 +217,19 @@ impl Fetch<'_> {
                     expected: sha256.to_owned(),
                     actual,
                 },
-                None => CorpusError::Command {
+                None => CorpusError::Environment(EnvironmentError::Command {
                     project: project.clone(),
                     command: format!("pip download --no-binary :all: {name}=={version}"),
-                    message: command::last_line(&output),
+                    message: programs::last_line(&output),
                     advice: CHECK_NETWORK,
-                },
+                }),
             });
         }
         self.only_file(&into)
     }
 
     fn pack(&self, name: &str, version: &str, stage: &Path) -> Result<PathBuf, CorpusError> {
-        environment::npm(self.toolchain)?;
+        npm::npm(self.toolchain)?;
         let into = stage.join("fetched");
         fs::create_dir(&into).map_err(CorpusError::io("creating", &into))?;
         let mut npm = Command::new(&self.toolchain.npm);
@@ -237,7 +238,7 @@ impl Fetch<'_> {
             .args(["--ignore-scripts", "--pack-destination"])
             .arg(&into)
             .current_dir(stage);
-        command::run(&mut npm, &self.project.name, CHECK_NETWORK)?;
+        programs::run(&mut npm, &self.project.name, CHECK_NETWORK)?;
         self.only_file(&into)
     }
 
@@ -288,7 +289,7 @@ impl Fetch<'_> {
             ] {
                 git.env_remove(variable);
             }
-            command::run(&mut git, project, CHECK_NETWORK)
+            programs::run(&mut git, project, CHECK_NETWORK)
         };
         git(&["init", "--quiet", "--template="])?;
         git(&[

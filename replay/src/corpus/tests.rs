@@ -10,8 +10,11 @@ use insta::assert_snapshot;
 use sha2::Digest;
 use tempfile::TempDir;
 
-use super::manifest::Runner;
 use super::*;
+use crate::language::LanguageSupport;
+use crate::language::environment::{EnvironmentKind, Packages};
+use crate::language::programs;
+use crate::language::runner::RunnerName;
 
 /// A manifest of one project that is right, for tests to spoil.
 const VALID: &str = r#"schema = 1
@@ -102,13 +105,13 @@ runner = "vitest"
     assert_eq!(one.test.as_ref().unwrap().path, ["src", "."]);
     assert_eq!(one.environment.packages.len(), 2);
     let two = manifest.project("two").unwrap();
-    assert_eq!(two.test.as_ref().unwrap().runner, Runner::Vitest);
+    assert_eq!(two.test.as_ref().unwrap().runner, RunnerName::Vitest);
     assert_eq!(
-        two.environment.lock.as_deref(),
+        two.environment.file.as_deref(),
         Some("web/package-lock.json")
     );
     assert!(two.exclude.patterns().is_empty());
-    let manifest::Source::Path(path) = &two.source else {
+    let manifest::SourcePin::Path(path) = &two.source else {
         panic!("{:?}", two.source)
     };
     assert!(path.is_absolute() && path.ends_with("corpora/two"));
@@ -128,7 +131,7 @@ fn a_project_needs_no_tests_and_then_no_environment() {
     let without = VALID.split_once("[project.environment]").unwrap().0;
     let project = parse(without).unwrap().projects.remove(0);
     assert_eq!(project.test, None);
-    assert_eq!(project.environment, manifest::Packages::default());
+    assert_eq!(project.environment, Packages::default());
     assert!(project.arguments().is_empty());
     assert_snapshot!(error_after("[project.environment]\npackages = [\"pytest==8.4.2\"]\n", ""), @"corpora/some.toml:2: `project.environment` is missing");
 }
@@ -570,12 +573,12 @@ f src/a.py
     );
 
     let error = bring(cache.path(), &at(&"0".repeat(40))).unwrap_err();
-    let CorpusError::Command {
+    let CorpusError::Environment(EnvironmentError::Command {
         project,
         command,
         message,
         ..
-    } = error
+    }) = error
     else {
         panic!("{error}")
     };
@@ -657,7 +660,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
     for probe in environment::probe(&toolchain) {
         let error = probe.version.unwrap_err();
         assert!(
-            matches!(error, CorpusError::MissingProgram { .. }),
+            matches!(error, EnvironmentError::MissingProgram { .. }),
             "{error}"
         );
     }
@@ -671,12 +674,16 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
     old("node", "/usr/bin/node\\n18.20.1\\nlinux x64 108\\n");
     old("npm", "10.0.0\\n");
     let error = |language| {
-        let error = environment::interpreter(language, &toolchain).unwrap_err();
-        assert!(matches!(error, CorpusError::MissingProgram { .. }));
+        let error = LanguageSupport::by_name(language)
+            .unwrap()
+            .packages
+            .interpreter(&toolchain)
+            .unwrap_err();
+        assert!(matches!(error, EnvironmentError::MissingProgram { .. }));
         error.to_string()
     };
-    assert_snapshot!(error(manifest::Language::Python), @"python3 ≥ 3.9 is needed for Python projects; the one found is 3.8.18, so install a newer one");
-    assert_snapshot!(error(manifest::Language::TypeScript), @"node ≥ 20 is needed for TypeScript and JavaScript projects; the one found is 18.20.1, so install a newer one");
+    assert_snapshot!(error("python"), @"python3 ≥ 3.9 is needed for Python projects; the one found is 3.8.18, so install a newer one");
+    assert_snapshot!(error("typescript"), @"node ≥ 20 is needed for TypeScript and JavaScript projects; the one found is 18.20.1, so install a newer one");
 }
 
 /// An environment that nothing is installed in, for what only looks at files.
@@ -686,7 +693,7 @@ fn prepared(project: Project, source: source::Source) -> Prepared {
         source: source.root,
         digest: source.digest,
         environment: Environment {
-            kind: environment::Kind::Python,
+            kind: EnvironmentKind::Python,
             root: PathBuf::new(),
             interpreter: PathBuf::new(),
             interpreter_roots: Vec::new(),
@@ -878,13 +885,13 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
     assert_eq!(again.environment, prepared.environment);
 
     let mut wrong = hl7.clone();
-    if let manifest::Source::Pypi { sha256, .. } = &mut wrong.source {
+    if let manifest::SourcePin::Pypi { sha256, .. } = &mut wrong.source {
         *sha256 = "0".repeat(64);
     }
     let error = corpus.prepare_project(&wrong, &progress).unwrap_err();
     assert!(matches!(error, CorpusError::HashMismatch { .. }), "{error}");
     let mut unpublished = hl7.clone();
-    if let manifest::Source::Pypi {
+    if let manifest::SourcePin::Pypi {
         version, sha256, ..
     } = &mut unpublished.source
     {
@@ -892,7 +899,13 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
         *sha256 = "1".repeat(64);
     }
     let error = corpus.prepare_project(&unpublished, &progress).unwrap_err();
-    assert!(matches!(error, CorpusError::Command { .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            CorpusError::Environment(EnvironmentError::Command { .. })
+        ),
+        "{error}"
+    );
 
     let zod = manifest.project("zod").unwrap();
     let prepared = corpus.prepare_project(zod, &progress).unwrap();
@@ -919,7 +932,7 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
     assert!(!prepared.environment.root.join("package.json").exists());
 
     let mut wrong = zod.clone();
-    if let manifest::Source::Npm { integrity, .. } = &mut wrong.source {
+    if let manifest::SourcePin::Npm { integrity, .. } = &mut wrong.source {
         *integrity = format!("sha512-{}==", "A".repeat(86));
     }
     let error = corpus.prepare_project(&wrong, &progress).unwrap_err();
@@ -930,7 +943,7 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
 fn a_client_that_fails_is_quoted_with_its_reason() {
     use std::os::unix::process::ExitStatusExt;
     let quoted = |stderr: &str| {
-        command::last_line(&std::process::Output {
+        programs::last_line(&std::process::Output {
             status: std::process::ExitStatus::from_raw(256),
             stdout: Vec::new(),
             stderr: stderr.as_bytes().to_vec(),
@@ -960,7 +973,7 @@ fn requirements_are_read_with_what_they_include_and_never_install_the_repository
     write(root, "more/base.txt", "-c pins.txt\nb==1\n");
     write(root, "more/pins.txt", "c==1\n");
     let mut project = project("{ path = \"demo\" }");
-    project.environment.requirements = Some("requirements.txt".to_owned());
+    project.environment.file = Some("requirements.txt".to_owned());
     let names = |project: &Project| {
         environment::requested_files(project, root)
             .map(|files| files.into_iter().map(|(name, _)| name).collect::<Vec<_>>())

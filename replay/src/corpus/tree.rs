@@ -326,16 +326,3 @@ fn leaves(link: &str, target: &str) -> bool {
     }
     false
 }
-
-/// A path that an archive names, if it stays in the folder that it is unpacked into.
-pub(super) fn stays_inside(path: &Path) -> Option<PathBuf> {
-    let mut inside = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => inside.push(name),
-            Component::CurDir => {}
-            _ => return None,
-        }
-    }
-    Some(inside)
-}

@@ -7,25 +7,32 @@
 //! stand in the tasks, but what they need installed is not said, so that nothing is judged until
 //! the manifest says how.
 
-use super::record::Record;
-use super::site;
-use super::{Fault, Format, Options, Origin, Task, language_of, project_name};
+use std::path::Path;
+
+use super::error::RecordFault;
+use super::hole_text;
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, project_name};
+use crate::language::name_for_path;
 use crate::task::Kind;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "deveval",
     link: "https://github.com/seketeam/DevEval",
     marks: &["namespace", "completion_path", "body_position"],
     read,
 };
 
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let id = record.text("namespace")?;
     let name = record.path("project_path")?;
     let whole = record.path("completion_path")?;
     let (first, last) = record.lines("body_position")?;
-    let Some(repository) = site::repository(options, "project_path", name)? else {
-        return Err(Fault::of(
+    let Some(repository) = hole_text::repository(options, "project_path", name)? else {
+        return Err(RecordFault::new(
             "completion_path",
             "names the code, which records don't hold; give the benchmark's `Source_Code` by \
              `--repositories`",
@@ -34,14 +41,14 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     let file = whole
         .strip_prefix(name)
         .and_then(|rest| rest.strip_prefix('/'))
-        .ok_or_else(|| Fault::of("completion_path", "must begin with `project_path`"))?;
-    let language = language_of(file)
-        .ok_or_else(|| Fault::of("completion_path", format!("names `{file}`, no Python")))?;
-    let contents = site::read(&repository, "completion_path", file)?;
-    let range = site::lines(&contents, first - 1, last - 1)
+        .ok_or_else(|| RecordFault::new("completion_path", "must begin with `project_path`"))?;
+    let language = name_for_path(Path::new(file))
+        .ok_or_else(|| RecordFault::new("completion_path", format!("names `{file}`, no Python")))?;
+    let contents = hole_text::read(&repository, "completion_path", file)?;
+    let range = hole_text::lines(&contents, first - 1, last - 1)
         .filter(|range| !contents[range.clone()].trim().is_empty())
         .ok_or_else(|| {
-            Fault::of(
+            RecordFault::new(
                 "body_position",
                 format!("is [{first}, {last}], and {file} has no code there"),
             )
@@ -49,12 +56,12 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     let indent = record.number("indent")?;
     let begins = contents[range.clone()].find(|c: char| !c.is_whitespace());
     if begins.is_none_or(|begins| begins < indent) {
-        return Err(Fault::of(
+        return Err(RecordFault::new(
             "indent",
             format!("is {indent}, and line {first} of {file} is indented less"),
         ));
     }
-    Ok(Task {
+    Ok(ImportedTask {
         id: id.to_owned(),
         project: project_name(name),
         language,
@@ -62,7 +69,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
         kind: Kind::Body,
         contents,
         range,
-        origin: Origin::Repository(repository),
+        origin: FileOrigin::Repository(repository),
         tests: None,
         decided_by: record
             .texts("tests")?

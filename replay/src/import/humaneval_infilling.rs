@@ -5,12 +5,13 @@
 //! lets `check(entry_point)` pass within three seconds. Tasks whose whole programs are equal share
 //! a file. Tests run in the program's names, as they do where the two are one file.
 
-use super::record::Record;
-use super::site::Site;
-use super::{Fault, Format, Options, Task, Tests, file_name};
+use super::error::RecordFault;
+use super::hole_text::HoleText;
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
 use crate::task::{Kind, sha256_hex};
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "humaneval-infilling",
     link: "https://github.com/openai/human-eval-infilling",
     marks: &["entry_point", "suffix", "canonical_solution", "test"],
@@ -20,19 +21,12 @@ pub(super) const FORMAT: Format = Format {
 /// The benchmark's own limit, in seconds: `timeout` of `evaluate_functional_correctness`.
 const TIMEOUT: u16 = 3;
 
-/// What runs the tests, with all that it needs in turn.
-pub(super) const PYTEST: [&str; 6] = [
-    "pytest==8.4.2",
-    "coverage==7.10.7",
-    "iniconfig==2.1.0",
-    "packaging==25.0",
-    "pluggy==1.6.0",
-    "Pygments==2.19.2",
-];
-
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let id = record.text("task_id")?;
-    let site = Site::made(
+    let program_text = HoleText::from_parts(
         record.text("prompt")?,
         record.text("canonical_solution")?,
         record.text("suffix")?,
@@ -41,7 +35,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     let entry_point = record.text("entry_point")?;
     let named = |c: char| c.is_alphanumeric() || c == '_';
     if entry_point.is_empty() || !entry_point.chars().all(named) {
-        return Err(Fault::of("entry_point", "must be a function's name"));
+        return Err(RecordFault::new("entry_point", "must be a function's name"));
     }
     let (set, rest) = id.split_once('/').unwrap_or(("", id));
     // `RandomSpanInfilling/HumanEval/3/1` and all others of HumanEval/3 are of one problem.
@@ -49,7 +43,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
         [name, number, ..] => format!("{name}_{number}"),
         _ => rest.to_owned(),
     };
-    let parts = format!("{}\0{test}\0{entry_point}", site.contents);
+    let parts = format!("{}\0{test}\0{entry_point}", program_text.contents);
     let hash = &sha256_hex(parts.as_bytes())[..8];
     let module = format!("{}_{hash}", file_name(&problem));
     let kind = match set {
@@ -59,16 +53,16 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     };
     let mut packages: Vec<String> = PYTEST.map(str::to_owned).to_vec();
     packages.extend(options.packages.iter().cloned());
-    Ok(Task {
+    Ok(ImportedTask {
         id: id.to_owned(),
         project: "humaneval-infilling".to_owned(),
         language: "python",
         path: format!("programs/{module}.py"),
         kind,
-        contents: site.contents,
-        range: site.range,
-        origin: site.origin,
-        tests: Some(Tests {
+        contents: program_text.contents,
+        range: program_text.range,
+        origin: program_text.origin,
+        tests: Some(TaskTests {
             path: format!("tests/test_{module}.py"),
             text: tests(test, &module, entry_point),
             beside: Vec::new(),

@@ -7,25 +7,32 @@
 //! benchmark's own predictions are. `test_funcs` are the names of the tests that decide; what they
 //! need installed is not said, so that nothing is judged until the manifest says how.
 
-use super::record::Record;
-use super::site::{self, Site};
-use super::{Fault, Format, Options, Origin, Task, file_name, language_of, project_name};
+use std::path::Path;
+
+use super::error::RecordFault;
+use super::hole_text::{self, HoleText};
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use crate::language::{LanguageSupport, name_for_path};
 use crate::task::Kind;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "mrg-bench",
     link: "https://github.com/MRG-Bench/MRG-Bench",
     marks: &["task-id", "func", "func_start", "signature"],
     read,
 };
 
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let id = record.text("task-id")?;
     let name = record.text("project")?;
     let file = record.path("file_path")?;
     let function = record.text("func")?.trim_end();
-    let language = language_of(file).ok_or_else(|| {
-        Fault::of(
+    let language = name_for_path(Path::new(file)).ok_or_else(|| {
+        RecordFault::new(
             "file_path",
             format!("is `{file}`, which is no Python, Java or Go"),
         )
@@ -37,12 +44,12 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     };
     let (before, body) = function.split_at(head);
     let tests = record.optional_text("test_funcs")?.unwrap_or_default();
-    let site = match site::repository(options, "project", name)? {
+    let text = match hole_text::repository(options, "project", name)? {
         Some(repository) => {
-            let contents = site::read(&repository, "file_path", file)?;
+            let contents = hole_text::read(&repository, "file_path", file)?;
             let first = record.number("func_start")?;
             let last = record.number("func_end")?;
-            let stands = site::lines(&contents, first, last.max(first));
+            let stands = hole_text::lines(&contents, first, last.max(first));
             let start = stands.and_then(|range| {
                 let text = &contents[range.clone()];
                 let indent = text.len() - text.trim_start().len();
@@ -52,7 +59,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
                     .then_some(range.start + indent)
             });
             let start = start.ok_or_else(|| {
-                Fault::of(
+                RecordFault::new(
                     "func",
                     format!(
                         "does not stand in the lines {first} to {last} (from 0) of the \
@@ -60,35 +67,35 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
                     ),
                 )
             })?;
-            Site {
+            HoleText {
                 range: start + head..start + function.len(),
                 contents,
-                origin: Origin::Repository(repository),
+                origin: FileOrigin::Repository(repository),
             }
         }
-        None => Site::made(before, body, "\n"),
+        None => HoleText::from_parts(before, body, "\n"),
     };
-    let path = match site.origin {
-        Origin::Made => format!("{}/{file}", file_name(id)),
-        Origin::Repository(_) => file.to_owned(),
-    };
-    Ok(Task {
-        id: id.to_owned(),
-        project: project_name(name),
+    let task = text.into_task(
+        id.to_owned(),
+        name,
+        Kind::Body,
         language,
-        path,
-        kind: Kind::Body,
-        contents: site.contents,
-        range: site.range,
-        origin: site.origin,
-        tests: None,
+        &file_name(id),
+        file,
+    );
+    Ok(ImportedTask {
         decided_by: tests.split_whitespace().map(str::to_owned).collect(),
+        ..task
     })
 }
 
-/// Where a function's body begins: at the first token after its signature, and in Python after its
-/// documentation.
-fn head(record: &Record<'_>, function: &str, language: &str) -> Result<usize, Fault> {
+/// Where a function's body begins: at the first token after its signature, and after documentation that
+/// stands within the function.
+fn head(
+    record: &BenchmarkRecord<'_>,
+    function: &str,
+    language: &str,
+) -> Result<usize, RecordFault> {
     let signature = record.text("signature")?;
     // Line ends and the white space around them are gone from signatures.
     let mut wanted = signature.chars().filter(|c| !c.is_whitespace()).peekable();
@@ -101,7 +108,7 @@ fn head(record: &Record<'_>, function: &str, language: &str) -> Result<usize, Fa
             continue;
         }
         if wanted.next() != Some(c) {
-            return Err(Fault::of("signature", "is not how `func` begins"));
+            return Err(RecordFault::new("signature", "is not how `func` begins"));
         }
         end = place + c.len_utf8();
     }
@@ -110,14 +117,19 @@ fn head(record: &Record<'_>, function: &str, language: &str) -> Result<usize, Fa
         from + (rest.len() - rest.trim_start().len())
     };
     let mut start = token(end);
-    if language == "python"
+    let has_docstrings =
+        LanguageSupport::by_name(language).is_some_and(|language| language.has_docstrings);
+    if has_docstrings
         && let Some(comment) = record.optional_text("comment")?
         && let Some(rest) = function[start..].strip_prefix(comment.trim())
     {
         start = token(function.len() - rest.len());
     }
     if start >= function.len() {
-        return Err(Fault::of("func", "has no body after its `signature`"));
+        return Err(RecordFault::new(
+            "func",
+            "has no body after its `signature`",
+        ));
     }
     Ok(start)
 }

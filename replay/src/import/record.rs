@@ -9,16 +9,16 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value};
 
-use super::{Fault, ImportError};
+use super::error::{ImportError, RecordFault};
 
 /// One record.
-pub(super) struct Record<'a> {
+pub(super) struct BenchmarkRecord<'a> {
     fields: &'a Map<String, Value>,
     /// The file it stands in.
     pub(super) file: &'a Path,
 }
 
-impl<'a> Record<'a> {
+impl<'a> BenchmarkRecord<'a> {
     /// A record, if it is a JSON object.
     pub(super) fn new(value: &'a Value, file: &'a Path) -> Option<Self> {
         let fields = value.as_object()?;
@@ -31,15 +31,15 @@ impl<'a> Record<'a> {
     }
 
     /// A text.
-    pub(super) fn text(&self, field: &str) -> Result<&'a str, Fault> {
+    pub(super) fn text(&self, field: &str) -> Result<&'a str, RecordFault> {
         let value = self.required(field)?;
         value
             .as_str()
-            .ok_or_else(|| Fault::of(field, format!("must be a text, not {}", kind(value))))
+            .ok_or_else(|| RecordFault::new(field, format!("must be a text, not {}", kind(value))))
     }
 
     /// A text, if the field is there.
-    pub(super) fn optional_text(&self, field: &str) -> Result<Option<&'a str>, Fault> {
+    pub(super) fn optional_text(&self, field: &str) -> Result<Option<&'a str>, RecordFault> {
         match self.value(field) {
             None => Ok(None),
             Some(_) => self.text(field).map(Some),
@@ -47,11 +47,11 @@ impl<'a> Record<'a> {
     }
 
     /// A text or a number, as text.
-    pub(super) fn name(&self, field: &str) -> Result<String, Fault> {
+    pub(super) fn name(&self, field: &str) -> Result<String, RecordFault> {
         match self.required(field)? {
             Value::String(text) => Ok(text.clone()),
             Value::Number(number) => Ok(number.to_string()),
-            other => Err(Fault::of(
+            other => Err(RecordFault::new(
                 field,
                 format!("must be a text or a number, not {}", kind(other)),
             )),
@@ -59,18 +59,18 @@ impl<'a> Record<'a> {
     }
 
     /// A whole number from 0, which a table may have written as a text.
-    pub(super) fn number(&self, field: &str) -> Result<usize, Fault> {
+    pub(super) fn number(&self, field: &str) -> Result<usize, RecordFault> {
         let value = self.required(field)?;
         value
             .as_u64()
             .or_else(|| value.as_str()?.parse().ok())
             .and_then(|number| usize::try_from(number).ok())
-            .ok_or_else(|| Fault::of(field, "must be a whole number from 0"))
+            .ok_or_else(|| RecordFault::new(field, "must be a whole number from 0"))
     }
 
     /// A list of texts.
-    pub(super) fn texts(&self, field: &str) -> Result<Vec<&'a str>, Fault> {
-        let fault = || Fault::of(field, "must be a list of texts");
+    pub(super) fn texts(&self, field: &str) -> Result<Vec<&'a str>, RecordFault> {
+        let fault = || RecordFault::new(field, "must be a list of texts");
         let values = self.required(field)?.as_array().ok_or_else(fault)?;
         values
             .iter()
@@ -79,8 +79,8 @@ impl<'a> Record<'a> {
     }
 
     /// Two whole numbers, the second not less than the first.
-    pub(super) fn lines(&self, field: &str) -> Result<(usize, usize), Fault> {
-        let fault = || Fault::of(field, "must be two line numbers, first and last");
+    pub(super) fn lines(&self, field: &str) -> Result<(usize, usize), RecordFault> {
+        let fault = || RecordFault::new(field, "must be two line numbers, first and last");
         let values = self.required(field)?.as_array().ok_or_else(fault)?;
         let number = |place: usize| usize::try_from(values.get(place)?.as_u64()?).ok();
         match (number(0), number(1), values.len()) {
@@ -90,15 +90,15 @@ impl<'a> Record<'a> {
     }
 
     /// A path that stays where it is relative to.
-    pub(super) fn path(&self, field: &str) -> Result<&'a str, Fault> {
+    pub(super) fn path(&self, field: &str) -> Result<&'a str, RecordFault> {
         let path = self.text(field)?;
         inside(field, path).map(|()| path)
     }
 
     /// Any value.
-    pub(super) fn required(&self, field: &str) -> Result<&'a Value, Fault> {
+    pub(super) fn required(&self, field: &str) -> Result<&'a Value, RecordFault> {
         self.value(field)
-            .ok_or_else(|| Fault::of(field, "is missing"))
+            .ok_or_else(|| RecordFault::new(field, "is missing"))
     }
 
     fn value(&self, field: &str) -> Option<&'a Value> {
@@ -112,14 +112,14 @@ impl<'a> Record<'a> {
 }
 
 /// Refuses a path that does not stay where it is relative to.
-pub(super) fn inside(field: &str, path: &str) -> Result<(), Fault> {
+pub(super) fn inside(field: &str, path: &str) -> Result<(), RecordFault> {
     let stays = Path::new(path)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
     if stays && !path.is_empty() && !path.contains(['\\', '\n']) {
         Ok(())
     } else {
-        Err(Fault::of(
+        Err(RecordFault::new(
             field,
             format!("has `{path}`, which must be a path inside the repository"),
         ))
@@ -138,7 +138,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// The lines of a file of JSON lines, unpacked as they are read.
-pub(super) struct Lines {
+pub(super) struct RecordLines {
     path: PathBuf,
     reader: Box<dyn BufRead>,
     line: usize,
@@ -175,7 +175,7 @@ const FOREIGN: [(&[u8], &str); 4] = [
     (b"\xfd7zXZ\x00", "is packed by xz; unpack it first"),
 ];
 
-impl Lines {
+impl RecordLines {
     /// Opens a file, plain or gzip.
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let fault = |error| ImportError::file(path)(error);

@@ -8,30 +8,36 @@
 //! `OWNER/NAME`, as `repo_name` has it.
 
 use std::ops::Range;
+use std::path::Path;
 
-use super::record::Record;
-use super::site::{self, Site};
-use super::{Fault, Format, Options, Origin, Task, file_name, language_of, project_name};
+use super::error::RecordFault;
+use super::hole_text::{self, HoleText};
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use crate::language::name_for_path;
 use crate::task::{Kind, sha256_hex};
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repobench",
     link: "https://github.com/Leolty/repobench",
     marks: &["repo_name", "import_statement", "next_line"],
     read,
 };
 
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let name = record.text("repo_name")?;
     let file = record.path("file_path")?;
     let imports = record.text("import_statement")?;
     let code = record.text("cropped_code")?;
     let next_line = record.text("next_line")?.trim_end();
     if next_line.trim().is_empty() {
-        return Err(Fault::of("next_line", "is blank"));
+        return Err(RecordFault::new("next_line", "is blank"));
     }
-    let language = language_of(file).ok_or_else(|| {
-        Fault::of(
+    let language = name_for_path(Path::new(file)).ok_or_else(|| {
+        RecordFault::new(
             "file_path",
             format!("is `{file}`, which is no Python and no Java"),
         )
@@ -39,14 +45,14 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     let parts = [name, file, code, next_line].join("\0");
     let hash = &sha256_hex(parts.as_bytes())[..8];
     let id = format!("{name}/{file}:{hash}");
-    let site = match site::repository(options, "repo_name", name)? {
+    let text = match hole_text::repository(options, "repo_name", name)? {
         Some(repository) => {
-            let contents = site::read(&repository, "file_path", file)?;
+            let contents = hole_text::read(&repository, "file_path", file)?;
             let range = after(&contents, code, next_line)?;
-            Site {
+            HoleText {
                 contents,
                 range,
-                origin: Origin::Repository(repository),
+                origin: FileOrigin::Repository(repository),
             }
         }
         None => {
@@ -54,30 +60,16 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
             let before = format!("{imports}\n{}\n", code.trim_end());
             let indent = next_line.len() - next_line.trim_start().len();
             let (indent, rest) = next_line.split_at(indent);
-            Site::made(&[&before, indent].concat(), rest, "\n")
+            HoleText::from_parts(&[&before, indent].concat(), rest, "\n")
         }
     };
-    let path = match site.origin {
-        Origin::Made => format!("{}_{hash}/{file}", file_name(name)),
-        Origin::Repository(_) => file.to_owned(),
-    };
-    Ok(Task {
-        id,
-        project: project_name(name),
-        language,
-        path,
-        kind: Kind::Line,
-        contents: site.contents,
-        range: site.range,
-        origin: site.origin,
-        tests: None,
-        decided_by: Vec::new(),
-    })
+    let folder = format!("{}_{hash}", file_name(name));
+    Ok(text.into_task(id, name, Kind::Line, language, &folder, file))
 }
 
 /// The one line that is `next_line` and stands right after `code`, blank lines aside; from its
 /// first token to its end.
-fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, Fault> {
+fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, RecordFault> {
     let code = code.trim_end();
     let wanted = next_line.trim();
     let mut places = contents.match_indices(code).filter_map(|(start, _)| {
@@ -90,11 +82,11 @@ fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, Fa
     });
     match (places.next(), places.next()) {
         (Some(place), None) => Ok(place),
-        (Some(_), Some(_)) => Err(Fault::of(
+        (Some(_), Some(_)) => Err(RecordFault::new(
             "cropped_code",
             "and `next_line` stand in several places of the repository's file",
         )),
-        (None, _) => Err(Fault::of(
+        (None, _) => Err(RecordFault::new(
             "cropped_code",
             "and `next_line` don't stand in the repository's file: it is another version of it",
         )),

@@ -5,33 +5,41 @@
 //! names, the repository's folder first, from the line `metadata.context_start_lineno` on. Which
 //! of the three sets it is stands only in the file's name.
 
-use super::record::{self, Record};
-use super::site::{self, Site};
-use super::{Fault, Format, Options, Origin, Task, file_name, language_of, project_name};
+use std::path::Path;
+
+use super::error::RecordFault;
+use super::hole_text::{self, HoleText};
+use super::record::{self, BenchmarkRecord};
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use crate::language::name_for_path;
 use crate::task::Kind;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoeval",
     link: "https://github.com/microsoft/CodeT/tree/main/RepoCoder",
     marks: &["prompt", "metadata.fpath_tuple", "metadata.ground_truth"],
     read,
 };
 
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let prompt = record.text("prompt")?;
     let id = record.text("metadata.task_id")?;
     let reference = record.text("metadata.ground_truth")?;
     let parts = record.texts("metadata.fpath_tuple")?;
     let Some((name, rest)) = parts.split_first().filter(|(_, rest)| !rest.is_empty()) else {
-        return Err(Fault::of(
+        return Err(RecordFault::new(
             "metadata.fpath_tuple",
             "must be a repository and the names down to the file",
         ));
     };
     let file = rest.join("/");
     record::inside("metadata.fpath_tuple", &file)?;
-    let language = language_of(&file)
-        .ok_or_else(|| Fault::of("metadata.fpath_tuple", format!("names `{file}`, no Python")))?;
+    let language = name_for_path(Path::new(&file)).ok_or_else(|| {
+        RecordFault::new("metadata.fpath_tuple", format!("names `{file}`, no Python"))
+    })?;
     let source = record
         .file
         .file_name()
@@ -44,38 +52,23 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     } else {
         Kind::Line
     };
-    let site = match site::repository(options, "metadata.fpath_tuple", name)? {
+    let text = match hole_text::repository(options, "metadata.fpath_tuple", name)? {
         Some(repository) => {
-            let contents = site::read(&repository, "metadata.fpath_tuple", &file)?;
+            let contents = hole_text::read(&repository, "metadata.fpath_tuple", &file)?;
             let line = record.number("metadata.context_start_lineno").ok();
-            let range = site::locate(
+            let range = hole_text::locate(
                 &contents,
                 ("prompt", prompt),
                 ("metadata.ground_truth", reference),
                 line,
             )?;
-            Site {
+            HoleText {
                 contents,
                 range,
-                origin: Origin::Repository(repository),
+                origin: FileOrigin::Repository(repository),
             }
         }
-        None => Site::made(prompt, reference, "\n"),
+        None => HoleText::from_parts(prompt, reference, "\n"),
     };
-    let path = match site.origin {
-        Origin::Made => format!("{}/{file}", file_name(id)),
-        Origin::Repository(_) => file,
-    };
-    Ok(Task {
-        id: id.to_owned(),
-        project: project_name(name),
-        language,
-        path,
-        kind,
-        contents: site.contents,
-        range: site.range,
-        origin: site.origin,
-        tests: None,
-        decided_by: Vec::new(),
-    })
+    Ok(text.into_task(id.to_owned(), name, kind, language, &file_name(id), &file))
 }

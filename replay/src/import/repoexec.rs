@@ -12,14 +12,16 @@ use std::path::Path;
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
-use super::humaneval_infilling::PYTEST;
-use super::record::{self, Record};
-use super::site;
+use super::error::RecordFault;
+use super::hole_text;
+use super::record::{self, BenchmarkRecord};
+use super::task::{
+    BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name,
+};
 use super::writer::TESTS;
-use super::{Fault, Format, Options, Origin, Task, Tests, project_name};
 use crate::task::Kind;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoexec",
     link: "https://github.com/FSoft-AI4Code/RepoExec",
     marks: &["focal_function", "module", "test"],
@@ -29,7 +31,10 @@ pub(super) const FORMAT: Format = Format {
 /// What the tests load beside the repository.
 const LOADED: [&str; 2] = ["numpy==2.2.6", "timeout-decorator==0.5.0"];
 
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let id = record.name("problem_ids")?;
     let name = record.text("project")?;
     let module = record.text("module")?;
@@ -40,23 +45,26 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
         .split('.')
         .all(|part| !part.is_empty() && part.chars().all(named))
     {
-        return Err(Fault::of("module", "must be names with dots between"));
+        return Err(RecordFault::new(
+            "module",
+            "must be names with dots between",
+        ));
     }
-    let Some(repository) = site::repository(options, "project", name)? else {
-        return Err(Fault::of(
+    let Some(repository) = hole_text::repository(options, "project", name)? else {
+        return Err(RecordFault::new(
             "project",
             "names a repository, without which nothing can be run; give the folder that holds it \
              by `--repositories`",
         ));
     };
     let (path, package) = file_of(&repository, module).ok_or_else(|| {
-        Fault::of(
+        RecordFault::new(
             "module",
             format!("is `{module}`, which {name} does not have"),
         )
     })?;
-    let contents = site::read(&repository, "module", &path)?;
-    let whole = site::locate(
+    let contents = hole_text::read(&repository, "module", &path)?;
+    let whole = hole_text::locate(
         &contents,
         ("focal_function", ""),
         ("focal_function", function),
@@ -64,7 +72,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     )
     .map_err(|_| {
         let times = contents.matches(function).count();
-        Fault::of(
+        RecordFault::new(
             "focal_function",
             format!("stands {times} times in {path} of the repository, not once"),
         )
@@ -74,7 +82,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     } else {
         let language = Language::for_path(Path::new(&path));
         let body = language.and_then(|language| body(language, &contents, whole.clone()));
-        body.ok_or_else(|| Fault::of("focal_function", "is no function with a body"))?
+        body.ok_or_else(|| RecordFault::new("focal_function", "is no function with a body"))?
     };
     let (text, beside) = tests(test, &package, options)?;
     let plain: String = id
@@ -82,15 +90,15 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
         .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
         .collect();
     let pins = PYTEST.iter().chain(&LOADED).map(ToString::to_string);
-    Ok(Task {
+    Ok(ImportedTask {
         project: project_name(name.rsplit_once('/').map_or(name, |(_, last)| last)),
         language: "python",
         path,
         kind: Kind::Body,
         range: start..whole.end,
         contents,
-        origin: Origin::Repository(repository),
-        tests: Some(Tests {
+        origin: FileOrigin::Repository(repository),
+        tests: Some(TaskTests {
             path: format!("{TESTS}/test_{plain}.py"),
             text,
             beside,
@@ -159,7 +167,7 @@ fn body(language: &Language, contents: &str, function: Range<usize>) -> Option<u
 /// The tests as they run at the top of the project, with the files they read there.
 type Moved = (String, Vec<(std::path::PathBuf, String)>);
 
-fn tests(test: &str, package: &str, options: &Options) -> Result<Moved, Fault> {
+fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, RecordFault> {
     let mut text = String::new();
     for line in test.lines() {
         if line.starts_with("sys.path.insert(") && line.contains("/input/") {
@@ -179,13 +187,13 @@ fn tests(test: &str, package: &str, options: &Options) -> Result<Moved, Fault> {
             let quoted = moved.ends_with(['"', '\'']);
             let name = part.split(['"', '\'']).next().unwrap_or_default();
             if !quoted {
-                return Err(Fault::of(
+                return Err(RecordFault::new(
                     "test",
                     "has `/output/` elsewhere than in a string",
                 ));
             }
             let Some(outputs) = &options.outputs else {
-                return Err(Fault::of(
+                return Err(RecordFault::new(
                     "test",
                     format!(
                         "reads `/output/{name}`; give the benchmark's `data_with_test_case` by \
@@ -196,7 +204,7 @@ fn tests(test: &str, package: &str, options: &Options) -> Result<Moved, Fault> {
             record::inside("test", name)?;
             let from = outputs.join(name);
             if !from.is_file() {
-                return Err(Fault::of(
+                return Err(RecordFault::new(
                     "test",
                     format!("reads `/output/{name}`, and {} is no file", from.display()),
                 ));
@@ -210,14 +218,14 @@ fn tests(test: &str, package: &str, options: &Options) -> Result<Moved, Fault> {
 }
 
 /// A relative import from a package's module as an absolute one; `rest` follows `from .`.
-fn absolute(package: &str, rest: &str) -> Result<String, Fault> {
+fn absolute(package: &str, rest: &str) -> Result<String, RecordFault> {
     let names = rest.trim_start_matches('.');
     let mut base = package;
     for _ in 0..rest.len() - names.len() {
         base = base.rsplit_once('.').map_or("", |(above, _)| above);
     }
     if base.is_empty() {
-        return Err(Fault::of(
+        return Err(RecordFault::new(
             "test",
             format!("has `from .{rest}`, which leads out of the package"),
         ));

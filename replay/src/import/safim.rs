@@ -13,13 +13,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::humaneval_infilling::PYTEST;
-use super::record::Record;
-use super::site::Site;
-use super::{Fault, Format, Options, Task, Tests, file_name};
+use super::error::RecordFault;
+use super::hole_text::HoleText;
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
 use crate::task::Kind;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "safim",
     link: "https://github.com/gonglinyuan/safim",
     marks: &["eval_prompt", "ground_truth", "lang"],
@@ -27,6 +27,14 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const HOLE: &str = "{{completion}}";
+
+/// The benchmark's languages: name, file ending, and whether programs are run.
+const LANGUAGES: [(&str, &str, bool); 4] = [
+    ("python", "py", true),
+    ("java", "java", false),
+    ("cpp", "cpp", false),
+    ("csharp", "cs", false),
+];
 
 /// Seconds of one input, for Python: ExecEval's limit on the processor, three times over.
 const TIMEOUT_OF_ONE: u64 = 6;
@@ -38,32 +46,31 @@ struct Case {
     output: Vec<String>,
 }
 
-fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
     let id = record.text("task_id")?;
     let program = record.text("eval_prompt")?;
     let reference = record.text("ground_truth")?;
-    let (language, extension) = match record.text("lang")? {
-        "python" => ("python", "py"),
-        "java" => ("java", "java"),
-        "cpp" => ("cpp", "cpp"),
-        "csharp" => ("csharp", "cs"),
-        other => {
-            return Err(Fault::of(
-                "lang",
-                format!("is `{other}`; known are python, java, cpp and csharp"),
-            ));
-        }
+    let lang = record.text("lang")?;
+    let Some((language, extension, is_run)) = LANGUAGES.into_iter().find(|row| row.0 == lang)
+    else {
+        return Err(RecordFault::new(
+            "lang",
+            format!("is `{lang}`; known are python, java, cpp and csharp"),
+        ));
     };
     let Some((before, after)) = program
         .split_once(HOLE)
         .filter(|(_, after)| !after.contains(HOLE))
     else {
-        return Err(Fault::of(
+        return Err(RecordFault::new(
             "eval_prompt",
             format!("must have `{HOLE}` in it once"),
         ));
     };
-    let site = Site::made(before, reference, after);
+    let program_text = HoleText::from_parts(before, reference, after);
     let kind = if id.starts_with("block") {
         Kind::Block
     } else {
@@ -71,7 +78,7 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
     };
     let cases = cases(record)?;
     let name = file_name(id);
-    let tests = (language == "python" && !cases.is_empty()).then(|| Tests {
+    let tests = (is_run && !cases.is_empty()).then(|| TaskTests {
         path: format!("tests/test_{name}.py"),
         text: tests(&name, &cases),
         beside: Vec::new(),
@@ -82,32 +89,32 @@ fn read(record: &Record<'_>, options: &Options) -> Result<Task, Fault> {
             .collect(),
         timeout: None,
     });
-    let project = match (&tests, language) {
-        (Some(_), _) => "safim".to_owned(),
-        (None, "python") => "safim-untested".to_owned(),
-        (None, other) => format!("safim-{other}"),
+    let project = match &tests {
+        Some(_) => "safim".to_owned(),
+        None if is_run => "safim-untested".to_owned(),
+        None => format!("safim-{language}"),
     };
-    Ok(Task {
+    Ok(ImportedTask {
         id: id.to_owned(),
         project,
         language,
         path: format!("programs/{name}.{extension}"),
         kind,
-        contents: site.contents,
-        range: site.range,
-        origin: site.origin,
+        contents: program_text.contents,
+        range: program_text.range,
+        origin: program_text.origin,
         tests,
         decided_by: Vec::new(),
     })
 }
 
 /// The cases, as a list or as a list that is written as a text.
-fn cases(record: &Record<'_>) -> Result<Vec<Case>, Fault> {
+fn cases(record: &BenchmarkRecord<'_>) -> Result<Vec<Case>, RecordFault> {
     if !record.has("unit_tests") {
         return Ok(Vec::new());
     }
     let fault = |error: serde_json::Error| {
-        Fault::of(
+        RecordFault::new(
             "unit_tests",
             format!("must be a list of an `input` and its `output`s: {error}"),
         )

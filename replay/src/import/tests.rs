@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 
@@ -6,11 +7,11 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A folder with files of records, repositories, and what imports leave.
-struct Desk {
+struct ImportFolder {
     folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl ImportFolder {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().expect("the system gives a temporary folder"),
@@ -33,11 +34,11 @@ impl Desk {
         &self,
         format: &str,
         records: &[Value],
-        options: &Options,
-    ) -> Result<Summary, ImportError> {
+        options: &ImportOptions,
+    ) -> Result<ImportSummary, ImportError> {
         let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
         let file = self.write("records.jsonl", &lines);
-        let format = Format::named(format).expect("the format is known");
+        let format = format_by_name(format).expect("the format is known");
         let to = self.path("tasks.jsonl");
         import(format, &[file], options, &to, &|_, _| {})
     }
@@ -62,7 +63,7 @@ impl Desk {
     }
 
     /// What the import complains about, without the machine's own paths.
-    fn complaint(&self, format: &str, record: Value, options: &Options) -> String {
+    fn complaint(&self, format: &str, record: Value, options: &ImportOptions) -> String {
         let error = self
             .import(format, &[record], options)
             .expect_err("the record is at fault");
@@ -113,7 +114,7 @@ fn crosscodeeval(file: &str) -> Value {
 
 #[test]
 fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let mut java = with(
         &crosscodeeval("src/Boats.java"),
         "metadata.task_id",
@@ -121,16 +122,16 @@ fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
     );
     java = with(&java, "metadata.repository", Some(json!("harbour-ships-9")));
     let records = [crosscodeeval("src/boats.py"), java];
-    let summary = desk
-        .import("crosscodeeval", &records, &Options::default())
+    let summary = folder
+        .import("crosscodeeval", &records, &ImportOptions::default())
         .expect("the records are sound");
     assert_eq!((summary.holes, summary.judged, summary.projects), (2, 0, 1));
     assert_eq!(summary.unplayable, BTreeMap::from([("java".to_owned(), 1)]));
-    insta::assert_snapshot!(desk.holes(), @r#"
+    insta::assert_snapshot!(folder.holes(), @r#"
     harbour-boats-0a1b2c3/project_cc_python_7/src/boats.py:3:api [project_cc_python/7] "rope(boat)" []
     harbour-ships-9/project_cc_java_8/src/Boats.java:3:api [project_cc_java/8] "rope(boat)" []
     "#);
-    insta::assert_snapshot!(desk.manifest(), @r#"
+    insta::assert_snapshot!(folder.manifest(), @r#"
     # Written by `fillrate import crosscodeeval`; the next import to here replaces it.
     schema = 1
 
@@ -145,17 +146,18 @@ fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
 
 #[test]
 fn crosscodeeval_with_its_repositories_is_cut_into_them() {
-    let desk = Desk::new();
-    desk.write("repos/harbour-boats-0a1b2c3/src/boats.py", BOATS);
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        ..Options::default()
+    let folder = ImportFolder::new();
+    folder.write("repos/harbour-boats-0a1b2c3/src/boats.py", BOATS);
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        ..ImportOptions::default()
     };
     let record = crosscodeeval("src/boats.py");
-    desk.import("crosscodeeval", std::slice::from_ref(&record), &options)
+    folder
+        .import("crosscodeeval", std::slice::from_ref(&record), &options)
         .expect("the record's text stands in the repository");
-    insta::assert_snapshot!(desk.holes(), @r#"harbour-boats-0a1b2c3/src/boats.py:6:api [project_cc_python/7] "rope(boat)" []"#);
-    insta::assert_snapshot!(desk.manifest(), @r#"
+    insta::assert_snapshot!(folder.holes(), @r#"harbour-boats-0a1b2c3/src/boats.py:6:api [project_cc_python/7] "rope(boat)" []"#);
+    insta::assert_snapshot!(folder.manifest(), @r#"
     # Written by `fillrate import crosscodeeval`; the next import to here replaces it.
     schema = 1
 
@@ -168,17 +170,19 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
 
     // A wrong line number alone does no harm: the text stands in one place only.
     let moved = with(&record, "metadata.context_start_lineno", Some(json!(1)));
-    desk.import("crosscodeeval", &[moved], &options)
+    folder
+        .import("crosscodeeval", &[moved], &options)
         .expect("the text stands in one place");
 
-    let desk = Desk::new();
-    desk.write("repos/harbour-boats-0a1b2c3/src/boats.py", BOATS);
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        ..Options::default()
+    let folder = ImportFolder::new();
+    folder.write("repos/harbour-boats-0a1b2c3/src/boats.py", BOATS);
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        ..ImportOptions::default()
     };
-    let complaint =
-        |field, value| desk.complaint("crosscodeeval", with(&record, field, Some(value)), &options);
+    let complaint = |field, value| {
+        folder.complaint("crosscodeeval", with(&record, field, Some(value)), &options)
+    };
     insta::assert_snapshot!(complaint("groundtruth", json!("rope(ship)")), @"DESK/records.jsonl, line 1: `prompt` and `groundtruth` don't stand in the repository's file: it is another version of it");
     insta::assert_snapshot!(complaint("metadata.repository", json!("elsewhere")), @"DESK/records.jsonl, line 1: `metadata.repository` names `elsewhere`, and DESK/repos has no such folder");
     insta::assert_snapshot!(complaint("metadata.repository", json!("../secret")), @"DESK/records.jsonl, line 1: `metadata.repository` has `../secret`, which must be a path inside the repository");
@@ -187,23 +191,23 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
 
 #[test]
 fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
-    let desk = Desk::new();
-    let none = Options::default();
+    let folder = ImportFolder::new();
+    let none = ImportOptions::default();
     let record = crosscodeeval("src/boats.py");
     let complaint =
-        |field, value| desk.complaint("crosscodeeval", with(&record, field, value), &none);
+        |field, value| folder.complaint("crosscodeeval", with(&record, field, value), &none);
     insta::assert_snapshot!(complaint("prompt", None), @"DESK/records.jsonl, line 1: `prompt` is missing");
     insta::assert_snapshot!(complaint("prompt", Some(json!(3))), @"DESK/records.jsonl, line 1: `prompt` must be a text, not a number");
     insta::assert_snapshot!(complaint("metadata.file", Some(json!("a.rb"))), @"DESK/records.jsonl, line 1: `metadata.file` is `a.rb`, which is no Python, Java, TypeScript or C#");
-    insta::assert_snapshot!(desk.complaint("repoeval", record.clone(), &none), @"DESK/records.jsonl, line 1: `metadata.ground_truth` is missing; the record has the fields of `crosscodeeval`, and all files of an import are of one format");
-    insta::assert_snapshot!(desk.complaint("safim", json!([1]), &none), @"DESK/records.jsonl, line 1: this is not a JSON object");
+    insta::assert_snapshot!(folder.complaint("repoeval", record.clone(), &none), @"DESK/records.jsonl, line 1: `metadata.ground_truth` is missing; the record has the fields of `crosscodeeval`, and all files of an import are of one format");
+    insta::assert_snapshot!(folder.complaint("safim", json!([1]), &none), @"DESK/records.jsonl, line 1: this is not a JSON object");
     let import_text = |text: &[u8]| {
-        let path = desk.path("records.jsonl");
+        let path = folder.path("records.jsonl");
         fs::write(&path, text).expect("the folder is writable");
-        let to = desk.path("tasks.jsonl");
-        let format = Format::named("crosscodeeval").expect("it is known");
+        let to = folder.path("tasks.jsonl");
+        let format = format_by_name("crosscodeeval").expect("it is known");
         let error = import(format, &[path], &none, &to, &|_, _| {}).expect_err("it is refused");
-        let folder = desk.folder.path().display().to_string();
+        let folder = folder.folder.path().display().to_string();
         error.to_string().replace(&folder, "DESK")
     };
     insta::assert_snapshot!(import_text(format!("{record}\n\n{{\"prompt\": \n").as_bytes()), @"DESK/records.jsonl, line 3: this is not a JSON object: EOF while parsing a value at line 2 column 0");
@@ -216,62 +220,71 @@ fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
 
 #[test]
 fn an_import_replaces_an_earlier_one_and_nothing_else() {
-    let desk = Desk::new();
-    let none = Options::default();
+    let folder = ImportFolder::new();
+    let none = ImportOptions::default();
     let first = crosscodeeval("src/boats.py");
     let second = with(
         &first,
         "metadata.task_id",
         Some(json!("project_cc_python/8")),
     );
-    desk.import("crosscodeeval", &[first.clone(), second.clone()], &none)
+    folder
+        .import("crosscodeeval", &[first.clone(), second.clone()], &none)
         .expect("the records are sound");
-    let once = (desk.holes(), desk.manifest());
-    desk.import("crosscodeeval", &[first.clone(), second], &none)
+    let once = (folder.holes(), folder.manifest());
+    folder
+        .import("crosscodeeval", &[first.clone(), second], &none)
         .expect("the records are sound");
-    assert_eq!((desk.holes(), desk.manifest()), once);
+    assert_eq!((folder.holes(), folder.manifest()), once);
 
-    let limited = Options {
+    let limited = ImportOptions {
         limit: Some(1),
-        ..Options::default()
+        ..ImportOptions::default()
     };
     let both = [first.clone(), crosscodeeval("never/read.py")];
-    desk.import("crosscodeeval", &both, &limited)
+    folder
+        .import("crosscodeeval", &both, &limited)
         .expect("the second is not looked at");
-    assert_eq!(desk.holes().lines().count(), 1);
+    assert_eq!(folder.holes().lines().count(), 1);
     assert!(
-        !desk
+        !folder
             .path("tasks.corpus/harbour-boats-0a1b2c3/project_cc_python_8")
             .exists()
     );
 
-    desk.write("other.corpus/corpus.toml", "schema = 1\n");
-    let path = desk.write("records.jsonl", &format!("{first}\n"));
-    let format = Format::named("crosscodeeval").expect("it is known");
-    let to = desk.path("other.jsonl");
+    folder.write("other.corpus/corpus.toml", "schema = 1\n");
+    let path = folder.write("records.jsonl", &format!("{first}\n"));
+    let format = format_by_name("crosscodeeval").expect("it is known");
+    let to = folder.path("other.jsonl");
     let error = import(format, &[path], &none, &to, &|_, _| {}).expect_err("it is a person's");
     assert!(error.to_string().contains("no import wrote it"), "{error}");
 }
 
 #[test]
 fn packed_records_are_read_as_they_are() {
-    let desk = Desk::new();
-    let path = desk.path("records.jsonl.gz");
+    let folder = ImportFolder::new();
+    let path = folder.path("records.jsonl.gz");
     let file = fs::File::create(&path).expect("the folder is writable");
     let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     writeln!(packed, "{}", crosscodeeval("src/boats.py")).expect("the folder is writable");
     packed.finish().expect("the folder is writable");
-    let format = Format::named("crosscodeeval").expect("it is known");
-    let to = desk.path("tasks.jsonl");
-    let summary = import(format, &[path], &Options::default(), &to, &|read, all| {
-        assert!(0 < read && read <= all);
-    });
+    let format = format_by_name("crosscodeeval").expect("it is known");
+    let to = folder.path("tasks.jsonl");
+    let summary = import(
+        format,
+        &[path],
+        &ImportOptions::default(),
+        &to,
+        &|read, all| {
+            assert!(0 < read && read <= all);
+        },
+    );
     assert_eq!(summary.expect("the record is sound").holes, 1);
 }
 
 #[test]
 fn programs_of_humaneval_are_shared_by_their_tasks() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let task = |id: &str, prompt: &str, reference: &str, suffix: &str| {
         json!({
             "task_id": id, "entry_point": "knots", "prompt": prompt, "suffix": suffix,
@@ -299,27 +312,27 @@ fn programs_of_humaneval_are_shared_by_their_tasks() {
             "\n    return m + 1\n",
         ),
     ];
-    let none = Options::default();
-    let summary = desk
+    let none = ImportOptions::default();
+    let summary = folder
         .import("humaneval-infilling", &records, &none)
         .expect("the records are sound");
     assert_eq!((summary.holes, summary.judged, summary.projects), (3, 3, 1));
-    insta::assert_snapshot!(desk.holes(), @r#"
+    insta::assert_snapshot!(folder.holes(), @r#"
     humaneval-infilling/programs/humaneval_5_7c2bcbc4.py:2:line [SingleLineInfilling/HumanEval/5/L0] "    m = n\n" ["tests/test_humaneval_5_7c2bcbc4.py"]
     humaneval-infilling/programs/humaneval_5_7c2bcbc4.py:3:line [SingleLineInfilling/HumanEval/5/L1] "    return m + 1\n" ["tests/test_humaneval_5_7c2bcbc4.py"]
     humaneval-infilling/programs/humaneval_5_7c2bcbc4.py:2:span [RandomSpanInfilling/HumanEval/5/1] "= n" ["tests/test_humaneval_5_7c2bcbc4.py"]
     "#);
     let bad = with(&records[0], "entry_point", Some(json!("a\"b")));
-    let desk = Desk::new();
-    insta::assert_snapshot!(desk.complaint("humaneval-infilling", bad, &none), @"DESK/records.jsonl, line 1: `entry_point` must be a function's name");
+    let folder = ImportFolder::new();
+    insta::assert_snapshot!(folder.complaint("humaneval-infilling", bad, &none), @"DESK/records.jsonl, line 1: `entry_point` must be a function's name");
 }
 
 #[test]
 fn repoexec_lays_its_tests_into_the_repository() {
-    let desk = Desk::new();
-    desk.write("repos/test-apps/boats/harbour/boats.py", BOATS);
-    desk.write("repos/test-apps/boats/harbour/__init__.py", "");
-    desk.write("outputs/test-apps+boats/test_output/moor/test_1", "pickled");
+    let folder = ImportFolder::new();
+    folder.write("repos/test-apps/boats/harbour/boats.py", BOATS);
+    folder.write("repos/test-apps/boats/harbour/__init__.py", "");
+    folder.write("outputs/test-apps+boats/test_output/moor/test_1", "pickled");
     let record = json!({
         "problem_ids": 12,
         "project": "test-apps/boats",
@@ -331,16 +344,17 @@ fn repoexec_lays_its_tests_into_the_repository() {
                  with open(\"/output/test-apps+boats/test_output/moor/test_1\", \"rb\") as f:\n        \
                  assert f.read()\n",
     });
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        outputs: Some(desk.path("outputs")),
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        outputs: Some(folder.path("outputs")),
         packages: vec!["ropes==1.0".to_owned()],
-        ..Options::default()
+        ..ImportOptions::default()
     };
-    desk.import("repoexec", std::slice::from_ref(&record), &options)
+    folder
+        .import("repoexec", std::slice::from_ref(&record), &options)
         .expect("the record is sound");
-    insta::assert_snapshot!(desk.holes(), @r#"boats/harbour/boats.py:6:body [12] "rope = sea.rope(boat)\n    return rope.tie()" ["fillrate_tests/test_12.py"]"#);
-    insta::assert_snapshot!(desk.manifest(), @r#"
+    insta::assert_snapshot!(folder.holes(), @r#"boats/harbour/boats.py:6:body [12] "rope = sea.rope(boat)\n    return rope.tie()" ["fillrate_tests/test_12.py"]"#);
+    insta::assert_snapshot!(folder.manifest(), @r#"
     # Written by `fillrate import repoexec`; the next import to here replaces it.
     schema = 1
 
@@ -359,7 +373,7 @@ fn repoexec_lays_its_tests_into_the_repository() {
     args = ["--rootdir=.", "fillrate_tests"]
     path = ["."]
     "#);
-    let laid = fs::read_to_string(desk.path("tasks.corpus/boats/fillrate_tests/test_12.py"));
+    let laid = fs::read_to_string(folder.path("tasks.corpus/boats/fillrate_tests/test_12.py"));
     insta::assert_snapshot!(laid.expect("tests were laid there"), @r#"
     from harbour import sea
     from harbour.ropes import *
@@ -370,29 +384,31 @@ fn repoexec_lays_its_tests_into_the_repository() {
             assert f.read()
     "#);
     assert!(
-        desk.path("tasks.corpus/boats/output/test-apps+boats/test_output/moor/test_1")
+        folder
+            .path("tasks.corpus/boats/output/test-apps+boats/test_output/moor/test_1")
             .exists()
     );
 
-    let whole = Options {
+    let whole = ImportOptions {
         whole_functions: true,
         ..options.clone()
     };
-    desk.import("repoexec", std::slice::from_ref(&record), &whole)
+    folder
+        .import("repoexec", std::slice::from_ref(&record), &whole)
         .expect("the record is sound");
-    assert!(desk.holes().contains("boats.py:4:body [12] \"def moor"));
+    assert!(folder.holes().contains("boats.py:4:body [12] \"def moor"));
 
-    fs::remove_file(desk.path("tasks.jsonl")).expect("it was written");
-    fs::remove_dir_all(desk.path("tasks.corpus")).expect("it was written");
-    let complaint = |field, value, options: &Options| {
-        desk.complaint("repoexec", with(&record, field, Some(value)), options)
+    fs::remove_file(folder.path("tasks.jsonl")).expect("it was written");
+    fs::remove_dir_all(folder.path("tasks.corpus")).expect("it was written");
+    let complaint = |field, value, options: &ImportOptions| {
+        folder.complaint("repoexec", with(&record, field, Some(value)), options)
     };
     insta::assert_snapshot!(complaint("focal_function", json!("def sink():\n    pass"), &options), @"DESK/records.jsonl, line 1: `focal_function` stands 0 times in harbour/boats.py of the repository, not once");
     insta::assert_snapshot!(complaint("module", json!("harbour.ships"), &options), @"DESK/records.jsonl, line 1: `module` is `harbour.ships`, which test-apps/boats does not have");
     insta::assert_snapshot!(complaint("test", json!("from ..x import y"), &options), @"DESK/records.jsonl, line 1: `test` has `from ..x import y`, which leads out of the package");
     insta::assert_snapshot!(complaint("test", json!("open('/output/a')"), &options), @"DESK/records.jsonl, line 1: `test` reads `/output/a`, and DESK/outputs/a is no file");
-    insta::assert_snapshot!(complaint("problem_ids", json!(3), &Options::default()), @"DESK/records.jsonl, line 1: `project` names a repository, without which nothing can be run; give the folder that holds it by `--repositories`");
-    let without = Options {
+    insta::assert_snapshot!(complaint("problem_ids", json!(3), &ImportOptions::default()), @"DESK/records.jsonl, line 1: `project` names a repository, without which nothing can be run; give the folder that holds it by `--repositories`");
+    let without = ImportOptions {
         outputs: None,
         ..options.clone()
     };
@@ -401,7 +417,7 @@ fn repoexec_lays_its_tests_into_the_repository() {
 
 #[test]
 fn repobench_asks_for_the_line_after_its_code() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let record = json!({
         "repo_name": "harbour/boats",
         "file_path": "src/boats.py",
@@ -411,11 +427,12 @@ fn repobench_asks_for_the_line_after_its_code() {
         "all_code": "import sea\n\n\ndef moor(boat):\n    \"\"\"Tie it up.\"\"\"\n",
         "next_line": "    rope = sea.rope(boat)",
     });
-    let none = Options::default();
-    desk.import("repobench", std::slice::from_ref(&record), &none)
+    let none = ImportOptions::default();
+    folder
+        .import("repobench", std::slice::from_ref(&record), &none)
         .expect("the record is sound");
-    insta::assert_snapshot!(desk.holes(), @r#"harbour-boats/harbour_boats_c8f4715d/src/boats.py:4:line [harbour/boats/src/boats.py:c8f4715d] "rope = sea.rope(boat)" []"#);
-    let made = desk.path("tasks.corpus/harbour-boats/harbour_boats_c8f4715d/src/boats.py");
+    insta::assert_snapshot!(folder.holes(), @r#"harbour-boats/harbour_boats_c8f4715d/src/boats.py:4:line [harbour/boats/src/boats.py:c8f4715d] "rope = sea.rope(boat)" []"#);
+    let made = folder.path("tasks.corpus/harbour-boats/harbour_boats_c8f4715d/src/boats.py");
     insta::assert_snapshot!(fs::read_to_string(made).expect("it was made"), @r#"
     import sea
     def moor(boat):
@@ -423,22 +440,23 @@ fn repobench_asks_for_the_line_after_its_code() {
         rope = sea.rope(boat)
     "#);
 
-    let desk = Desk::new();
-    desk.write("repos/harbour/boats/src/boats.py", BOATS);
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        ..Options::default()
+    let folder = ImportFolder::new();
+    folder.write("repos/harbour/boats/src/boats.py", BOATS);
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        ..ImportOptions::default()
     };
-    insta::assert_snapshot!(desk.complaint("repobench", with(&record, "next_line", Some(json!("    sink()"))), &options), @"DESK/records.jsonl, line 1: `cropped_code` and `next_line` don't stand in the repository's file: it is another version of it");
-    insta::assert_snapshot!(desk.complaint("repobench", with(&record, "next_line", Some(json!(" "))), &options), @"DESK/records.jsonl, line 1: `next_line` is blank");
-    desk.import("repobench", &[record], &options)
+    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!("    sink()"))), &options), @"DESK/records.jsonl, line 1: `cropped_code` and `next_line` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!(" "))), &options), @"DESK/records.jsonl, line 1: `next_line` is blank");
+    folder
+        .import("repobench", &[record], &options)
         .expect("the line stands in the repository");
-    insta::assert_snapshot!(desk.holes(), @r#"harbour-boats/src/boats.py:6:line [harbour/boats/src/boats.py:c8f4715d] "rope = sea.rope(boat)" []"#);
+    insta::assert_snapshot!(folder.holes(), @r#"harbour-boats/src/boats.py:6:line [harbour/boats/src/boats.py:c8f4715d] "rope = sea.rope(boat)" []"#);
 }
 
 #[test]
 fn repoeval_follows_its_prompt() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let record = json!({
         "prompt": "import sea\n\n\ndef moor(boat):\n    \"\"\"Tie it up.\"\"\"\n    rope =",
         "metadata": {
@@ -449,30 +467,31 @@ fn repoeval_follows_its_prompt() {
             "line_no": 5,
         },
     });
-    let none = Options::default();
-    desk.import("repoeval", std::slice::from_ref(&record), &none)
+    let none = ImportOptions::default();
+    folder
+        .import("repoeval", std::slice::from_ref(&record), &none)
         .expect("the record is sound");
-    insta::assert_snapshot!(desk.holes(), @r#"harbour_boats/harbour_boats_3/src/boats.py:6:line [harbour_boats/3] " sea.rope(boat)" []"#);
+    insta::assert_snapshot!(folder.holes(), @r#"harbour_boats/harbour_boats_3/src/boats.py:6:line [harbour_boats/3] " sea.rope(boat)" []"#);
 
-    let desk = Desk::new();
-    desk.write("repos/harbour_boats/src/boats.py", BOATS);
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        ..Options::default()
+    let folder = ImportFolder::new();
+    folder.write("repos/harbour_boats/src/boats.py", BOATS);
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        ..ImportOptions::default()
     };
-    insta::assert_snapshot!(desk.complaint("repoeval", with(&record, "metadata.fpath_tuple", Some(json!(["harbour_boats"]))), &none), @"DESK/records.jsonl, line 1: `metadata.fpath_tuple` must be a repository and the names down to the file");
-    insta::assert_snapshot!(desk.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"DESK/records.jsonl, line 1: `prompt` and `metadata.ground_truth` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.fpath_tuple", Some(json!(["harbour_boats"]))), &none), @"DESK/records.jsonl, line 1: `metadata.fpath_tuple` must be a repository and the names down to the file");
+    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"DESK/records.jsonl, line 1: `prompt` and `metadata.ground_truth` don't stand in the repository's file: it is another version of it");
     // The set stands in the file's name.
-    let file = desk.write("function_level_completion_2k.jsonl", &format!("{record}\n"));
-    let format = Format::named("repoeval").expect("it is known");
-    let to = desk.path("tasks.jsonl");
+    let file = folder.write("function_level_completion_2k.jsonl", &format!("{record}\n"));
+    let format = format_by_name("repoeval").expect("it is known");
+    let to = folder.path("tasks.jsonl");
     import(format, &[file], &options, &to, &|_, _| {}).expect("the record is sound");
-    insta::assert_snapshot!(desk.holes(), @r#"harbour_boats/src/boats.py:6:body [harbour_boats/3] " sea.rope(boat)" []"#);
+    insta::assert_snapshot!(folder.holes(), @r#"harbour_boats/src/boats.py:6:body [harbour_boats/3] " sea.rope(boat)" []"#);
 }
 
 #[test]
 fn deveval_is_cut_by_its_lines() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let record = json!({
         "namespace": "boats.moor",
         "type": "function",
@@ -485,27 +504,28 @@ fn deveval_is_cut_by_its_lines() {
         "tests": ["tests/test_boats.py::test_moor"],
         "indent": 4,
     });
-    desk.write("repos/Sea-Things/boats/src/boats.py", BOATS);
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        ..Options::default()
+    folder.write("repos/Sea-Things/boats/src/boats.py", BOATS);
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        ..ImportOptions::default()
     };
-    let complaint = |field, value, options: &Options| {
-        desk.complaint("deveval", with(&record, field, Some(value)), options)
+    let complaint = |field, value, options: &ImportOptions| {
+        folder.complaint("deveval", with(&record, field, Some(value)), options)
     };
-    insta::assert_snapshot!(complaint("indent", json!(4), &Options::default()), @"DESK/records.jsonl, line 1: `completion_path` names the code, which records don't hold; give the benchmark's `Source_Code` by `--repositories`");
+    insta::assert_snapshot!(complaint("indent", json!(4), &ImportOptions::default()), @"DESK/records.jsonl, line 1: `completion_path` names the code, which records don't hold; give the benchmark's `Source_Code` by `--repositories`");
     insta::assert_snapshot!(complaint("body_position", json!([6]), &options), @"DESK/records.jsonl, line 1: `body_position` must be two line numbers, first and last");
     insta::assert_snapshot!(complaint("body_position", json!([7, 60]), &options), @"DESK/records.jsonl, line 1: `body_position` is [7, 60], and src/boats.py has no code there");
     insta::assert_snapshot!(complaint("indent", json!(8), &options), @"DESK/records.jsonl, line 1: `indent` is 8, and line 6 of src/boats.py is indented less");
     insta::assert_snapshot!(complaint("completion_path", json!("Other/boats.py"), &options), @"DESK/records.jsonl, line 1: `completion_path` must begin with `project_path`");
-    desk.import("deveval", &[record], &options)
+    folder
+        .import("deveval", &[record], &options)
         .expect("the record is sound");
-    insta::assert_snapshot!(desk.holes(), @r#"Sea-Things-boats/src/boats.py:6:body [boats.moor] "    rope = sea.rope(boat)\n    return rope.tie()" ["tests/test_boats.py::test_moor"]"#);
+    insta::assert_snapshot!(folder.holes(), @r#"Sea-Things-boats/src/boats.py:6:body [boats.moor] "    rope = sea.rope(boat)\n    return rope.tie()" ["tests/test_boats.py::test_moor"]"#);
 }
 
 #[test]
 fn safim_runs_python_with_inputs_and_nothing_else() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let record = |id: &str, lang: &str, tests: Value| {
         json!({
             "task_id": id, "lang": lang, "unit_tests": tests,
@@ -520,19 +540,19 @@ fn safim_runs_python_with_inputs_and_nothing_else() {
         record("api_completion_000002", "python", json!("[]")),
         record("control_completion_000003", "cpp", cases.clone()),
     ];
-    let none = Options::default();
-    let summary = desk
+    let none = ImportOptions::default();
+    let summary = folder
         .import("safim", &records, &none)
         .expect("the records are sound");
     assert_eq!((summary.holes, summary.judged, summary.projects), (3, 1, 2));
-    insta::assert_snapshot!(desk.holes(), @r#"
+    insta::assert_snapshot!(folder.holes(), @r#"
     safim/programs/block_completion_000001.py:2:block [block_completion_000001] "print(n + 1)" ["tests/test_block_completion_000001.py"]
     safim-untested/programs/api_completion_000002.py:2:span [api_completion_000002] "print(n + 1)" []
     safim-cpp/programs/control_completion_000003.cpp:2:span [control_completion_000003] "print(n + 1)" []
     "#);
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let complaint =
-        |field, value| desk.complaint("safim", with(&records[0], field, Some(value)), &none);
+        |field, value| folder.complaint("safim", with(&records[0], field, Some(value)), &none);
     insta::assert_snapshot!(complaint("lang", json!("perl")), @"DESK/records.jsonl, line 1: `lang` is `perl`; known are python, java, cpp and csharp");
     insta::assert_snapshot!(complaint("eval_prompt", json!("n = 1")), @"DESK/records.jsonl, line 1: `eval_prompt` must have `{{completion}}` in it once");
     insta::assert_snapshot!(complaint("unit_tests", json!("[{\"input\": 1}]")), @"DESK/records.jsonl, line 1: `unit_tests` must be a list of an `input` and its `output`s: invalid type: integer `1`, expected a string at line 1 column 12");
@@ -540,7 +560,7 @@ fn safim_runs_python_with_inputs_and_nothing_else() {
 
 #[test]
 fn mrg_bench_is_cut_after_signature_and_documentation() {
-    let desk = Desk::new();
+    let folder = ImportFolder::new();
     let function = BOATS[BOATS.find("def").expect("it has one")..].trim_end();
     let record = json!({
         "project": "boats", "file_path": "src/boats.py", "func_name": "moor",
@@ -549,47 +569,49 @@ fn mrg_bench_is_cut_after_signature_and_documentation() {
         "func_start": "3", "func_end": 6,
         "signature": "def moor(boat):", "task-id": "boats-src/boats.py-moor",
     });
-    let none = Options::default();
+    let none = ImportOptions::default();
     let go = json!({
         "project": "ships", "file_path": "a.go", "func": "func Moor(b *Boat) error {\n\treturn nil\n}",
         "comment": "// Moor ties it up.", "func_start": 4, "func_end": 6,
         "signature": "func Moor(b *Boat) error {", "task-id": "ships-a.go-Moor",
     });
-    desk.import("mrg-bench", &[record.clone(), go], &none)
+    folder
+        .import("mrg-bench", &[record.clone(), go], &none)
         .expect("the records are sound");
-    insta::assert_snapshot!(desk.holes(), @r#"
+    insta::assert_snapshot!(folder.holes(), @r#"
     boats/boats_src_boats_py_moor/src/boats.py:3:body [boats-src/boats.py-moor] "rope = sea.rope(boat)\n    return rope.tie()" ["tests/test_a.py::test_x", "tests/test_a.py::test_y"]
     ships/ships_a_go_moor/a.go:2:body [ships-a.go-Moor] "return nil\n}" []
     "#);
 
-    let desk = Desk::new();
-    desk.write("repos/boats/src/boats.py", BOATS);
-    let options = Options {
-        repositories: Some(desk.path("repos")),
-        ..Options::default()
+    let folder = ImportFolder::new();
+    folder.write("repos/boats/src/boats.py", BOATS);
+    let options = ImportOptions {
+        repositories: Some(folder.path("repos")),
+        ..ImportOptions::default()
     };
     let complaint =
-        |field, value| desk.complaint("mrg-bench", with(&record, field, Some(value)), &options);
+        |field, value| folder.complaint("mrg-bench", with(&record, field, Some(value)), &options);
     insta::assert_snapshot!(complaint("func_start", json!(4)), @"DESK/records.jsonl, line 1: `func` does not stand in the lines 4 to 6 (from 0) of the repository's src/boats.py: it is another version of it");
     insta::assert_snapshot!(complaint("signature", json!("def sink():")), @"DESK/records.jsonl, line 1: `signature` is not how `func` begins");
     insta::assert_snapshot!(complaint("func", json!("def moor(boat):")), @"DESK/records.jsonl, line 1: `func` has no body after its `signature`");
-    desk.import("mrg-bench", &[record], &options)
+    folder
+        .import("mrg-bench", &[record], &options)
         .expect("the function stands in the repository");
-    insta::assert_snapshot!(desk.holes(), @r#"boats/src/boats.py:6:body [boats-src/boats.py-moor] "rope = sea.rope(boat)\n    return rope.tie()" ["tests/test_a.py::test_x", "tests/test_a.py::test_y"]"#);
+    insta::assert_snapshot!(folder.holes(), @r#"boats/src/boats.py:6:body [boats-src/boats.py-moor] "rope = sea.rope(boat)\n    return rope.tie()" ["tests/test_a.py::test_x", "tests/test_a.py::test_y"]"#);
 }
 
 proptest::proptest! {
     /// Whatever the record's texts are, a hole in a file made of them gives them back.
     #[test]
     fn a_made_hole_is_what_the_record_says(before in ".{0,40}", reference in ".{0,20}", after in ".{0,40}") {
-        let desk = Desk::new();
+        let folder = ImportFolder::new();
         let mut record = crosscodeeval("src/boats.py");
         record["prompt"] = json!(before);
         record["groundtruth"] = json!(reference);
         record["right_context"] = json!(after);
-        desk.import("crosscodeeval", &[record], &Options::default()).expect("it is sound");
-        let hole = crate::task::read(&desk.path("tasks.jsonl")).expect("it was written").remove(0);
-        let path = desk.path("tasks.corpus").join(&hole.project).join(&hole.path);
+        folder.import("crosscodeeval", &[record], &ImportOptions::default()).expect("it is sound");
+        let hole = crate::task::read(&folder.path("tasks.jsonl")).expect("it was written").remove(0);
+        let path = folder.path("tasks.corpus").join(&hole.project).join(&hole.path);
         let contents = fs::read_to_string(path).expect("it was made");
         proptest::prop_assert_eq!(hole.cut(&contents).expect("it is that file"), (&*before, &*after));
         proptest::prop_assert_eq!(hole.reference, reference);

@@ -7,9 +7,25 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
-use super::{Fault, ImportError, Origin, Summary, Task, Tests, playable};
+use super::error::{ImportError, RecordFault};
+use super::task::{FileOrigin, ImportedTask, TaskTests, is_playable};
 use crate::corpus::tree;
 use crate::task::sha256_hex;
+
+/// What an import came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// Holes in the tasks file.
+    pub holes: usize,
+    /// Those of them that tests decide over.
+    pub judged: usize,
+    /// Those of them that can't be played, by their language.
+    pub unplayable: BTreeMap<String, usize>,
+    /// Projects in the manifest.
+    pub projects: usize,
+    /// The manifest, where there is any project.
+    pub manifest: Option<PathBuf>,
+}
 
 /// The manifest's name in the corpus folder.
 const MANIFEST: &str = "corpus.toml";
@@ -21,18 +37,18 @@ pub(super) const TESTS: &str = "fillrate_tests";
 const MARK: &str = "# Written by `fillrate import";
 
 /// An import under way: everything is written aside first.
-pub(super) struct Writer {
+pub(super) struct ImportWriter {
     format: &'static str,
     to: PathBuf,
     corpus: PathBuf,
     tasks: BufWriter<NamedTempFile>,
     folder: TempDir,
-    projects: BTreeMap<String, Project>,
-    summary: Summary,
+    projects: BTreeMap<String, WrittenProject>,
+    summary: ImportSummary,
 }
 
 /// What is known of a project so far.
-struct Project {
+struct WrittenProject {
     language: &'static str,
     /// Whether its holes can be played.
     playable: bool,
@@ -51,7 +67,7 @@ struct Project {
 /// Why a task can't be added.
 pub(super) enum AddError {
     /// Its record is at fault.
-    Fault(Fault),
+    Record(RecordFault),
     /// Something else is.
     Import(ImportError),
 }
@@ -62,7 +78,7 @@ impl From<ImportError> for AddError {
     }
 }
 
-impl Writer {
+impl ImportWriter {
     pub(super) fn begin(format: &'static str, to: &Path) -> Result<Self, ImportError> {
         let parent = match to.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -94,17 +110,17 @@ impl Writer {
                 .tempdir_in(parent)
                 .map_err(fault)?,
             projects: BTreeMap::new(),
-            summary: Summary::default(),
+            summary: ImportSummary::default(),
         })
     }
 
     /// Writes a task's hole and files.
-    pub(super) fn add(&mut self, task: Task) -> Result<(), AddError> {
+    pub(super) fn add(&mut self, task: ImportedTask) -> Result<(), AddError> {
         let hole = task.hole();
         let line = serde_json::to_string(&hole)
             .map_err(|error| ImportError::file(&self.to)(error.into()))?;
         writeln!(self.tasks, "{line}").map_err(ImportError::file(&self.to))?;
-        let playable = playable(&task.path);
+        let playable = is_playable(&task.path);
         self.summary.holes += 1;
         self.summary.judged += usize::from(task.tests.is_some());
         if !playable {
@@ -113,15 +129,15 @@ impl Writer {
         }
 
         let root = self.folder.path().join(&task.project);
-        let made = matches!(task.origin, Origin::Made) || task.tests.is_some();
+        let made = matches!(task.origin, FileOrigin::Record) || task.tests.is_some();
         let repository = match &task.origin {
-            Origin::Repository(folder) => {
+            FileOrigin::Repository(folder) => {
                 Some(std::path::absolute(folder).map_err(ImportError::file(folder))?)
             }
-            Origin::Made => None,
+            FileOrigin::Record => None,
         };
         let name = task.project.clone();
-        let project = self.projects.entry(name).or_insert_with(|| Project {
+        let project = self.projects.entry(name).or_insert_with(|| WrittenProject {
             language: task.language,
             playable,
             repository: repository.clone(),
@@ -132,7 +148,7 @@ impl Writer {
             written: BTreeMap::new(),
         });
         if project.repository != repository {
-            return Err(AddError::Fault(Fault::of(
+            return Err(AddError::Record(RecordFault::new(
                 "project",
                 format!("`{}` names two repositories", task.project),
             )));
@@ -141,7 +157,7 @@ impl Writer {
             && (project.language != task.language
                 || project.tests.is_empty() != task.tests.is_none());
         if mixed {
-            return Err(AddError::Fault(Fault::of(
+            return Err(AddError::Record(RecordFault::new(
                 "project",
                 format!(
                     "`{}` has holes in {} already, and tests for all of them or for none",
@@ -163,7 +179,7 @@ impl Writer {
     }
 
     /// Puts everything in its place.
-    pub(super) fn finish(mut self) -> Result<Summary, ImportError> {
+    pub(super) fn finish(mut self) -> Result<ImportSummary, ImportError> {
         let manifest = self.folder.path().join(MANIFEST);
         let mut text = format!(
             "{MARK} {}`; the next import to here replaces it.\n",
@@ -206,14 +222,14 @@ impl Writer {
     }
 }
 
-impl Project {
+impl WrittenProject {
     /// Writes a file of a made project; two tasks may share one.
     fn write(&mut self, root: &Path, path: &str, contents: &str) -> Result<(), AddError> {
         let hash = sha256_hex(contents.as_bytes());
         match self.written.get(path) {
             Some(known) if *known == hash => return Ok(()),
             Some(_) => {
-                return Err(AddError::Fault(Fault::of(
+                return Err(AddError::Record(RecordFault::new(
                     "task_id",
                     format!("leads to {path}, which another task has with other contents"),
                 )));
@@ -227,9 +243,9 @@ impl Project {
     }
 
     /// Lays tests into the project.
-    fn lay(&mut self, root: &Path, tests: Tests) -> Result<(), AddError> {
+    fn lay(&mut self, root: &Path, tests: TaskTests) -> Result<(), AddError> {
         if root.join(&tests.path).exists() && !self.written.contains_key(&tests.path) {
-            return Err(AddError::Fault(Fault::of(
+            return Err(AddError::Record(RecordFault::new(
                 "project",
                 format!("has a file {} of its own", tests.path),
             )));

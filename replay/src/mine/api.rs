@@ -14,12 +14,9 @@
 //! the file counts.
 //!
 //! Of the paper's filters, the number of lines before the cursor and of tokens in the reference
-//! are here, duplicates in [`distinct`], what stands in another file in
-//! [`Audit`](super::leak::Audit). What a small model completes without other files is
+//! are here, duplicates in [`deduplicate`], what stands in another file in
+//! [`LeakIndex`](super::leak::LeakIndex). What a small model completes without other files is
 //! left out where a run of it is given (`mine --unless-solved`).
-
-pub(super) mod imports;
-pub(super) mod uses;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -27,14 +24,15 @@ use std::ops::Range;
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
-use super::SourceFile;
-use super::candidates::{Candidate, Coverage, Place, statements};
+use super::candidates::{Candidate, Coverage, CoveredFile, find_ranges};
+use super::imports::{imported_names, is_import};
 use super::tokens::leaves;
+use super::uses::{NameUse, find_undefined};
+use crate::language::{LanguageSupport, SourceFile};
 use crate::task::{Kind, sha256_hex};
-use uses::Use;
 
-/// Every candidate of [`Kind::Api`] in a file. `files` are all of the repository.
-pub fn find(
+/// Finds every candidate of [`Kind::Api`] in a file. `files` are all of the repository.
+pub fn find_api_candidates(
     project: &str,
     file: &SourceFile,
     files: &BTreeSet<&str>,
@@ -42,9 +40,9 @@ pub fn find(
     seed: u64,
 ) -> Vec<Candidate> {
     let tree = file.language.parse(&file.contents);
-    let imports = imports::local(tree.root_node(), file, files);
-    let statements = statements(file, &tree);
-    let place = Place {
+    let imports = imported_names(tree.root_node(), file, files);
+    let statements = find_ranges(file, &tree, &|_| true).statements;
+    let covered = CoveredFile {
         project,
         file,
         tree: &tree,
@@ -56,13 +54,13 @@ pub fn find(
         .filter(|leaf| !leaf.byte_range().is_empty() && !file.language.is_comment(*leaf))
         .collect();
     let mut seen = BTreeSet::new();
-    uses::undefined(tree.root_node(), file, &imports)
+    find_undefined(tree.root_node(), file, &imports)
         .into_iter()
         .filter(|used| seen.insert(used.name.clone()))
         .filter_map(|used| {
             let range = hole(&used, file, &tokens, seed)?;
             if passes_filters(&range, file.language, &tokens) {
-                place.candidate(Kind::Api, range)
+                covered.candidate(Kind::Api, range)
             } else {
                 None
             }
@@ -70,8 +68,8 @@ pub fn find(
         .collect()
 }
 
-/// Leaves out what has the reference of one before it.
-pub fn distinct(candidates: Vec<Candidate>) -> Vec<Candidate> {
+/// Removes candidates with the reference of one before them.
+pub fn deduplicate(candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     candidates
         .into_iter()
@@ -83,21 +81,18 @@ pub fn distinct(candidates: Vec<Candidate>) -> Vec<Candidate> {
         .collect()
 }
 
-/// The least lines of code before the cursor, without imports: the paper's numbers for the two
-/// languages.
-fn least_lines(language: &Language) -> usize {
-    match language.name {
-        "python" => 10,
-        _ => 30,
-    }
-}
-
 /// The paper's bounds on a reference. It does not say which tokens it counts; these are the
 /// syntax tree's.
 const REFERENCE_TOKENS: std::ops::RangeInclusive<usize> = 3..=30;
 
-/// From a token before the undefined name to the end of the statement.
-fn hole(used: &Use<'_>, file: &SourceFile, tokens: &[Node<'_>], seed: u64) -> Option<Range<usize>> {
+/// The range from a token before the undefined name to the end of the statement.
+fn hole(
+    used: &NameUse<'_>,
+    file: &SourceFile,
+    tokens: &[Node<'_>],
+    seed: u64,
+) -> Option<Range<usize>> {
+    let rules = &LanguageSupport::for_language(file.language).holes;
     let statement = {
         let mut node = used.token;
         while !file.language.is_statement(node) {
@@ -106,78 +101,43 @@ fn hole(used: &Use<'_>, file: &SourceFile, tokens: &[Node<'_>], seed: u64) -> Op
         node
     };
     let row = used.token.start_position().row;
-    let text = |token: &Node<'_>| &file.contents[token.byte_range()];
-    let ends = |token: &Node<'_>| matches!(text(token), ";" | "{" | "}");
-    let end = if file.language.indented_blocks {
-        header_end(used.token, statement).unwrap_or(statement.end_byte())
-    } else {
+    let end = (rules.header_end)(used.token, statement).unwrap_or_else(|| {
         tokens
             .iter()
             .filter(|token| token.start_byte() >= used.token.end_byte())
             .take_while(|token| token.end_byte() <= statement.end_byte())
-            .find(|token| ends(token))
+            .find(|token| rules.ends_statement(file, **token))
             .map_or(statement.end_byte(), Node::end_byte)
-    };
+    });
     let before: Vec<&Node<'_>> = tokens
         .iter()
         .filter(|token| token.start_position().row == row)
         .take_while(|token| token.start_byte() <= used.token.start_byte())
         .collect();
-    // What ends a statement of TypeScript would end the reference before the name.
+    // What ends a statement would end the reference before the name.
     let first = before
         .iter()
-        .rposition(|token| !file.language.indented_blocks && ends(token))
+        .rposition(|token| rules.ends_statement(file, **token))
         .map_or(1, |index| (index + 1).max(1));
     let starts: Vec<usize> = before
         .iter()
         .skip(first)
         .map(|token| token.start_byte())
         .filter(|start| *start >= statement.start_byte())
-        .filter(|start| file.language.indented_blocks || !is_cut(&file.contents[*start..end]))
+        .filter(|start| !rules.is_cut(&file.contents[*start..end]))
         .collect();
     if starts.is_empty() {
         return None;
     }
-    let place = format!("{seed}\0{}\0{}", file.path, used.token.start_byte());
-    let draw = usize::from_str_radix(&sha256_hex(place.as_bytes())[..8], 16).unwrap_or_default();
+    let key = format!("{seed}\0{}\0{}", file.path, used.token.start_byte());
+    let draw = usize::from_str_radix(&sha256_hex(key.as_bytes())[..8], 16).unwrap_or_default();
     Some(starts[draw % starts.len()]..end)
 }
 
-/// Whether the paper's scorer, which cuts TypeScript at these characters within strings too, would
-/// cut a reference before its end, so that no completion could match it.
-fn is_cut(reference: &str) -> bool {
-    const ENDS: [char; 3] = [';', '{', '}'];
-    let end = reference.strip_suffix(ENDS).unwrap_or(reference);
-    end.contains(ENDS)
-}
-
-/// Where the header ends that a token of a compound statement stands in; nothing for a token of
-/// a simple statement.
-fn header_end(token: Node<'_>, statement: Node<'_>) -> Option<usize> {
-    let mut node = token;
-    while node.id() != statement.id() {
-        if node.kind() == "decorator" {
-            return Some(node.end_byte());
-        }
-        node = node.parent()?;
-        let mut cursor = node.walk();
-        let block = node
-            .children(&mut cursor)
-            .find(|child| child.kind() == "block" && child.start_byte() >= token.end_byte());
-        if let Some(block) = block {
-            let mut before = block.prev_sibling();
-            while let Some(colon) = before.filter(|sibling| sibling.kind() != ":") {
-                before = colon.prev_sibling();
-            }
-            return Some(before?.end_byte());
-        }
-    }
-    None
-}
-
 fn passes_filters(range: &Range<usize>, language: &Language, tokens: &[Node<'_>]) -> bool {
-    let is_imported =
-        |token: Node<'_>| std::iter::successors(Some(token), Node::parent).any(imports::is_import);
+    let is_imported = |token: Node<'_>| {
+        std::iter::successors(Some(token), Node::parent).any(|node| is_import(language, node))
+    };
     let lines: BTreeSet<usize> = tokens
         .iter()
         .take_while(|token| token.start_byte() < range.start)
@@ -188,7 +148,8 @@ fn passes_filters(range: &Range<usize>, language: &Language, tokens: &[Node<'_>]
         .iter()
         .filter(|token| range.contains(&token.start_byte()))
         .count();
-    lines.len() >= least_lines(language) && REFERENCE_TOKENS.contains(&in_reference)
+    let least_lines = LanguageSupport::for_language(language).holes.least_lines;
+    lines.len() >= least_lines && REFERENCE_TOKENS.contains(&in_reference)
 }
 
 #[cfg(test)]
@@ -212,7 +173,7 @@ mod tests {
             tested: &|_| true,
             at_import: &|_| false,
         };
-        find(
+        find_api_candidates(
             "demo",
             &file,
             &files.iter().copied().collect(),
@@ -428,7 +389,7 @@ return cart?.[price(item);]
             0,
         ));
         both[1].hole.reference = both[0].hole.reference.replace(' ', "  ");
-        let left = distinct(both);
+        let left = deduplicate(both);
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].hole.path, "shop/main.py");
     }

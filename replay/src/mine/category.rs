@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
+use crate::language::LanguageSupport;
+use crate::language::names::RECEIVERS;
 use crate::task::{Category, Subject};
 
 /// The category of what stands in `range` of a file, given the file's syntax tree.
@@ -20,7 +22,12 @@ use crate::task::{Category, Subject};
 /// first in the order of the words' table. Failing that, syntax decides: JSX, what few programs
 /// use of a language, recursion and loops within loops. Everything else is
 /// [`Subject::ProgrammingBasics`].
-pub fn of(root: Node<'_>, contents: &str, range: Range<usize>, language: &Language) -> Category {
+pub fn categorize(
+    root: Node<'_>,
+    contents: &str,
+    range: Range<usize>,
+    language: &Language,
+) -> Category {
     let definition = enclosing(root, &range, language);
     let scope = definition.unwrap_or(root);
     let mut inside = Names::default();
@@ -51,7 +58,7 @@ pub fn of(root: Node<'_>, contents: &str, range: Range<usize>, language: &Langua
         contents.get(name.byte_range())
     });
     by_words(&inside, &around)
-        .or_else(|| by_syntax(&reference_nodes, contents, name))
+        .or_else(|| by_syntax(&reference_nodes, contents, name, language))
         .unwrap_or_else(|| Category {
             name: Subject::ProgrammingBasics,
             reason: match name {
@@ -230,28 +237,14 @@ fn listed(words: &BTreeSet<&str>) -> Option<String> {
     }
 }
 
-/// Syntax that few programs use, and what it is called.
-const FEATURES: [(&str, &str); 9] = [
-    ("conditional_type", "a conditional type"),
-    ("decorator", "a decorator"),
-    ("index_type_query", "a type query"),
-    ("mapped_type_clause", "a mapped type"),
-    ("match_statement", "structural pattern matching"),
-    ("satisfies_expression", "a `satisfies` expression"),
-    ("type_predicate", "a type predicate"),
-    ("yield", "a generator"),
-    ("yield_expression", "a generator"),
-];
-
-const LOOPS: [&str; 5] = [
-    "do_statement",
-    "for_in_statement",
-    "for_statement",
-    "while_statement",
-    "for_in_clause",
-];
-
-fn by_syntax(nodes: &[Node<'_>], contents: &str, definition: Option<&str>) -> Option<Category> {
+fn by_syntax(
+    nodes: &[Node<'_>],
+    contents: &str,
+    definition: Option<&str>,
+    language: &Language,
+) -> Option<Category> {
+    let support = LanguageSupport::for_language(language);
+    let rules = support.category;
     let category = |name, what: String| {
         Some(Category {
             name,
@@ -259,26 +252,27 @@ fn by_syntax(nodes: &[Node<'_>], contents: &str, definition: Option<&str>) -> Op
         })
     };
     let named = || nodes.iter().filter(|node| node.is_named());
-    if named().any(|node| node.kind().starts_with("jsx_")) {
+    let is_markup = |node: &Node<'_>| {
+        rules
+            .markup
+            .is_some_and(|markup| node.kind().starts_with(markup))
+    };
+    if named().any(is_markup) {
         return category(Subject::FrontEndDevelopment, "holds JSX".to_owned());
     }
-    let feature = FEATURES
+    let feature = rules
+        .features
         .iter()
         .find(|(kind, _)| named().any(|node| node.kind() == *kind));
     if let Some((_, what)) = feature {
         return category(Subject::LanguageFeatures, format!("holds {what}"));
     }
     let called = named().find_map(|node| {
-        let function = matches!(node.kind(), "call" | "call_expression")
-            .then(|| node.child_by_field_name("function"))??;
-        let name = function
-            .child_by_field_name("attribute")
-            .or_else(|| function.child_by_field_name("property"))
-            .unwrap_or(function);
-        let receiver = function.child_by_field_name("object");
-        let own = receiver.is_none_or(|receiver| {
-            matches!(&contents[receiver.byte_range()], "self" | "cls" | "this")
-        });
+        let function = support.names.callee(*node)?;
+        let member = (support.names.member)(function);
+        let name = member.map_or(function, |(_, name)| name);
+        let own = member
+            .is_none_or(|(receiver, _)| RECEIVERS.contains(&&contents[receiver.byte_range()]));
         let text = &contents[name.byte_range()];
         (own && Some(text) == definition).then_some(text)
     });
@@ -292,11 +286,11 @@ fn by_syntax(nodes: &[Node<'_>], contents: &str, definition: Option<&str>) -> Op
         let mut above = node.parent();
         let mut inside_loop = false;
         while let Some(current) = above {
-            inside_loop |= LOOPS.contains(&current.kind())
+            inside_loop |= rules.loops.contains(&current.kind())
                 && nodes.iter().any(|node| node.id() == current.id());
             above = current.parent();
         }
-        LOOPS.contains(&node.kind()) && inside_loop
+        rules.loops.contains(&node.kind()) && inside_loop
     });
     if nested {
         return category(
@@ -329,7 +323,7 @@ mod tests {
     use super::*;
 
     /// The category of what stands between two `$0`.
-    fn of_marked(id: &str, marked: &str) -> String {
+    fn categorize_marked(id: &str, marked: &str) -> String {
         let language = Language::by_id(id).expect("the language is in the table");
         let parts: Vec<&str> = marked.split("$0").collect();
         let [before, reference, after] = parts.as_slice() else {
@@ -338,30 +332,30 @@ mod tests {
         let contents = [*before, reference, after].concat();
         let tree = language.parse(&contents);
         let range = before.len()..before.len() + reference.len();
-        let category = of(tree.root_node(), &contents, range, language);
+        let category = categorize(tree.root_node(), &contents, range, language);
         format!("{}: {}", category.name, category.reason)
     }
 
     #[test]
     fn categories_in_python() {
-        let of_marked = |marked| of_marked("python", marked);
-        insta::assert_snapshot!(of_marked("def load(connection, name):\n    cursor = connection.cursor()\n    $0cursor.execute(SQL_BY_NAME, name)$0\n    return cursor\n"), @r#"databases: Names speak of databases (`cursor`, `sql` in the reference, `cursor` around it)."#);
-        insta::assert_snapshot!(of_marked("def train(net, data):\n    for epoch in range(9):\n        gradient = net.slope(data)\n        $0net.step(data)$0\n"), @r#"machine-learning: Names speak of machine learning (`epoch`, `gradient` around it)."#);
-        insta::assert_snapshot!(of_marked("def double(a):\n    $0b = a + a$0\n    return b\n"), @r#"programming-basics: Neither the reference nor the rest of `double` points to another category."#);
-        insta::assert_snapshot!(of_marked("def each(items):\n    for item in items:\n        $0yield item.name$0\n"), @r#"language-features: The reference holds a generator."#);
-        insta::assert_snapshot!(of_marked("class A:\n    def depth(self, of):\n        $0return 1 + self.depth(of.above)$0\n"), @r#"data-structures-and-algorithms: The reference calls `depth`, which it stands in: recursion."#);
-        insta::assert_snapshot!(of_marked("def pairs(many):\n    found = []\n    $0for a in many:\n        for b in many:\n            found.append((a, b))$0\n    return found\n"), @r#"data-structures-and-algorithms: The reference has a loop within a loop."#);
-        insta::assert_snapshot!(of_marked("$0total = 1 + 2$0\npassword = 3\n"), @r#"programming-basics: The reference points to no other category."#);
+        let categorize_marked = |marked| categorize_marked("python", marked);
+        insta::assert_snapshot!(categorize_marked("def load(connection, name):\n    cursor = connection.cursor()\n    $0cursor.execute(SQL_BY_NAME, name)$0\n    return cursor\n"), @r#"databases: Names speak of databases (`cursor`, `sql` in the reference, `cursor` around it)."#);
+        insta::assert_snapshot!(categorize_marked("def train(net, data):\n    for epoch in range(9):\n        gradient = net.slope(data)\n        $0net.step(data)$0\n"), @r#"machine-learning: Names speak of machine learning (`epoch`, `gradient` around it)."#);
+        insta::assert_snapshot!(categorize_marked("def double(a):\n    $0b = a + a$0\n    return b\n"), @r#"programming-basics: Neither the reference nor the rest of `double` points to another category."#);
+        insta::assert_snapshot!(categorize_marked("def each(items):\n    for item in items:\n        $0yield item.name$0\n"), @r#"language-features: The reference holds a generator."#);
+        insta::assert_snapshot!(categorize_marked("class A:\n    def depth(self, of):\n        $0return 1 + self.depth(of.above)$0\n"), @r#"data-structures-and-algorithms: The reference calls `depth`, which it stands in: recursion."#);
+        insta::assert_snapshot!(categorize_marked("def pairs(many):\n    found = []\n    $0for a in many:\n        for b in many:\n            found.append((a, b))$0\n    return found\n"), @r#"data-structures-and-algorithms: The reference has a loop within a loop."#);
+        insta::assert_snapshot!(categorize_marked("$0total = 1 + 2$0\npassword = 3\n"), @r#"programming-basics: The reference points to no other category."#);
     }
 
     #[test]
     fn categories_in_typescript() {
-        let of_marked = |marked| of_marked("typescriptreact", marked);
-        insta::assert_snapshot!(of_marked("export function Save(): View {\n  $0return <b>save</b>;$0\n}\n"), @r#"front-end-development: The reference holds JSX."#);
-        insta::assert_snapshot!(of_marked("export function reply(request: Request): Response {\n  const body = read(request);\n  $0return new Response(body);$0\n}\n"), @r#"server-side-development: Names speak of server-side development (`response` in the reference, `request`, `response` around it)."#);
-        insta::assert_snapshot!(of_marked("class Login {\n  check(given: string): boolean {\n    $0return encrypt(given, this.salt) === this.passwordHash;$0\n  }\n}\n"), @r#"security-and-privacy: Names speak of security and privacy (`encrypt`, `password`, `salt` in the reference)."#);
-        insta::assert_snapshot!(of_marked("function parseDate(text: string): Date {\n  $0const match = PATTERN.exec(text);$0\n  return new Date(match);\n}\n"), @r#"common-tools: Names speak of common tools (`date`, `parse` around it)."#);
-        insta::assert_snapshot!(of_marked("function pick(a: number[], n: number): number {\n  $0return a[n];$0\n}\n"), @r#"programming-basics: Neither the reference nor the rest of `pick` points to another category."#);
+        let categorize_marked = |marked| categorize_marked("typescriptreact", marked);
+        insta::assert_snapshot!(categorize_marked("export function Save(): View {\n  $0return <b>save</b>;$0\n}\n"), @r#"front-end-development: The reference holds JSX."#);
+        insta::assert_snapshot!(categorize_marked("export function reply(request: Request): Response {\n  const body = read(request);\n  $0return new Response(body);$0\n}\n"), @r#"server-side-development: Names speak of server-side development (`response` in the reference, `request`, `response` around it)."#);
+        insta::assert_snapshot!(categorize_marked("class Login {\n  check(given: string): boolean {\n    $0return encrypt(given, this.salt) === this.passwordHash;$0\n  }\n}\n"), @r#"security-and-privacy: Names speak of security and privacy (`encrypt`, `password`, `salt` in the reference)."#);
+        insta::assert_snapshot!(categorize_marked("function parseDate(text: string): Date {\n  $0const match = PATTERN.exec(text);$0\n  return new Date(match);\n}\n"), @r#"common-tools: Names speak of common tools (`date`, `parse` around it)."#);
+        insta::assert_snapshot!(categorize_marked("function pick(a: number[], n: number): number {\n  $0return a[n];$0\n}\n"), @r#"programming-basics: Neither the reference nor the rest of `pick` points to another category."#);
     }
 
     #[test]
@@ -381,22 +375,5 @@ mod tests {
         }
         let subjects: BTreeSet<Subject> = WORDS.iter().map(|(subject, _)| *subject).collect();
         assert_eq!(subjects.len(), Subject::ALL.len() - 1);
-    }
-
-    #[test]
-    fn the_kinds_of_syntax_exist() {
-        let grammars: Vec<_> = ["python", "typescript"]
-            .map(|id| Language::by_id(id).expect("the language is in the table"))
-            .map(Language::grammar)
-            .into_iter()
-            .collect();
-        for kind in FEATURES.iter().map(|(kind, _)| kind).chain(&LOOPS) {
-            assert!(
-                grammars
-                    .iter()
-                    .any(|grammar| grammar.id_for_node_kind(kind, true) != 0),
-                "no grammar has {kind}"
-            );
-        }
     }
 }

@@ -12,24 +12,19 @@
 //!
 //! What the code itself stands in is none of its dependencies, nor is a file as a whole.
 
-mod definitions;
-mod forms;
-mod python;
-mod typescript;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use tree_sitter::{Node, Tree};
 
-use super::SourceFile;
-use super::api::imports::{self, Imported};
-use super::api::uses;
-use definitions::{Bound, Definition, Definitions};
-
-pub use definitions::Sort;
-pub use forms::Form;
+use super::imports::{find_imports, is_import};
+use super::uses::find_uses;
+use crate::language::definitions::{Definition, DefinitionKind, Definitions, NameTarget, whole};
+use crate::language::imports::ImportTarget;
+use crate::language::names::NameRules;
+use crate::language::outline::{Detail, outline};
+use crate::language::{LANGUAGES, LanguageSupport, SourceFile};
 
 /// The files of a repository in the languages there are, read as far as they are asked for.
 pub struct Repository<'a> {
@@ -48,7 +43,7 @@ pub struct Dependency {
     /// it.
     pub range: Range<usize>,
     /// What it is.
-    pub sort: Sort,
+    pub kind: DefinitionKind,
     /// The class it is a member of.
     pub owner: Option<String>,
     /// 1 where the code itself uses it, one more than that of what uses it elsewhere.
@@ -74,7 +69,7 @@ struct Parsed {
 /// A name in a file, and what it may stand for.
 struct Mention {
     at: Range<usize>,
-    /// As [`uses::all`] tells it.
+    /// As [`find_uses`] tells it.
     path: String,
     called: bool,
 }
@@ -164,7 +159,7 @@ impl<'a> Repository<'a> {
                         name: contents[mention.at.clone()].to_owned(),
                         path: id.0.to_owned(),
                         range: definition.range.clone(),
-                        sort: definition.sort,
+                        kind: definition.kind,
                         owner: self.owner(id),
                         depth,
                         called: mention.called,
@@ -216,29 +211,28 @@ impl<'a> Repository<'a> {
             }
         }
         let mut node = function?;
-        while let Some(parent) = node.parent().filter(|parent| {
-            matches!(
-                parent.kind(),
-                "decorated_definition"
-                    | "export_statement"
-                    | "variable_declarator"
-                    | "lexical_declaration"
-            )
-        }) {
+        let wrappers = LanguageSupport::for_language(language)
+            .dependencies
+            .definition_wrappers;
+        while let Some(parent) = node
+            .parent()
+            .filter(|parent| wrappers.contains(&parent.kind()))
+        {
             node = parent;
         }
-        Some(definitions::whole(node, known.file))
+        Some(whole(node, known.file))
     }
 
     /// Where the statements stand that import something into a file, from anywhere.
     pub fn imports(&self, path: &str) -> Vec<Range<usize>> {
-        let Some(parsed) = self.parsed(path) else {
+        let Some((known, parsed)) = self.files.get(path).zip(self.parsed(path)) else {
             return Vec::new();
         };
+        let language = known.file.language;
         let root = parsed.tree.root_node();
         let mut cursor = root.walk();
         root.children(&mut cursor)
-            .filter(|node| imports::is_import(*node))
+            .filter(|node| is_import(language, *node))
             .map(|node| node.byte_range())
             .collect()
     }
@@ -251,20 +245,19 @@ impl<'a> Repository<'a> {
             return heads;
         };
         let contents = &known.file.contents;
+        let rules = LanguageSupport::for_language(known.file.language).names;
         let mut node = parsed
             .tree
             .root_node()
             .descendant_for_byte_range(range.start, range.start);
         while let Some(current) = node {
             let body = current.child_by_field_name("body").filter(|body| {
-                uses::is_class(current)
+                rules.is_class(current)
                     && body.start_byte() <= range.start
                     && range.end <= body.end_byte()
             });
             if let Some(body) = body {
-                let line = contents[..current.start_byte()]
-                    .rfind('\n')
-                    .map_or(0, |end| end + 1);
+                let line = known.file.line_start(current.start_byte());
                 let brace = usize::from(!known.file.language.indented_blocks);
                 heads.push(contents[line..body.start_byte() + brace].to_owned());
             }
@@ -312,8 +305,8 @@ impl<'a> Repository<'a> {
         })
     }
 
-    /// A dependency's definition in a form.
-    pub fn text(&self, dependency: &Dependency, form: Form) -> String {
+    /// A dependency's definition in some detail.
+    pub fn text(&self, dependency: &Dependency, detail: Detail) -> String {
         let Some((known, parsed)) = self
             .files
             .get(dependency.path.as_str())
@@ -322,30 +315,38 @@ impl<'a> Repository<'a> {
             return String::new();
         };
         let definition = &parsed.definitions.all[dependency.index];
-        forms::shown(definition, parsed.tree.root_node(), known.file, form)
+        let rules = LanguageSupport::for_language(known.file.language).dependencies;
+        outline(
+            rules,
+            definition,
+            parsed.tree.root_node(),
+            known.file,
+            detail,
+        )
     }
 
     /// What calling this runs: a function, or the constructor of a class that has one.
     pub fn callee(&self, dependency: &Dependency) -> Option<Dependency> {
-        match dependency.sort {
-            Sort::Function => Some(dependency.clone()),
-            Sort::Class => {
+        match dependency.kind {
+            DefinitionKind::Function => Some(dependency.clone()),
+            DefinitionKind::Class => {
                 let (path, _) = self.files.get_key_value(dependency.path.as_str())?;
-                let constructor = ["__init__", "constructor"].iter().find_map(|name| {
-                    let class = (*path, dependency.index);
+                let class = (*path, dependency.index);
+                let constructor = LANGUAGES.iter().find_map(|language| {
+                    let name = language.dependencies.constructor;
                     self.member_of_class(class, name, STEPS, &mut BTreeSet::new())
                 })?;
                 let definition = self.definition(constructor);
                 Some(Dependency {
                     path: constructor.0.to_owned(),
                     range: definition.range.clone(),
-                    sort: definition.sort,
+                    kind: definition.kind,
                     owner: self.owner(constructor),
                     index: constructor.1,
                     ..dependency.clone()
                 })
             }
-            Sort::Variable | Sort::Type => None,
+            DefinitionKind::Variable | DefinitionKind::Type => None,
         }
     }
 
@@ -353,7 +354,7 @@ impl<'a> Repository<'a> {
         let known = self.files.get(path)?;
         Some(known.parsed.get_or_init(|| {
             let tree = known.file.language.parse(&known.file.contents);
-            let definitions = Definitions::of(tree.root_node(), known.file, &self.paths);
+            let definitions = find_definitions(tree.root_node(), known.file, &self.paths);
             Parsed { tree, definitions }
         }))
     }
@@ -377,12 +378,13 @@ impl<'a> Repository<'a> {
                 return Vec::new();
             };
             let names = self.names(path, &mut BTreeSet::new());
-            uses::all(parsed.tree.root_node(), known.file, &names)
+            let rules = LanguageSupport::for_language(known.file.language).names;
+            find_uses(parsed.tree.root_node(), known.file, &names)
                 .into_iter()
                 .map(|used| Mention {
                     at: used.token.byte_range(),
                     path: used.name,
-                    called: is_called(used.token),
+                    called: is_called(used.token, rules),
                 })
                 .collect()
         })
@@ -398,7 +400,7 @@ impl<'a> Repository<'a> {
             return names;
         }
         names.extend(parsed.definitions.scope.keys().cloned());
-        for from in &parsed.definitions.everything {
+        for from in &parsed.definitions.re_exported {
             if let Some(file) = self.file_of(from) {
                 let theirs = self.names(file, seen);
                 names.extend(theirs.into_iter().filter(|name| !name.starts_with('_')));
@@ -409,21 +411,16 @@ impl<'a> Repository<'a> {
 
     /// The file that an import means, where it means one.
     fn file_of(&self, from: &str) -> Option<&'a str> {
-        let candidates = [
-            from.to_owned(),
-            format!("{from}.py"),
-            format!("{from}/__init__.py"),
-            format!("{from}.pyi"),
-            // A package at the repository's root.
-            "__init__.py".to_owned(),
-        ];
-        let last = if from.is_empty() { 5 } else { 4 };
-        candidates[..last]
-            .iter()
-            .find_map(|path| Some(*self.files.get_key_value(path.as_str())?.0))
+        let file = |path: &str| self.files.get_key_value(path).map(|(path, _)| *path);
+        file(from).or_else(|| {
+            LANGUAGES
+                .iter()
+                .flat_map(|language| (language.dependencies.module_files)(from))
+                .find_map(|path| file(&path))
+        })
     }
 
-    /// What a path of names, as [`uses::all`] tells it, stands for in a file.
+    /// What a path of names, as [`find_uses`] tells it, stands for in a file.
     fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<Entity<'a>> {
         let mut parts = names.split('.');
         let first = parts.next()?;
@@ -443,13 +440,13 @@ impl<'a> Repository<'a> {
             return Some(entity);
         }
         match entity {
-            Entity::Definition(id) => match self.definition(id).sort {
-                Sort::Class | Sort::Type => Some(Entity::Instance(id)),
-                Sort::Variable => match self.value(id, steps)? {
+            Entity::Definition(id) => match self.definition(id).kind {
+                DefinitionKind::Class | DefinitionKind::Type => Some(Entity::Instance(id)),
+                DefinitionKind::Variable => match self.value(id, steps)? {
                     Entity::Definition(of) => self.called(Entity::Definition(of), part, steps - 1),
                     _ => None,
                 },
-                Sort::Function => None,
+                DefinitionKind::Function => None,
             },
             instance @ Entity::Instance(_) => Some(instance),
             Entity::Module(_) => None,
@@ -468,16 +465,18 @@ impl<'a> Repository<'a> {
         let definitions = &self.parsed(path)?.definitions;
         match definitions.scope.get(name) {
             Some(bound) => self.bound(path, bound, seen),
-            None => self.through(&definitions.everything, name, seen),
+            None => self.through(&definitions.re_exported, name, seen),
         }
     }
 
-    fn bound(&self, path: &'a str, bound: &Bound, seen: &mut Seen) -> Option<Entity<'a>> {
+    fn bound(&self, path: &'a str, bound: &NameTarget, seen: &mut Seen) -> Option<Entity<'a>> {
         match bound {
-            Bound::Here(index) => Some(Entity::Definition((path, *index))),
-            Bound::Imported { from, what } => match what {
-                Imported::Module | Imported::Everything => Some(Entity::Module(from.clone())),
-                Imported::Member(name) => self.member_of_module(from, name, seen),
+            NameTarget::Here(index) => Some(Entity::Definition((path, *index))),
+            NameTarget::Imported { from, target } => match target {
+                ImportTarget::Module | ImportTarget::Everything => {
+                    Some(Entity::Module(from.clone()))
+                }
+                ImportTarget::Member(name) => self.member_of_module(from, name, seen),
             },
         }
     }
@@ -498,7 +497,7 @@ impl<'a> Repository<'a> {
             let found = match &definitions.exports {
                 Some(exports) => match exports.get(name) {
                     Some(bound) => self.bound(path, bound, seen),
-                    None => self.through(&definitions.everything, name, seen),
+                    None => self.through(&definitions.re_exported, name, seen),
                 },
                 None => self.in_scope(path, name, seen),
             };
@@ -510,7 +509,10 @@ impl<'a> Repository<'a> {
             "" => name.to_owned(),
             _ => format!("{from}/{name}"),
         };
-        let is_there = self.file_of(&below).is_some() || imports::has_below(&self.paths, &below);
+        let is_there = self.file_of(&below).is_some()
+            || LANGUAGES
+                .iter()
+                .any(|language| (language.dependencies.is_package)(&self.paths, &below));
         is_there.then_some(Entity::Module(below))
     }
 
@@ -519,7 +521,7 @@ impl<'a> Repository<'a> {
         match of {
             Entity::Module(from) => self.member_of_module(from, name, &mut Seen::new()),
             Entity::Definition(id) | Entity::Instance(id) => {
-                if self.definition(*id).sort == Sort::Variable {
+                if self.definition(*id).kind == DefinitionKind::Variable {
                     let value = self.value(*id, steps)?;
                     return self.member(&value, name, steps);
                 }
@@ -582,22 +584,40 @@ pub fn outermost(dependencies: &[Dependency]) -> Vec<&Dependency> {
         .collect()
 }
 
+/// What a file defines and exports.
+fn find_definitions(root: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Definitions {
+    let mut found = Definitions::default();
+    for import in find_imports(root, file, files) {
+        found.imported.push((import.from.clone(), import.at));
+        match import.name {
+            Some(name) => {
+                let target = NameTarget::Imported {
+                    from: import.from,
+                    target: import.target,
+                };
+                found.scope.entry(name).or_insert(target);
+            }
+            None => found.re_exported.push(import.from),
+        }
+    }
+    let rules = LanguageSupport::for_language(file.language).dependencies;
+    (rules.define)(root, file, files, &mut found);
+    found
+}
+
 /// Whether a name, with what it is a member of, is called.
-fn is_called(token: Node<'_>) -> bool {
+fn is_called(token: Node<'_>, rules: &NameRules) -> bool {
     let mut node = token;
     while let Some(parent) = node.parent() {
-        let is = |field: &str| {
-            parent
-                .child_by_field_name(field)
-                .is_some_and(|child| child.id() == node.id())
-        };
-        match parent.kind() {
-            "attribute" if is("attribute") => node = parent,
-            "member_expression" if is("property") => node = parent,
-            "call" | "call_expression" => return is("function"),
-            "new_expression" => return is("constructor"),
-            _ => return false,
+        let is = |other: Node<'_>| other.id() == node.id();
+        if rules.members.contains(&parent.kind())
+            && (rules.member)(parent).is_some_and(|(_, member)| is(member))
+        {
+            node = parent;
+            continue;
         }
+        let called = rules.callee(parent).or_else(|| rules.instantiated(parent));
+        return called.is_some_and(is);
     }
     false
 }

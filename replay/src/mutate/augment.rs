@@ -6,9 +6,10 @@ use std::ops::Range;
 use fillrate_server::model::Question;
 use fillrate_server::syntax::Language;
 use sha2::{Digest, Sha256};
-use tree_sitter::Node;
 
 use super::neutral;
+use crate::language::test_conventions::FoundTest;
+use crate::language::{LANGUAGES, LanguageSupport};
 
 /// Code whose tests miss faults.
 #[derive(Clone, Debug)]
@@ -55,20 +56,8 @@ const FAULTS: usize = 20;
 
 /// What to ask for tests that notice faults. The same focus gives the same question.
 pub fn question(focus: &Focus<'_>) -> Question {
-    let python = focus.language.indented_blocks;
-    let (framework, form) = if python {
-        (
-            "Python with pytest",
-            "a function of its own at the top level whose name begins with `test_`; use no \
-             classes and no `parametrize`",
-        )
-    } else {
-        (
-            "TypeScript with vitest",
-            "a call `test(\"NAME\", () => { … })` of its own at the top level, and each has \
-             another plain name; use no `describe` and no `each`",
-        )
-    };
+    let conventions = LanguageSupport::for_language(focus.language).tests;
+    let (framework, form) = (conventions.framework, conventions.form);
     let instructions = format!(
         "You write tests in {framework}. You get code of a project, one of the project's files of \
          tests, and faults: changes of the code that the project's tests do not notice. Write \
@@ -78,7 +67,7 @@ pub fn question(focus: &Focus<'_>) -> Question {
          replaces anything that others use, or hangs on time, chance or the network. Answer with \
          one code block that holds the imports and the tests, and with nothing else."
     );
-    let fence = if python { "python" } else { "typescript" };
+    let fence = conventions.fence;
     let mut text = format!("The code, from {}:\n", focus.path);
     text.push_str(&block(fence, shown(focus)));
     let (path, example) = focus.example;
@@ -125,16 +114,8 @@ pub fn path(focus: &Focus<'_>, proposal: &Proposal) -> String {
         .take(6)
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    if let Some((_, endings)) = example.split_once('.')
-        && !focus.language.indented_blocks
-    {
-        return format!("{folder}added_{stem}_{digest}.{endings}");
-    }
-    if example.ends_with("_test.py") && !example.starts_with("test_") {
-        format!("{folder}added_{stem}_{digest}_test.py")
-    } else {
-        format!("{folder}test_added_{stem}_{digest}.py")
-    }
+    let conventions = LanguageSupport::for_language(focus.language).tests;
+    folder + &(conventions.file_name)(example, stem, &digest)
 }
 
 /// The file with other text and other compiled code that does the same: with [`neutral`] in the
@@ -144,17 +125,16 @@ pub fn path(focus: &Focus<'_>, proposal: &Proposal) -> String {
 pub fn disguised(language: &'static Language, contents: &str, range: Range<usize>) -> String {
     let text = neutral(language, contents, range)
         .map_or_else(|| contents.to_owned(), |edit| edit.apply(contents));
-    if language.id != "python" {
-        return text;
-    }
-    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("exec(compile(bytes.fromhex(\"{digits}\"), __file__, \"exec\"))\n")
+    (LanguageSupport::for_language(language).tests.recompiled)(&text)
 }
 
-/// Whether a test spells the name under which Python keeps a function's compiled code. What it
-/// finds there says how a function is written, not what it does.
+/// Whether a test spells the name under which a language keeps a function's compiled code. What
+/// it finds there says how a function is written, not what it does.
 pub fn names_code_objects(contents: &str) -> bool {
-    contents.contains("__code__")
+    LANGUAGES
+        .iter()
+        .filter_map(|language| language.tests.code_object)
+        .any(|name| contents.contains(name))
 }
 
 /// The largest definition around the faults that is not too long, or the whole file; at least the
@@ -242,27 +222,21 @@ fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
         return Vec::new();
     }
     let mut cursor = tree.root_node().walk();
-    let tests: Vec<(Range<usize>, Option<String>)> = tree
+    let conventions = LanguageSupport::for_language(language).tests;
+    let tests: Vec<FoundTest> = tree
         .root_node()
         .named_children(&mut cursor)
-        .filter_map(|node| {
-            let name = if language.indented_blocks {
-                test_function(node, text)?
-            } else {
-                test_call(node, text)?
-            };
-            Some((node.byte_range(), name))
-        })
+        .filter_map(|node| (conventions.test_in)(node, text))
         .collect();
     let single = tests
         .iter()
         .enumerate()
-        .filter_map(|(index, (_, name))| Some((index, name.as_ref()?)));
+        .filter_map(|(index, test)| Some((index, test.name.as_ref()?)));
     single
         .map(|(kept, name)| {
             let mut contents = String::new();
             let mut at = 0;
-            for (index, (range, _)) in tests.iter().enumerate() {
+            for (index, FoundTest { range, .. }) in tests.iter().enumerate() {
                 if index != kept {
                     contents.push_str(&text[at..range.start]);
                     let rest = &text[range.end..];
@@ -276,46 +250,6 @@ fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
             }
         })
         .collect()
-}
-
-/// What is a test function of pytest's, and its name if it is a single test.
-fn test_function(node: Node<'_>, text: &str) -> Option<Option<String>> {
-    let decorated = node.kind() == "decorated_definition";
-    let function = if decorated {
-        node.child_by_field_name("definition")?
-    } else {
-        node
-    };
-    if function.kind() != "function_definition" {
-        return None;
-    }
-    let name = &text[function.child_by_field_name("name")?.byte_range()];
-    let decorators = &text[node.start_byte()..function.start_byte()];
-    let single = !decorators.contains("parametrize");
-    name.starts_with("test")
-        .then(|| single.then(|| name.to_owned()))
-}
-
-/// What calls vitest's `test`, `it` or `describe`, and its name if it is a single test.
-fn test_call(node: Node<'_>, text: &str) -> Option<Option<String>> {
-    let call = node.named_child(0)?;
-    if node.kind() != "expression_statement" || call.kind() != "call_expression" {
-        return None;
-    }
-    let function = &text[call.child_by_field_name("function")?.byte_range()];
-    let word = function.split(['.', '(']).next().unwrap_or_default();
-    if !["test", "it", "describe", "suite"].contains(&word) {
-        return None;
-    }
-    let name = call
-        .child_by_field_name("arguments")?
-        .named_child(0)
-        .filter(|_| ["test", "it"].contains(&function))
-        .filter(|name| name.kind() == "string")
-        .map(|name| &text[name.start_byte() + 1..name.end_byte() - 1])
-        // What is written with escapes has another name.
-        .filter(|name| !name.contains('\\'));
-    Some(name.map(str::to_owned))
 }
 
 #[cfg(test)]

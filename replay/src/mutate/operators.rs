@@ -5,20 +5,20 @@ use std::ops::Range;
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
-use super::rules::{Rules, Swaps, named};
 use super::{Edit, Operator, lead, number};
+use crate::language::mutation::{MutationRules, Swaps, named};
 
 /// A node, with all that an operator may look at.
-pub(super) struct Site<'a, 't> {
+pub(super) struct MutationSite<'a, 't> {
     pub(super) language: &'static Language,
-    pub(super) rules: &'static Rules,
+    pub(super) rules: &'static MutationRules,
     pub(super) contents: &'a str,
     /// Where edits may lie. Operators look at it only to choose between equal edits.
     pub(super) range: &'a Range<usize>,
     pub(super) node: Node<'t>,
 }
 
-impl<'a, 't> Site<'a, 't> {
+impl<'a, 't> MutationSite<'a, 't> {
     /// What an operator does here.
     pub(super) fn edits(&self, operator: Operator) -> Vec<Edit> {
         match operator {
@@ -30,7 +30,7 @@ impl<'a, 't> Site<'a, 't> {
             Operator::Coi => self.conditional_operator_insertion(),
             Operator::Crp => self.constant_replacement(),
             Operator::Ddl => self.decorator_deletion(),
-            Operator::Ehd => (self.rules.raise_again)(self).into_iter().collect(),
+            Operator::Ehd => self.exception_handler_deletion().into_iter().collect(),
             Operator::Ide => self.increment_decrement_exchange(),
             Operator::Lcr => self.logical_connector_replacement(),
             Operator::Lor => self.logical_operator_replacement(),
@@ -225,6 +225,12 @@ impl<'a, 't> Site<'a, 't> {
         found
     }
 
+    /// A handler raises again what it caught.
+    fn exception_handler_deletion(&self) -> Option<Edit> {
+        let (range, text) = (self.rules.raise_again)(self.node, self.contents)?;
+        Some(self.replace(range, &text))
+    }
+
     fn increment_decrement_exchange(&self) -> Vec<Edit> {
         if self.node.kind() != "update_expression" {
             return Vec::new();
@@ -277,7 +283,7 @@ impl<'a, 't> Site<'a, 't> {
             let indentation: String = before.chars().take_while(|c| c.is_whitespace()).collect();
             format!("\n{indentation}{leave}")
         } else {
-            format!("; {leave}")
+            format!("{}{leave}", self.rules.statement_separator)
         };
         Some(self.replace(last.end_byte()..last.end_byte(), &text))
     }
@@ -303,17 +309,17 @@ impl<'a, 't> Site<'a, 't> {
             child.kind() == "assignment" && child.child_by_field_name("right").is_none()
         });
         (!part_of_another && !declares)
-            .then(|| self.replace(self.node.byte_range(), self.rules.nothing))
+            .then(|| self.replace(self.node.byte_range(), self.rules.empty_statement))
     }
 
     /// A node's text.
-    pub(super) fn text(&self, node: Node<'_>) -> &'a str {
+    fn text(&self, node: Node<'_>) -> &'a str {
         &self.contents[node.byte_range()]
     }
 
     /// An edit that runs together with neither neighbour: blanks go in between two words and
     /// between two operators.
-    pub(super) fn replace(&self, range: Range<usize>, replacement: &str) -> Edit {
+    fn replace(&self, range: Range<usize>, replacement: &str) -> Edit {
         let before = self.contents[..range.start].chars().next_back();
         let after = self.contents[range.end..].chars().next();
         let mut text = String::new();

@@ -39,13 +39,13 @@ fn listed(fixture: &str, depth: usize) -> String {
                 .owner
                 .as_ref()
                 .map_or(String::new(), |owner| format!("{owner}."));
-            let text = repository.text(found, Form::Whole);
+            let text = repository.text(found, Detail::Whole);
             format!(
                 "{} {owner}{}{} {:?} in {}: {}",
                 found.depth,
                 found.name,
                 if found.called { "()" } else { "" },
-                found.sort,
+                found.kind,
                 found.path,
                 text.lines().next().unwrap_or_default(),
             )
@@ -250,7 +250,7 @@ fn three_forms_of_a_definition() {
             .expect("it is in one");
         let found = repository.dependencies(&path, &around, &around, 1);
         let mut shown = String::new();
-        for form in [Form::Documented, Form::Signature] {
+        for form in [Detail::Documented, Detail::Signature] {
             shown += &format!("== {form:?}\n");
             for dependency in outermost(&found) {
                 shown += &format!("{}\n", repository.text(dependency, form));
@@ -400,9 +400,9 @@ proptest::proptest! {
             proptest::prop_assert!(source(&found.path).get(there.clone()).is_some());
             let touches = there.start < function.end && function.start < there.end;
             proptest::prop_assert!(found.path != path || !touches);
-            let whole = repository.text(found, Form::Whole).len();
-            let documented = repository.text(found, Form::Documented).len();
-            let signature = repository.text(found, Form::Signature).len();
+            let whole = repository.text(found, Detail::Whole).len();
+            let documented = repository.text(found, Detail::Documented).len();
+            let signature = repository.text(found, Detail::Signature).len();
             // A blank line stands before each member where documentation is shown.
             proptest::prop_assert!(signature <= documented && documented <= whole + 16);
         }

@@ -2,17 +2,17 @@
 
 use super::framework::TestFramework;
 use super::{jest, junit, mocha, node, pytest, unittest, vitest};
-use crate::corpus::manifest::Runner;
+use crate::language::runner::RunnerName;
 
 /// The framework behind a runner of the manifest.
-pub(super) fn framework_for(runner: Runner) -> &'static dyn TestFramework {
+pub(super) fn framework_for(runner: RunnerName) -> &'static dyn TestFramework {
     match runner {
-        Runner::Pytest => &pytest::Pytest,
-        Runner::Unittest => &unittest::Unittest,
-        Runner::Vitest => &vitest::Vitest,
-        Runner::Node => &node::Node,
-        Runner::Mocha => &mocha::Mocha,
-        Runner::Jest => &jest::Jest,
-        Runner::Junit => &junit::Junit,
+        RunnerName::Pytest => &pytest::Pytest,
+        RunnerName::Unittest => &unittest::Unittest,
+        RunnerName::Vitest => &vitest::Vitest,
+        RunnerName::Node => &node::Node,
+        RunnerName::Mocha => &mocha::Mocha,
+        RunnerName::Jest => &jest::Jest,
+        RunnerName::Junit => &junit::Junit,
     }
 }

@@ -22,7 +22,8 @@ use super::pytest::Pytest;
 use super::report::{TestOutcome, TestReport, TestResult};
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
-use crate::corpus::manifest::{Language, Project};
+use crate::corpus::manifest::Project;
+use crate::language::environment::EnvironmentKind;
 use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::Bind;
 
@@ -72,9 +73,9 @@ impl TestFramework for Junit {
     }
 
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
-        let (mut environment, programs) = match project.language {
-            Language::Python => (Pytest.environment(project), "/box/venv/bin".to_owned()),
-            Language::TypeScript | Language::JavaScript => (
+        let (mut environment, programs) = match project.language.packages.kind() {
+            EnvironmentKind::Python => (Pytest.environment(project), "/box/venv/bin".to_owned()),
+            EnvironmentKind::Node => (
                 Vec::new(),
                 format!("{REPOSITORY}/node_modules/.bin:/box/node_modules/.bin:{PROGRAMS}"),
             ),
@@ -85,9 +86,9 @@ impl TestFramework for Junit {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        match prepared.project.language {
-            Language::Python => Pytest.binds(prepared),
-            Language::TypeScript | Language::JavaScript => {
+        match prepared.project.language.packages.kind() {
+            EnvironmentKind::Python => Pytest.binds(prepared),
+            EnvironmentKind::Node => {
                 let node = &prepared.environment.interpreter;
                 let mut binds = Vitest.binds(prepared);
                 binds.push(Bind::read_only(node, format!("{PROGRAMS}/node")));

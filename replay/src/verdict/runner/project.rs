@@ -9,7 +9,8 @@ use super::frameworks::framework_for;
 use super::harness::{RunInstructions, write_scripts};
 use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
-use crate::corpus::{CorpusError, Prepared, manifest, tree};
+use crate::corpus::manifest::TestSettings;
+use crate::corpus::{CorpusError, Prepared, tree};
 use crate::task::sha256_hex;
 use crate::verdict::error::VerdictError;
 use crate::verdict::outcome::Evidence;
@@ -19,7 +20,7 @@ use fillrate_sandbox::{Bind, End, Finished, Job, Limits, Overlay, Replaced};
 pub(in crate::verdict) struct ProjectRunner {
     prepared: Prepared,
     /// The manifest's settings for its tests.
-    test: manifest::Test,
+    test: TestSettings,
     pub(super) framework: &'static dyn TestFramework,
     /// The folder with the scripts that run beside the tests.
     scripts: PathBuf,

@@ -3,22 +3,55 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{Fault, Options, Origin};
+use super::error::RecordFault;
+use super::task::{FileOrigin, ImportOptions, ImportedTask, project_name};
+use crate::task::Kind;
 
 /// A file and the hole in it.
-pub(super) struct Site {
+pub(super) struct HoleText {
     pub(super) contents: String,
     pub(super) range: Range<usize>,
-    pub(super) origin: Origin,
+    pub(super) origin: FileOrigin,
 }
 
-impl Site {
+impl HoleText {
     /// A file of what stands before the hole, in it and after it.
-    pub(super) fn made(before: &str, reference: &str, after: &str) -> Self {
+    pub(super) fn from_parts(before: &str, reference: &str, after: &str) -> Self {
         Self {
             contents: [before, reference, after].concat(),
             range: before.len()..before.len() + reference.len(),
-            origin: Origin::Made,
+            origin: FileOrigin::Record,
+        }
+    }
+}
+
+impl HoleText {
+    /// Makes a task that no test decides over. A file made of the record stands in `folder`, so
+    /// that records with equal paths don't meet.
+    pub(super) fn into_task(
+        self,
+        id: String,
+        project: &str,
+        kind: Kind,
+        language: &'static str,
+        folder: &str,
+        file: &str,
+    ) -> ImportedTask {
+        let path = match self.origin {
+            FileOrigin::Record => format!("{folder}/{file}"),
+            FileOrigin::Repository(_) => file.to_owned(),
+        };
+        ImportedTask {
+            id,
+            project: project_name(project),
+            language,
+            path,
+            kind,
+            contents: self.contents,
+            range: self.range,
+            origin: self.origin,
+            tests: None,
+            decided_by: Vec::new(),
         }
     }
 }
@@ -28,10 +61,10 @@ impl Site {
 /// # Errors
 /// It has no such folder.
 pub(super) fn repository(
-    options: &Options,
+    options: &ImportOptions,
     field: &str,
     name: &str,
-) -> Result<Option<PathBuf>, Fault> {
+) -> Result<Option<PathBuf>, RecordFault> {
     let Some(folder) = &options.repositories else {
         return Ok(None);
     };
@@ -40,7 +73,7 @@ pub(super) fn repository(
     if repository.is_dir() {
         Ok(Some(repository))
     } else {
-        Err(Fault::of(
+        Err(RecordFault::new(
             field,
             format!(
                 "names `{name}`, and {} has no such folder",
@@ -54,10 +87,14 @@ pub(super) fn repository(
 ///
 /// # Errors
 /// It can't be read as text.
-pub(super) fn read(repository: &std::path::Path, field: &str, path: &str) -> Result<String, Fault> {
+pub(super) fn read(
+    repository: &std::path::Path,
+    field: &str,
+    path: &str,
+) -> Result<String, RecordFault> {
     let file = repository.join(path);
     std::fs::read_to_string(&file).map_err(|error| {
-        Fault::of(
+        RecordFault::new(
             field,
             format!("names {}, which can't be read: {error}", file.display()),
         )
@@ -75,7 +112,7 @@ pub(super) fn locate(
     before: (&str, &str),
     reference: (&str, &str),
     line: Option<usize>,
-) -> Result<Range<usize>, Fault> {
+) -> Result<Range<usize>, RecordFault> {
     let whole = [before.1, reference.1].concat();
     let found = |start: usize| {
         let start = start + before.1.len();
@@ -89,14 +126,14 @@ pub(super) fn locate(
     let mut places = contents.match_indices(&whole).map(|(start, _)| start);
     match (places.next(), places.next()) {
         (Some(start), None) => Ok(found(start)),
-        (Some(_), Some(_)) => Err(Fault::of(
+        (Some(_), Some(_)) => Err(RecordFault::new(
             before.0,
             format!(
                 "and `{}` stand in several places of the repository's file",
                 reference.0
             ),
         )),
-        (None, _) => Err(Fault::of(
+        (None, _) => Err(RecordFault::new(
             before.0,
             format!(
                 "and `{}` don't stand in the repository's file: it is another version of it",

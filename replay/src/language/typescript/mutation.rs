@@ -1,12 +1,10 @@
-//! TypeScript's rules, with and without JSX.
+//! What the mutation operators change in TypeScript and JavaScript, with and without JSX.
 
 use tree_sitter::Node;
 
-use super::Edit;
-use super::operators::Site;
-use super::rules::{Rules, named};
+use super::super::mutation::{MutationRules, Replacement, named};
 
-pub(super) static RULES: Rules = Rules {
+pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_expression"],
     unary: "unary_expression",
     negation: "unary_expression",
@@ -139,7 +137,9 @@ pub(super) static RULES: Rules = Rules {
         "variable_declaration",
         "while_statement",
     ],
-    nothing: ";",
+    empty_statement: ";",
+    neutral_statement: "void 0;",
+    statement_separator: " ",
     untouched: &[
         "abstract_method_signature",
         "ambient_declaration",
@@ -209,11 +209,11 @@ fn condition(node: Node<'_>) -> Option<Node<'_>> {
 
 /// `throw` of what was caught, which gets a name if it has none. A handler that begins with a
 /// `throw` is left alone.
-fn raise_again(site: &Site<'_, '_>) -> Option<Edit> {
-    if site.node.kind() != "catch_clause" {
+fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
+    if node.kind() != "catch_clause" {
         return None;
     }
-    let body = site.node.child_by_field_name("body")?;
+    let body = node.child_by_field_name("body")?;
     let statements = named(body);
     if statements
         .first()
@@ -221,20 +221,18 @@ fn raise_again(site: &Site<'_, '_>) -> Option<Edit> {
     {
         return None;
     }
-    let caught = site
-        .node
+    let caught = node
         .child_by_field_name("parameter")
         .filter(|parameter| parameter.kind() == "identifier");
-    Some(match caught {
-        Some(caught) => {
-            let throw = format!("throw {};", site.text(caught));
-            match (statements.first(), statements.last()) {
-                (Some(first), Some(last)) => {
-                    site.replace(first.start_byte()..last.end_byte(), &throw)
-                }
-                _ => site.replace(body.byte_range(), &format!("{{ {throw} }}")),
-            }
-        }
-        None => site.replace(site.node.byte_range(), "catch (caught) { throw caught; }"),
+    let Some(caught) = caught else {
+        return Some((
+            node.byte_range(),
+            "catch (caught) { throw caught; }".to_owned(),
+        ));
+    };
+    let throw = format!("throw {};", &contents[caught.byte_range()]);
+    Some(match (statements.first(), statements.last()) {
+        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw),
+        _ => (body.byte_range(), format!("{{ {throw} }}")),
     })
 }

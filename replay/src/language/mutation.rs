@@ -1,108 +1,103 @@
-//! What the operators need to know of a language. A new language is one more [`Rules`].
+//! What the mutation operators need to know of a language.
 
-use fillrate_server::syntax::Language;
+use std::ops::Range;
+
 use tree_sitter::Node;
 
-use super::operators::Site;
-use super::{Edit, python, typescript};
-
 /// Tokens and what each is replaced by.
-pub(super) type Swaps = &'static [(&'static str, &'static [&'static str])];
+pub(crate) type Swaps = &'static [(&'static str, &'static [&'static str])];
+
+/// A range of the file, in bytes, and what replaces it.
+pub(crate) type Replacement = (Range<usize>, String);
 
 /// A language's tables, and the few places where its syntax goes its own way. Kinds are
 /// tree-sitter's.
-pub(super) struct Rules {
+pub(crate) struct MutationRules {
     /// Kinds of expressions with an operator between operands, chained comparisons included.
-    pub(super) binary: &'static [&'static str],
+    pub(crate) binary: &'static [&'static str],
     /// Kind of `-x`.
-    pub(super) unary: &'static str,
+    pub(crate) unary: &'static str,
     /// Kind of `not x` or `!x`.
-    pub(super) negation: &'static str,
+    pub(crate) negation: &'static str,
     /// Kind of `x += 1`.
-    pub(super) augmented_assignment: &'static str,
+    pub(crate) augmented_assignment: &'static str,
     /// Operators from the loosest to the tightest, those that bind alike together. `not` and
     /// `unary` stand for prefixes.
-    pub(super) precedence: &'static [&'static [&'static str]],
+    pub(crate) precedence: &'static [&'static [&'static str]],
     /// Operators of two kinds that may not stand side by side without parentheses.
-    pub(super) unmixable: &'static [(&'static str, &'static str)],
+    pub(crate) unmixable: &'static [(&'static str, &'static str)],
     /// Kinds that bind tighter than any operator: no parentheses are needed.
-    pub(super) primary: &'static [&'static str],
+    pub(crate) primary: &'static [&'static str],
     /// Kinds that bind their operand tighter than a binary operator does.
-    pub(super) prefixes: &'static [&'static str],
+    pub(crate) prefixes: &'static [&'static str],
     /// AOR, on binary operators.
-    pub(super) arithmetic: Swaps,
+    pub(crate) arithmetic: Swaps,
     /// ASR.
-    pub(super) arithmetic_assignment: Swaps,
+    pub(crate) arithmetic_assignment: Swaps,
     /// IDE.
-    pub(super) update: Swaps,
+    pub(crate) update: Swaps,
     /// LCR.
-    pub(super) logical: Swaps,
+    pub(crate) logical: Swaps,
     /// LOR.
-    pub(super) bitwise: Swaps,
+    pub(crate) bitwise: Swaps,
     /// LSR.
-    pub(super) logical_assignment: Swaps,
+    pub(crate) logical_assignment: Swaps,
     /// ROR.
-    pub(super) relational: Swaps,
+    pub(crate) relational: Swaps,
     /// What goes before a condition in parentheses to negate it.
-    pub(super) not: &'static str,
+    pub(crate) not: &'static str,
     /// The negated form of `in`, if it has its own.
-    pub(super) not_in: Option<&'static str>,
+    pub(crate) not_in: Option<&'static str>,
     /// Comparisons of which another is always the negation, whatever is compared.
-    pub(super) opposites: &'static [&'static str],
+    pub(crate) opposites: &'static [&'static str],
     /// `true` and `false`.
-    pub(super) booleans: [&'static str; 2],
+    pub(crate) booleans: [&'static str; 2],
     /// Kinds of number literals.
-    pub(super) numbers: &'static [&'static str],
+    pub(crate) numbers: &'static [&'static str],
     /// Kinds of string literals; one of adjoining strings is outermost.
-    pub(super) strings: &'static [&'static str],
+    pub(crate) strings: &'static [&'static str],
     /// Kinds of loops, whose `body` field is their body.
-    pub(super) loops: &'static [&'static str],
+    pub(crate) loops: &'static [&'static str],
     /// The statement that leaves a loop.
-    pub(super) break_statement: &'static str,
+    pub(crate) break_statement: &'static str,
     /// Kinds of statements after which no other runs.
-    pub(super) terminal: &'static [&'static str],
+    pub(crate) terminal: &'static [&'static str],
     /// Kinds of statements that are deleted.
-    pub(super) deletable: &'static [&'static str],
-    /// The statement that does nothing.
-    pub(super) nothing: &'static str,
+    pub(crate) deletable: &'static [&'static str],
+    /// The statement that does nothing, in place of one that is deleted.
+    pub(crate) empty_statement: &'static str,
+    /// A statement without effect that changes what the code compiles to.
+    pub(crate) neutral_statement: &'static str,
+    /// What separates two statements on one line.
+    pub(crate) statement_separator: &'static str,
     /// Kinds within which nothing is changed: types, imports.
-    pub(super) untouched: &'static [&'static str],
+    pub(crate) untouched: &'static [&'static str],
     /// Whether a node is of no such kind, but stands in such a place.
-    pub(super) is_untouched: fn(Node<'_>, contents: &str) -> bool,
+    pub(crate) is_untouched: fn(Node<'_>, contents: &str) -> bool,
     /// The condition of a statement or an expression that has one.
-    pub(super) condition: for<'t> fn(Node<'t>) -> Option<Node<'t>>,
+    pub(crate) condition: for<'t> fn(Node<'t>) -> Option<Node<'t>>,
     /// Makes an exception handler raise again what it caught.
-    pub(super) raise_again: fn(&Site<'_, '_>) -> Option<Edit>,
+    pub(crate) raise_again: fn(Node<'_>, contents: &str) -> Option<Replacement>,
     /// Whether a text that begins so would be taken for a statement where an expression stands.
-    pub(super) begins_statement: fn(&str) -> bool,
+    pub(crate) begins_statement: fn(&str) -> bool,
 }
 
-impl Rules {
-    /// The rules of a language.
-    pub(super) fn of(language: &Language) -> &'static Self {
-        match language.name {
-            "python" => &python::RULES,
-            // One grammar reads both.
-            "typescript" | "javascript" => &typescript::RULES,
-            name => unreachable!("{name} has no mutation rules: tested"),
-        }
-    }
-
+impl MutationRules {
     /// How tightly an operator binds.
-    pub(super) fn level(&self, operator: &str) -> Option<usize> {
+    pub(crate) fn level(&self, operator: &str) -> Option<usize> {
         self.precedence
             .iter()
             .position(|level| level.contains(&operator))
     }
 
     /// Whether two operators may not stand side by side.
-    pub(super) fn mixes_badly(&self, a: &str, b: &str) -> bool {
+    pub(crate) fn mixes_badly(&self, a: &str, b: &str) -> bool {
         self.unmixable.contains(&(a, b)) || self.unmixable.contains(&(b, a))
     }
 }
 
 /// The named children of a node, without comments.
-pub(super) fn named<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+pub(crate) fn named<'t>(node: Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor)
         .filter(|child| !child.is_extra())
@@ -113,12 +108,12 @@ pub(super) fn named<'t>(node: Node<'t>) -> Vec<Node<'t>> {
 mod tests {
     use fillrate_server::syntax::LANGUAGES;
 
-    use super::*;
+    use crate::language::LanguageSupport;
 
     #[test]
     fn every_language_has_rules_that_fit_its_grammar() {
         for language in LANGUAGES {
-            let rules = Rules::of(language);
+            let rules = LanguageSupport::for_language(language).mutation;
             let grammar = language.grammar();
             let kinds = [
                 rules.binary,
@@ -137,7 +132,9 @@ mod tests {
                 // shares these rules has both.
                 let known = LANGUAGES
                     .iter()
-                    .filter(|other| std::ptr::eq(Rules::of(other), rules))
+                    .filter(|other| {
+                        std::ptr::eq(LanguageSupport::for_language(other).mutation, rules)
+                    })
                     .any(|other| other.grammar().id_for_node_kind(kind, true) != 0);
                 assert!(known, "{} has no node kind {kind}", language.name);
             }

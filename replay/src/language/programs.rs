@@ -1,30 +1,30 @@
-//! Running an outside program and saying in one sentence how it failed.
+//! Runs outside programs and says in one sentence how they failed.
 
 use std::io;
 use std::process::{Command, Output, Stdio};
 
-use super::CorpusError;
+use super::environment::EnvironmentError;
 
 /// The advice for a client that talks to a registry or a remote.
-pub(super) const CHECK_NETWORK: &str =
+pub(crate) const CHECK_NETWORK: &str =
     "check the network, the pin and the client's own settings, then run this again";
 
-/// Runs a command to its end and gives back its standard output.
+/// Runs a command to its end and returns its standard output.
 ///
 /// # Errors
-/// [`CorpusError::Command`] if it cannot be started or its status is not 0.
-pub(super) fn run(
+/// [`EnvironmentError::Command`] if it cannot be started or its status is not 0.
+pub(crate) fn run(
     command: &mut Command,
     project: &str,
     advice: &'static str,
-) -> Result<String, CorpusError> {
+) -> Result<String, EnvironmentError> {
     let output = capture(command);
     match output {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }
         Ok(output) => Err(failure(command, project, &output, advice)),
-        Err(error) => Err(CorpusError::Command {
+        Err(error) => Err(EnvironmentError::Command {
             project: project.to_owned(),
             command: typed(command),
             message: error.to_string(),
@@ -34,18 +34,29 @@ pub(super) fn run(
 }
 
 /// Runs a command to its end, whatever its status.
-pub(super) fn capture(command: &mut Command) -> io::Result<Output> {
+pub(crate) fn capture(command: &mut Command) -> io::Result<Output> {
     command.stdin(Stdio::null()).output()
 }
 
+/// The standard output of a program, or how it failed.
+pub(crate) fn answer(ask: &mut Command) -> Result<String, String> {
+    match capture(ask) {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Ok(output) => Err(last_line(&output)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// The error for a command that ran and failed.
-pub(super) fn failure(
+fn failure(
     command: &Command,
     project: &str,
     output: &Output,
     advice: &'static str,
-) -> CorpusError {
-    CorpusError::Command {
+) -> EnvironmentError {
+    EnvironmentError::Command {
         project: project.to_owned(),
         command: typed(command),
         message: last_line(output),
@@ -55,7 +66,7 @@ pub(super) fn failure(
 
 /// The line that most likely says why: the last of standard error that is not empty, where pip's
 /// hints do not count. npm ends with a page of usage, so of its lines it is the first sentence.
-pub(super) fn last_line(output: &Output) -> String {
+pub(crate) fn last_line(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines = || {
         text.lines()

@@ -1,13 +1,21 @@
 //! What a file of Python defines.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 
-use super::super::SourceFile;
-use super::definitions::{Definition, Definitions, Sort, names_of, text};
+use super::super::definitions::{Definition, DefinitionKind, Definitions};
+use super::super::source::SourceFile;
+use super::names::RULES;
 
 /// Adds what stands in a file's outermost scope, within `if`, `try`, `with` and loops too. Of
 /// several definitions of one name the first counts, but not those under `@overload`.
-pub(super) fn define(root: Node<'_>, file: &SourceFile, found: &mut Definitions) {
+pub(super) fn define(
+    root: Node<'_>,
+    file: &SourceFile,
+    _: &BTreeSet<&str>,
+    found: &mut Definitions,
+) {
     statements(root, file, None, found);
 }
 
@@ -25,8 +33,7 @@ fn statements(block: Node<'_>, file: &SourceFile, owner: Option<usize>, found: &
                 };
                 let mut cursor = node.walk();
                 let is_overload = node.children(&mut cursor).any(|child| {
-                    child.kind() == "decorator"
-                        && text(child, file).trim_end().ends_with("overload")
+                    child.kind() == "decorator" && file.text(child).trim_end().ends_with("overload")
                 });
                 if !is_overload {
                     definition(inner, node, file, owner, found);
@@ -40,8 +47,8 @@ fn statements(block: Node<'_>, file: &SourceFile, owner: Option<usize>, found: &
             "type_alias_statement" => {
                 if let Some(name) = node.child_by_field_name("left") {
                     add(
-                        text(name, file),
-                        Sort::Type,
+                        file.text(name),
+                        DefinitionKind::Type,
                         [node, node],
                         file,
                         owner,
@@ -69,12 +76,12 @@ fn definition(
         return;
     };
     let is_class = node.kind() == "class_definition";
-    let sort = if is_class {
-        Sort::Class
+    let kind = if is_class {
+        DefinitionKind::Class
     } else {
-        Sort::Function
+        DefinitionKind::Function
     };
-    let index = add(text(name, file), sort, [whole, node], file, owner, found);
+    let index = add(file.text(name), kind, [whole, node], file, owner, found);
     if !is_class {
         return;
     }
@@ -82,7 +89,7 @@ fn definition(
         let mut cursor = bases.walk();
         found.all[index].bases = bases
             .named_children(&mut cursor)
-            .filter_map(|base| names_of(base, file))
+            .filter_map(|base| RULES.path(base, file))
             .collect();
     }
     if let Some(body) = node.child_by_field_name("body") {
@@ -107,10 +114,17 @@ fn variables(
         while let Some(node) = pending.pop() {
             match node.kind() {
                 "identifier" => {
-                    let name = text(node, file);
-                    let index = add(name, Sort::Variable, [statement; 2], file, owner, found);
+                    let name = file.text(node);
+                    let index = add(
+                        name,
+                        DefinitionKind::Variable,
+                        [statement; 2],
+                        file,
+                        owner,
+                        found,
+                    );
                     if node.id() == left.id() {
-                        found.all[index].value = right.and_then(|right| names_of(right, file));
+                        found.all[index].value = right.and_then(|right| RULES.path(right, file));
                     }
                 }
                 "pattern_list" | "tuple_pattern" | "list_pattern" => {
@@ -130,13 +144,13 @@ fn variables(
 /// Adds a definition, its statement given before what it is of.
 fn add(
     name: &str,
-    sort: Sort,
+    kind: DefinitionKind,
     [statement, core]: [Node<'_>; 2],
     file: &SourceFile,
     owner: Option<usize>,
     found: &mut Definitions,
 ) -> usize {
-    let mut definition = Definition::new(name, sort, statement, core, file);
+    let mut definition = Definition::new(name, kind, statement, core, file);
     definition.owner = owner;
     let index = found.add(definition);
     match owner {

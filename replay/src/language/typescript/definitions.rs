@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tree_sitter::Node;
 
-use super::super::SourceFile;
-use super::super::api::imports::{self, Imported};
-use super::definitions::{Bound, Definition, Definitions, Sort, names_of, text, whole};
+use super::super::definitions::{Definition, DefinitionKind, Definitions, NameTarget, whole};
+use super::super::imports::ImportTarget;
+use super::super::source::SourceFile;
+use super::imports;
+use super::names::RULES;
 
 /// Adds what stands in a file's outermost scope, and what the file exports. Of several definitions
 /// of one name the first counts, and one with a body before those without.
@@ -44,20 +46,20 @@ pub(super) fn define(
 fn declaration(node: Node<'_>, statement: Node<'_>, file: &SourceFile, found: &mut Definitions) {
     match node.kind() {
         "function_declaration" | "generator_function_declaration" | "function_signature" => {
-            named(node, statement, Sort::Function, file, found);
+            named(node, statement, DefinitionKind::Function, file, found);
         }
         "class_declaration" | "abstract_class_declaration" => {
-            if let Some(index) = named(node, statement, Sort::Class, file, found) {
+            if let Some(index) = named(node, statement, DefinitionKind::Class, file, found) {
                 class(node, index, file, found);
             }
         }
         "interface_declaration" => {
-            if let Some(index) = named(node, statement, Sort::Type, file, found) {
+            if let Some(index) = named(node, statement, DefinitionKind::Type, file, found) {
                 class(node, index, file, found);
             }
         }
         "type_alias_declaration" | "enum_declaration" => {
-            named(node, statement, Sort::Type, file, found);
+            named(node, statement, DefinitionKind::Type, file, found);
         }
         "lexical_declaration" | "variable_declaration" => {
             let mut cursor = node.walk();
@@ -78,12 +80,12 @@ fn declaration(node: Node<'_>, statement: Node<'_>, file: &SourceFile, found: &m
 fn named(
     node: Node<'_>,
     statement: Node<'_>,
-    sort: Sort,
+    kind: DefinitionKind,
     file: &SourceFile,
     found: &mut Definitions,
 ) -> Option<usize> {
-    let name = text(node.child_by_field_name("name")?, file);
-    let index = found.add(Definition::new(name, sort, statement, node, file));
+    let name = file.text(node.child_by_field_name("name")?);
+    let index = found.add(Definition::new(name, kind, statement, node, file));
     found.bind(name, index);
     Some(index)
 }
@@ -100,9 +102,9 @@ fn variable(
         return;
     };
     let value = declarator.child_by_field_name("value");
-    let sort = match value {
-        Some(value) if file.language.is_function(value) => Sort::Function,
-        _ => Sort::Variable,
+    let kind = match value {
+        Some(value) if file.language.is_function(value) => DefinitionKind::Function,
+        _ => DefinitionKind::Variable,
     };
     let mut pending = vec![pattern];
     while let Some(current) = pending.pop() {
@@ -110,10 +112,10 @@ fn variable(
             current.kind(),
             "identifier" | "shorthand_property_identifier_pattern"
         ) {
-            let name = text(current, file);
-            let mut definition = Definition::new(name, sort, statement, node, file);
+            let name = file.text(current);
+            let mut definition = Definition::new(name, kind, statement, node, file);
             if current.id() == pattern.id() {
-                definition.value = value.and_then(|value| names_of(value, file));
+                definition.value = value.and_then(|value| RULES.path(value, file));
             }
             let index = found.add(definition);
             found.bind(name, index);
@@ -135,7 +137,7 @@ fn class(node: Node<'_>, index: usize, file: &SourceFile, found: &mut Definition
         ) {
             let mut pending = vec![child];
             while let Some(current) = pending.pop() {
-                if let Some(name) = names_of(current, file) {
+                if let Some(name) = RULES.path(current, file) {
                     found.all[index].bases.push(name);
                 } else if !matches!(current.kind(), "type_arguments" | "implements_clause") {
                     let mut cursor = current.walk();
@@ -159,17 +161,17 @@ fn class(node: Node<'_>, index: usize, file: &SourceFile, found: &mut Definition
         ) || member
             .child_by_field_name("value")
             .is_some_and(|value| file.language.is_function(value));
-        let sort = if is_function {
-            Sort::Function
+        let kind = if is_function {
+            DefinitionKind::Function
         } else {
-            Sort::Variable
+            DefinitionKind::Variable
         };
-        let name = text(name, file);
-        let mut definition = Definition::new(name, sort, member, member, file);
+        let name = file.text(name);
+        let mut definition = Definition::new(name, kind, member, member, file);
         definition.owner = Some(index);
         definition.value = member
             .child_by_field_name("value")
-            .and_then(|value| names_of(value, file));
+            .and_then(|value| RULES.path(value, file));
         let member = found.add(definition);
         found.all[index]
             .members
@@ -178,105 +180,141 @@ fn class(node: Node<'_>, index: usize, file: &SourceFile, found: &mut Definition
     }
 }
 
-/// `export …`: declarations, names, a default, and what is given on from another file.
+/// `export …`: declarations, names, a default, and what is exported on from another file.
 fn export(
     statement: Node<'_>,
     file: &SourceFile,
     files: &BTreeSet<&str>,
     found: &mut Definitions,
-    exports: &mut BTreeMap<String, Bound>,
+    exports: &mut BTreeMap<String, NameTarget>,
+) {
+    if let Some(declared) = statement.child_by_field_name("declaration") {
+        export_declaration(statement, declared, file, found, exports);
+    } else if let Some(value) = statement.child_by_field_name("value") {
+        let target = default_value(statement, value, file, found);
+        exports.insert("default".to_owned(), target);
+    } else {
+        export_names(statement, file, files, found, exports);
+    }
+}
+
+/// `export const a = …`, `export default function …`.
+fn export_declaration(
+    statement: Node<'_>,
+    declared: Node<'_>,
+    file: &SourceFile,
+    found: &mut Definitions,
+    exports: &mut BTreeMap<String, NameTarget>,
 ) {
     let mut cursor = statement.walk();
     let is_default = statement
         .children(&mut cursor)
         .any(|child| child.kind() == "default");
-    if let Some(declared) = statement.child_by_field_name("declaration") {
-        let range = whole(statement, file);
-        let names: Vec<(String, usize)> = found
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, definition)| definition.owner.is_none() && definition.range == range)
-            .map(|(index, definition)| (definition.name.clone(), index))
-            .collect();
-        if is_default {
-            let index = names.first().map(|(_, index)| *index).unwrap_or_else(|| {
-                // `export default function () {…}` has no name of its own.
-                let sort = match declared.kind() {
-                    "class_declaration" | "abstract_class_declaration" => Sort::Class,
-                    _ => Sort::Function,
-                };
-                found.add(Definition::new("default", sort, statement, declared, file))
-            });
-            exports.insert("default".to_owned(), Bound::Here(index));
-            return;
-        }
-        for (name, index) in names {
-            exports.entry(name).or_insert(Bound::Here(index));
-        }
-        return;
-    }
-    if let Some(value) = statement.child_by_field_name("value") {
-        let local = names_of(value, file).and_then(|name| found.scope.get(&name).cloned());
-        let bound = local.unwrap_or_else(|| {
-            let sort = match value.kind() {
-                "class" => Sort::Class,
-                _ if file.language.is_function(value) => Sort::Function,
-                _ => Sort::Variable,
+    let range = whole(statement, file);
+    let names: Vec<(String, usize)> = found
+        .all
+        .iter()
+        .enumerate()
+        .filter(|(_, definition)| definition.owner.is_none() && definition.range == range)
+        .map(|(index, definition)| (definition.name.clone(), index))
+        .collect();
+    if is_default {
+        let index = names.first().map(|(_, index)| *index).unwrap_or_else(|| {
+            // `export default function () {…}` has no name of its own.
+            let kind = match declared.kind() {
+                "class_declaration" | "abstract_class_declaration" => DefinitionKind::Class,
+                _ => DefinitionKind::Function,
             };
-            let mut definition = Definition::new("default", sort, statement, value, file);
-            definition.value = names_of(value, file);
-            let index = found.add(definition);
-            if sort == Sort::Class {
-                class(value, index, file, found);
-            }
-            Bound::Here(index)
+            found.add(Definition::new("default", kind, statement, declared, file))
         });
-        exports.insert("default".to_owned(), bound);
+        exports.insert("default".to_owned(), NameTarget::Here(index));
         return;
     }
+    for (name, index) in names {
+        exports.entry(name).or_insert(NameTarget::Here(index));
+    }
+}
+
+/// `export default …`: a name of the file, or what has no name.
+fn default_value(
+    statement: Node<'_>,
+    value: Node<'_>,
+    file: &SourceFile,
+    found: &mut Definitions,
+) -> NameTarget {
+    let path = RULES.path(value, file);
+    let local = path.and_then(|name| found.scope.get(&name).cloned());
+    local.unwrap_or_else(|| {
+        let kind = match value.kind() {
+            "class" => DefinitionKind::Class,
+            _ if file.language.is_function(value) => DefinitionKind::Function,
+            _ => DefinitionKind::Variable,
+        };
+        let mut definition = Definition::new("default", kind, statement, value, file);
+        definition.value = RULES.path(value, file);
+        let index = found.add(definition);
+        if kind == DefinitionKind::Class {
+            class(value, index, file, found);
+        }
+        NameTarget::Here(index)
+    })
+}
+
+/// `export { a, b as c }`, with or without `from "./path"`; `export * from "./path"`.
+fn export_names(
+    statement: Node<'_>,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+    found: &mut Definitions,
+    exports: &mut BTreeMap<String, NameTarget>,
+) {
     let from = imports::source(statement, file, files);
     let elsewhere = statement.child_by_field_name("source").is_some();
-    let mut cursor = statement.walk();
+    let imported = |target: ImportTarget| {
+        let from = from.clone()?;
+        Some(NameTarget::Imported { from, target })
+    };
     let mut everything = elsewhere;
+    let mut cursor = statement.walk();
     for child in statement.named_children(&mut cursor) {
         match child.kind() {
             "export_clause" => {
                 everything = false;
-                let mut cursor = child.walk();
-                for specifier in child.named_children(&mut cursor) {
-                    let Some(name) = specifier.child_by_field_name("name") else {
-                        continue;
+                for (name, exported) in specifiers(child, file) {
+                    let target = match elsewhere {
+                        true => imported(ImportTarget::Member(name.to_owned())),
+                        false => found.scope.get(name).cloned(),
                     };
-                    let given = specifier.child_by_field_name("alias").unwrap_or(name);
-                    let name = text(name, file);
-                    let bound = match (&from, elsewhere) {
-                        (Some(from), _) => Some(Bound::Imported {
-                            from: from.clone(),
-                            what: Imported::Member(name.to_owned()),
-                        }),
-                        (None, true) => None,
-                        (None, false) => found.scope.get(name).cloned(),
-                    };
-                    if let Some(bound) = bound {
-                        exports.insert(text(given, file).to_owned(), bound);
+                    if let Some(target) = target {
+                        exports.insert(exported.to_owned(), target);
                     }
                 }
             }
             "namespace_export" => {
                 everything = false;
-                if let (Some(from), Some(name)) = (&from, child.named_child(0)) {
-                    let bound = Bound::Imported {
-                        from: from.clone(),
-                        what: Imported::Module,
-                    };
-                    exports.insert(text(name, file).to_owned(), bound);
+                if let Some((target, name)) =
+                    imported(ImportTarget::Module).zip(child.named_child(0))
+                {
+                    exports.insert(file.text(name).to_owned(), target);
                 }
             }
             _ => {}
         }
     }
     if let Some(from) = from.filter(|_| everything) {
-        found.everything.push(from);
+        found.re_exported.push(from);
     }
+}
+
+/// The names of an export clause, each with the name it is exported under.
+fn specifiers<'a>(clause: Node<'_>, file: &'a SourceFile) -> Vec<(&'a str, &'a str)> {
+    let mut cursor = clause.walk();
+    clause
+        .named_children(&mut cursor)
+        .filter_map(|specifier| {
+            let name = specifier.child_by_field_name("name")?;
+            let exported = specifier.child_by_field_name("alias").unwrap_or(name);
+            Some((file.text(name), file.text(exported)))
+        })
+        .collect()
 }

@@ -1,12 +1,10 @@
-//! Python's rules.
+//! What the mutation operators change in Python.
 
 use tree_sitter::Node;
 
-use super::Edit;
-use super::operators::Site;
-use super::rules::{Rules, named};
+use super::super::mutation::{MutationRules, Replacement, named};
 
-pub(super) static RULES: Rules = Rules {
+pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_operator", "boolean_operator", "comparison_operator"],
     unary: "unary_operator",
     negation: "not_operator",
@@ -130,7 +128,10 @@ pub(super) static RULES: Rules = Rules {
         "while_statement",
         "with_statement",
     ],
-    nothing: "pass",
+    empty_statement: "pass",
+    // Constants alone would be left out of the bytecode.
+    neutral_statement: "[]",
+    statement_separator: "; ",
     untouched: &[
         "future_import_statement",
         "import_from_statement",
@@ -156,15 +157,15 @@ fn condition(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// A bare `raise`. A handler that begins with a `raise` is left alone, as MutPy leaves it.
-fn raise_again(site: &Site<'_, '_>) -> Option<Edit> {
-    if site.node.kind() != "except_clause" {
+fn raise_again(node: Node<'_>, _: &str) -> Option<Replacement> {
+    if node.kind() != "except_clause" {
         return None;
     }
-    let body = named(site.node)
+    let body = named(node)
         .into_iter()
         .find(|child| child.kind() == "block")?;
     let statements = named(body);
     let (first, last) = (statements.first()?, statements.last()?);
     (first.kind() != "raise_statement")
-        .then(|| site.replace(first.start_byte()..last.end_byte(), "raise"))
+        .then(|| (first.start_byte()..last.end_byte(), "raise".to_owned()))
 }

@@ -1,0 +1,98 @@
+//! What a manifest says of a project.
+
+use std::path::PathBuf;
+
+use super::globs::Globs;
+use crate::language::LanguageSupport;
+use crate::language::environment::Packages;
+use crate::language::runner::RunnerName;
+
+/// One repository: `[[project]]`.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// `name`: unique in the manifest; letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// `language`: the language of the holes.
+    pub language: &'static LanguageSupport,
+    /// `source`: where the repository comes from.
+    pub source: SourcePin,
+    /// `holes`: the files that holes may be cut into.
+    pub holes: Globs,
+    /// `exclude`: files that are neither shown to the language server nor needed by the tests.
+    /// Build output belongs here, because it gives holes away. Empty if absent.
+    pub exclude: Globs,
+    /// `hidden`: files that are there for the tests and that no language server is shown, but for
+    /// the one with the hole. Empty if absent.
+    pub hidden: Globs,
+    /// `[project.environment]`: what the tests need installed. Nothing if absent.
+    pub environment: Packages,
+    /// `[project.test]`: how the tests run. A project without is played, and nothing is judged.
+    pub test: Option<TestSettings>,
+}
+
+/// Where a project's source comes from: exactly one of these keys stands in `source`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourcePin {
+    /// `path`: a folder, relative to the manifest's. It is copied, as its ignore files allow.
+    Path(PathBuf),
+    /// `pypi = "NAME==VERSION"` and `sha256`: a source distribution.
+    Pypi {
+        /// The package's name.
+        name: String,
+        /// Its exact version.
+        version: String,
+        /// 64 lowercase hexadecimal digits.
+        sha256: String,
+    },
+    /// `npm = "NAME@VERSION"` and `integrity`: a package as published.
+    Npm {
+        /// The package's name, with its scope.
+        name: String,
+        /// Its exact version.
+        version: String,
+        /// `sha512-` and 88 digits of base64, as in a lock file.
+        integrity: String,
+    },
+    /// `git` and `revision`: one commit of a repository, without its submodules.
+    Git {
+        /// An address of the kinds `https`, `ssh`, `git` or `file`.
+        url: String,
+        /// 40 lowercase hexadecimal digits.
+        revision: String,
+    },
+    /// `archive` and `sha256`: a `.tar.gz` with one folder at its top.
+    Archive {
+        /// An `https` or `http` address.
+        url: String,
+        /// 64 lowercase hexadecimal digits.
+        sha256: String,
+    },
+}
+
+/// How a project's tests run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestSettings {
+    /// `runner`: one of [`LanguageSupport::runners`].
+    pub runner: RunnerName,
+    /// `args`: what follows the runner's name, e.g. the folder of the tests. Empty if absent.
+    pub args: Vec<String>,
+    /// `path`: folders of the repository that are put before `sys.path` (Python). Empty if
+    /// absent.
+    pub path: Vec<String>,
+    /// `config`: a configuration file beside the manifest, absolute here (vitest).
+    pub config: Option<PathBuf>,
+    /// `command`: the program and its arguments (junit). Empty for other runners.
+    pub command: Vec<String>,
+    /// `report`: the file that the command writes, inside the repository (junit).
+    pub report: Option<String>,
+    /// `timeout`: the seconds that the tests of a changed file may take, beside what a run of the
+    /// unchanged project's takes. Several times what they take unchanged if absent.
+    pub timeout: Option<u16>,
+}
+
+impl Project {
+    /// What follows the test runner's name.
+    pub fn arguments(&self) -> &[String] {
+        self.test.as_ref().map_or(&[], |test| &test.args)
+    }
+}

@@ -1,0 +1,146 @@
+//! What every importer shares: its format, its options, and what a record becomes.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use fillrate_server::syntax::Language;
+
+use super::error::RecordFault;
+use super::record::BenchmarkRecord;
+use crate::task::{Hole, Kind};
+
+/// A benchmark's format.
+#[derive(Debug)]
+pub struct BenchmarkFormat {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Where it is described.
+    pub link: &'static str,
+    /// Fields that its records have and no other format's: dotted where they are nested.
+    pub(super) marks: &'static [&'static str],
+    /// What becomes of a record.
+    pub(super) read: fn(&BenchmarkRecord<'_>, &ImportOptions) -> Result<ImportedTask, RecordFault>,
+}
+
+impl BenchmarkFormat {
+    /// Whether a record has the fields of this format.
+    pub(super) fn fits(&self, record: &BenchmarkRecord<'_>) -> bool {
+        self.marks.iter().all(|mark| record.has(mark))
+    }
+}
+
+/// What an import needs beside the records.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// The folder with the benchmark's repositories, each named as the records name it.
+    pub repositories: Option<PathBuf>,
+    /// The folder that the benchmark's tests know as `/output` (RepoExec).
+    pub outputs: Option<PathBuf>,
+    /// Exact pins of what the tests need beside what the format knows, `NAME==VERSION`.
+    pub packages: Vec<String>,
+    /// Whether a hole takes the place of a whole function, its signature included, where the
+    /// benchmark's predictions repeat it (RepoExec, MRG-Bench); else only of its body.
+    pub whole_functions: bool,
+    /// The most records to read; all if nothing.
+    pub limit: Option<usize>,
+}
+
+/// What one record becomes.
+pub(super) struct ImportedTask {
+    /// What the benchmark calls it.
+    pub(super) id: String,
+    /// The project's name in the manifest: see [`project_name`].
+    pub(super) project: String,
+    /// The language's name in records.
+    pub(super) language: &'static str,
+    /// The file with the hole, in the project.
+    pub(super) path: String,
+    pub(super) kind: Kind,
+    /// The file's text.
+    pub(super) contents: String,
+    /// The hole in it, in bytes.
+    pub(super) range: Range<usize>,
+    pub(super) origin: FileOrigin,
+    pub(super) tests: Option<TaskTests>,
+    /// Names of the repository's own tests that decide over it, once the manifest says how they
+    /// are run. Empty where there are `tests`.
+    pub(super) decided_by: Vec<String>,
+}
+
+/// Where a project's files come from.
+pub(super) enum FileOrigin {
+    /// They are made of the records.
+    Record,
+    /// A repository on this machine, by its folder.
+    Repository(PathBuf),
+}
+
+/// What decides over a hole, for pytest.
+pub(super) struct TaskTests {
+    /// The file of tests, in the project, and its text.
+    pub(super) path: String,
+    pub(super) text: String,
+    /// Further files that it needs: what is copied, and to where in the project.
+    pub(super) beside: Vec<(PathBuf, String)>,
+    /// What the tests need installed: exact pins.
+    pub(super) packages: Vec<String>,
+    /// Seconds that they may take, where the benchmark says so.
+    pub(super) timeout: Option<u16>,
+}
+
+impl ImportedTask {
+    pub(super) fn hole(&self) -> Hole {
+        let laid = self.tests.iter().map(|tests| tests.path.clone());
+        let tests = laid.chain(self.decided_by.iter().cloned());
+        Hole::new(
+            &self.project,
+            self.language,
+            &self.path,
+            self.kind,
+            self.range.clone(),
+            &self.contents,
+        )
+        .of_task(&self.id, tests.collect())
+    }
+}
+
+/// What runs the tests, with all that it needs in turn.
+pub(super) const PYTEST: [&str; 6] = [
+    "pytest==8.4.2",
+    "coverage==7.10.7",
+    "iniconfig==2.1.0",
+    "packaging==25.0",
+    "pluggy==1.6.0",
+    "Pygments==2.19.2",
+];
+
+/// A name that a manifest takes, made of a benchmark's own.
+pub(super) fn project_name(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = name.chars().map(plain).collect();
+    let name = name.trim_start_matches(['.', '-']);
+    if name.is_empty() {
+        "project".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// A benchmark's task id as the name of a file.
+pub(super) fn file_name(id: &str) -> String {
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect::<String>()
+        .to_ascii_lowercase()
+}
+
+/// Whether holes in this file can be played.
+pub(super) fn is_playable(path: &str) -> bool {
+    Language::for_path(Path::new(path)).is_some()
+}

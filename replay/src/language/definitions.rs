@@ -1,0 +1,126 @@
+//! What a file defines in its outermost scope and what it exports.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::imports::ImportTarget;
+use super::source::SourceFile;
+
+/// What is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DefinitionKind {
+    /// A function or method, be it a variable that holds one.
+    Function,
+    /// A class.
+    Class,
+    /// A variable of a file, or a field of a class.
+    Variable,
+    /// What is only a type: an interface, an alias, an enumeration.
+    Type,
+}
+
+/// The definitions of a file.
+#[derive(Default)]
+pub(crate) struct Definitions {
+    pub(crate) all: Vec<Definition>,
+    /// What the names of the outermost scope refer to.
+    pub(crate) scope: BTreeMap<String, NameTarget>,
+    /// What the file exports by name; `None` if that is its scope.
+    pub(crate) exports: Option<BTreeMap<String, NameTarget>>,
+    /// The modules whose names it takes and exports, all of them.
+    pub(crate) re_exported: Vec<String>,
+    /// The modules it imports from, and the byte at which each statement begins.
+    pub(crate) imported: Vec<(String, usize)>,
+}
+
+/// One definition.
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    pub(crate) kind: DefinitionKind,
+    /// With decorators and the documentation before it.
+    pub(crate) range: Range<usize>,
+    /// Where its statement begins, without the documentation before it.
+    pub(crate) statement: usize,
+    /// The function's, class's or statement's own.
+    pub(crate) core: Range<usize>,
+    /// The class it is a member of.
+    pub(crate) owner: Option<usize>,
+    /// A class's members.
+    pub(crate) members: BTreeMap<String, usize>,
+    /// The base classes of a class, as paths of names.
+    pub(crate) bases: Vec<String>,
+    /// What a variable holds, as a path of names.
+    pub(crate) value: Option<String>,
+}
+
+/// What a name refers to.
+#[derive(Clone)]
+pub(crate) enum NameTarget {
+    /// A definition of the file.
+    Here(usize),
+    /// What is imported.
+    Imported { from: String, target: ImportTarget },
+}
+
+impl Definitions {
+    /// Adds a definition; returns its index.
+    pub(crate) fn add(&mut self, definition: Definition) -> usize {
+        self.all.push(definition);
+        self.all.len() - 1
+    }
+
+    /// Binds a name of the outermost scope, unless it is bound already.
+    pub(crate) fn bind(&mut self, name: &str, index: usize) {
+        self.scope
+            .entry(name.to_owned())
+            .or_insert(NameTarget::Here(index));
+    }
+}
+
+impl Definition {
+    /// A definition with a name and nothing else yet.
+    pub(crate) fn new(
+        name: &str,
+        kind: DefinitionKind,
+        statement: Node<'_>,
+        core: Node<'_>,
+        file: &SourceFile,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            range: whole(statement, file),
+            statement: statement.start_byte(),
+            core: core.byte_range(),
+            owner: None,
+            members: BTreeMap::new(),
+            bases: Vec::new(),
+            value: None,
+        }
+    }
+}
+
+/// The range of a definition with the documentation right above it, where that stands outside of
+/// it.
+pub(crate) fn whole(node: Node<'_>, file: &SourceFile) -> Range<usize> {
+    let mut start = node.start_byte();
+    let mut row = node.start_position().row;
+    let mut above = node.prev_sibling();
+    while let Some(comment) = above.filter(|above| {
+        !file.language.indented_blocks
+            && file.language.is_comment(*above)
+            && above.end_position().row + 1 == row
+    }) {
+        // A comment behind code on its line is that code's.
+        let line = file.line_start(comment.start_byte());
+        if !file.contents[line..comment.start_byte()].trim().is_empty() {
+            break;
+        }
+        start = comment.start_byte();
+        row = comment.start_position().row;
+        above = comment.prev_sibling();
+    }
+    start..node.end_byte()
+}

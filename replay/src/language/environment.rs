@@ -1,0 +1,265 @@
+//! What a project's tests run in: the interpreter, the packages, and what installs them.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Installs the packages of a language's projects.
+pub trait PackageManager: Sync {
+    /// The kind of environment it makes.
+    fn kind(&self) -> EnvironmentKind;
+
+    /// The key under `environment` in a manifest that names a file of the repository with the
+    /// packages to install.
+    fn file_key(&self) -> &'static str;
+
+    /// How an exact pin is written, for a person.
+    fn pin_form(&self) -> &'static str;
+
+    /// The name and the version of an exact pin; `None` if a text is none.
+    fn parse_pin(&self, pin: &str) -> Option<(String, String)>;
+
+    /// Looks for the interpreter of the language's projects.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::MissingProgram`] if it or the package client is missing or too old.
+    fn interpreter(&self, toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError>;
+
+    /// Looks for every outside program that it needs.
+    fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe>;
+
+    /// The files of a repository that say what to install: the one that the manifest names and
+    /// those that belong to it.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::Unusable`] if one can't be read or can't be installed from.
+    fn requested_files(
+        &self,
+        project: &str,
+        file: &str,
+        source: &Path,
+    ) -> Result<Vec<NamedText>, EnvironmentError>;
+
+    /// Whether an environment works only with the interpreter at the path it was made with.
+    fn binds_interpreter(&self) -> bool;
+
+    /// Whether an environment in the folder `root` is still whole.
+    fn is_intact(&self, root: &Path) -> bool;
+
+    /// Installs what is requested into the empty folder `root`; what is kept as a record goes
+    /// into the folder around it. Returns what was installed, one line each, sorted.
+    ///
+    /// # Errors
+    /// See [`EnvironmentError`].
+    fn install(
+        &self,
+        request: &InstallRequest<'_>,
+        root: &Path,
+    ) -> Result<Vec<String>, EnvironmentError>;
+
+    /// The program that runs code in an environment in the folder `root`.
+    fn program(&self, root: &Path, interpreter: &Path) -> PathBuf;
+}
+
+/// A kind of environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvironmentKind {
+    /// A virtual environment.
+    Python,
+    /// A `node_modules` folder.
+    Node,
+}
+
+/// The names or paths of the outside programs that fetch sources and build environments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    /// A Python of at least 3.9, with `venv` and `pip`.
+    pub python: PathBuf,
+    /// A Node.js of at least 20.
+    pub node: PathBuf,
+    /// Node's package client.
+    pub npm: PathBuf,
+    /// For projects whose source is a git revision.
+    pub git: PathBuf,
+}
+
+impl Default for Toolchain {
+    fn default() -> Self {
+        Self {
+            python: "python3".into(),
+            node: "node".into(),
+            npm: "npm".into(),
+            git: "git".into(),
+        }
+    }
+}
+
+/// An interpreter on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interpreter {
+    /// What kind of environment it runs.
+    pub kind: EnvironmentKind,
+    /// Its real path: no link, no version switcher's stand-in.
+    pub path: PathBuf,
+    /// E.g. `3.11.7`.
+    pub version: String,
+    /// Absolute paths beyond `/usr` that must be readable for it to start, e.g. the prefix of a
+    /// Python that somebody built. Empty for a distribution's own.
+    pub roots: Vec<PathBuf>,
+    /// What compiled packages for it depend on: system, processor, binary interface.
+    pub platform: String,
+}
+
+/// What `fillrate doctor` finds out about one outside program.
+#[derive(Debug)]
+pub struct ProgramProbe {
+    /// The program's usual name, e.g. `npm`.
+    pub program: &'static str,
+    /// Its version, or why it cannot be used ([`EnvironmentError::MissingProgram`]).
+    pub version: Result<String, EnvironmentError>,
+}
+
+/// What a project's tests need installed: `packages`, a file of the repository, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packages {
+    /// `packages`: exact pins.
+    pub packages: Vec<String>,
+    /// The file of the repository under [`PackageManager::file_key`].
+    pub file: Option<String>,
+}
+
+/// A file's name and its text.
+pub type NamedText = (String, String);
+
+/// What to install for a project.
+pub struct InstallRequest<'a> {
+    /// The programs to use.
+    pub toolchain: &'a Toolchain,
+    /// The interpreter to install for.
+    pub interpreter: &'a Interpreter,
+    /// The project's name, for errors.
+    pub project: &'a str,
+    /// What the manifest asks for.
+    pub packages: &'a Packages,
+    /// As [`PackageManager::requested_files`] returns them.
+    pub files: &'a [NamedText],
+    /// The project's source.
+    pub source: &'a Path,
+}
+
+/// Why an environment could not be built or an outside program not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// An outside program is missing or too old. The projects that do not need it still work.
+    #[error("{program} is needed for {needed_for}; {how_to_get}")]
+    MissingProgram {
+        /// The program, with the least version where that matters, e.g. `node ≥ 20`.
+        program: String,
+        /// What it is needed for, e.g. `Python projects`.
+        needed_for: &'static str,
+        /// What to do, with what was found instead where something was.
+        how_to_get: String,
+    },
+    /// An outside program failed.
+    #[error("`{command}` failed for `{project}`: {message}; {advice}")]
+    Command {
+        /// The project's name.
+        project: String,
+        /// The command as it could be typed.
+        command: String,
+        /// The last line it wrote to its standard error.
+        message: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// What a project asks for cannot be installed.
+    #[error("`{project}` cannot be prepared: {message}")]
+    Unusable {
+        /// The project's name.
+        project: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The file system refused something.
+    #[error("{action} `{}` failed: {source}", path.display())]
+    Io {
+        /// What was being done, e.g. `reading`.
+        action: &'static str,
+        /// To which path.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl EnvironmentError {
+    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// A program that is missing or too old.
+    pub(crate) fn missing(program: &str, needed_for: &'static str, how_to_get: String) -> Self {
+        Self::MissingProgram {
+            program: program.to_owned(),
+            needed_for,
+            how_to_get,
+        }
+    }
+}
+
+/// Reads a file that says what to install.
+///
+/// # Errors
+/// [`EnvironmentError::Unusable`] if it can't be read as text.
+pub(crate) fn read_requested(
+    project: &str,
+    source: &Path,
+    name: &str,
+) -> Result<String, EnvironmentError> {
+    std::fs::read_to_string(source.join(name)).map_err(|error| EnvironmentError::Unusable {
+        project: project.to_owned(),
+        message: format!(
+            "`{name}`, which its environment needs, cannot be read in its source: {error}"
+        ),
+    })
+}
+
+/// Whether a dotted version is at least (major, minor).
+pub(crate) fn at_least(version: &str, least: (u32, u32)) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
+}
+
+/// Paths that a sandbox with `/usr` in it does not have, each once and none inside another.
+pub(crate) fn beyond_usr(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
+    roots.sort();
+    roots.dedup();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        let covered = root.starts_with("/usr") || kept.iter().any(|kept| root.starts_with(kept));
+        if !covered {
+            kept.push(root);
+        }
+    }
+    kept
+}
+
+/// A relative path without `.`, if it stays in the folder that it is relative to.
+pub(crate) fn stays_inside(path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(inside)
+}

@@ -1,0 +1,70 @@
+//! What a file imports from its own repository, and the rules that find it.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::definitions::{Definition, Definitions};
+use super::outline::Outline;
+use super::source::SourceFile;
+
+/// How a language imports and defines things. Kinds are tree-sitter's.
+pub(crate) struct DependencyRules {
+    /// Kinds of statements that import, from anywhere.
+    pub(crate) import_statements: &'static [&'static str],
+    /// What a statement imports from the repository, whose paths are `files`; `None` if the node
+    /// is no such statement.
+    pub(crate) imports: fn(Node<'_>, &SourceFile, files: &BTreeSet<&str>) -> Option<Vec<Import>>,
+    /// Adds what a file defines in its outermost scope and what it exports.
+    pub(crate) define: fn(Node<'_>, &SourceFile, files: &BTreeSet<&str>, &mut Definitions),
+    /// The files that a module may be, as [`Import::from`] names it, the likeliest first; the
+    /// file of that very name aside.
+    pub(crate) module_files: fn(&str) -> Vec<String>,
+    /// Whether a folder is a module without a file of its own.
+    pub(crate) is_package: fn(files: &BTreeSet<&str>, folder: &str) -> bool,
+    /// What a class calls its constructor.
+    pub(crate) constructor: &'static str,
+    /// Kinds of statements and declarators around a definition that are part of it.
+    pub(crate) definition_wrappers: &'static [&'static str],
+    /// Writes a definition without its body.
+    pub(crate) outline: for<'t> fn(&mut Outline<'_>, &Definition, Node<'t>),
+}
+
+/// A name that a file imports from its own repository, or all names of a file of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Import {
+    /// What the file calls it; `None` for everything there is.
+    pub(crate) name: Option<String>,
+    /// Where it comes from: in Python a module's path without its ending, which may be a
+    /// folder's; in TypeScript a file's path.
+    pub(crate) from: String,
+    /// What it is there.
+    pub(crate) target: ImportTarget,
+    /// Where the statement begins in the file, in bytes.
+    pub(crate) at: usize,
+}
+
+/// What is imported of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ImportTarget {
+    /// The module itself: its names are members of the imported one.
+    Module,
+    /// The name it has there; `default` is the one without a name in TypeScript.
+    Member(String),
+    /// All that it exports, each under its own name.
+    Everything,
+}
+
+/// The folder of a path; empty at the repository's root.
+pub(crate) fn parent(path: &str) -> &str {
+    path.rfind('/').map_or("", |end| &path[..end])
+}
+
+/// A name within a folder, which is empty for the repository's root.
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}

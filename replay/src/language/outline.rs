@@ -1,0 +1,108 @@
+//! How much of a definition a model sees.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::definitions::{Definition, DefinitionKind};
+use super::imports::DependencyRules;
+use super::source::SourceFile;
+
+/// How much of a definition a model sees: the three sizes of RepoExec's contexts, §5.1 of
+/// [its paper](https://arxiv.org/abs/2406.11927).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All of it.
+    Whole,
+    /// Signature and documentation: bodies of functions and classes are left out, but for their
+    /// members' signatures and documentation.
+    Documented,
+    /// The signature alone, a class's with those of its members.
+    Signature,
+}
+
+/// A definition in some detail, moved to the left margin. What has no body to leave out, a
+/// variable or a type, is whole in each.
+pub(crate) fn outline(
+    rules: &DependencyRules,
+    definition: &Definition,
+    root: Node<'_>,
+    file: &SourceFile,
+    detail: Detail,
+) -> String {
+    let has_body = matches!(
+        definition.kind,
+        DefinitionKind::Function | DefinitionKind::Class
+    );
+    let core = &definition.core;
+    let short = root
+        .descendant_for_byte_range(core.start, core.end)
+        .filter(|_| detail != Detail::Whole && has_body)
+        .and_then(|core| with_body(core, file));
+    let mut outline = Outline {
+        file,
+        documented: detail == Detail::Documented,
+        lines: Vec::new(),
+    };
+    match short {
+        Some(node) => (rules.outline)(&mut outline, definition, node),
+        None if detail == Detail::Signature => {
+            outline.put(definition.statement..definition.range.end);
+        }
+        None => outline.put(definition.range.clone()),
+    }
+    at_the_margin(&outline.lines)
+}
+
+/// The lines of a definition that is written without its bodies.
+pub(crate) struct Outline<'a> {
+    /// The file it stands in.
+    pub(crate) file: &'a SourceFile,
+    /// Whether documentation belongs to it.
+    pub(crate) documented: bool,
+    lines: Vec<String>,
+}
+
+impl Outline<'_> {
+    /// Adds a stretch of the file, line by line, its first indented as it is there.
+    pub(crate) fn put(&mut self, range: Range<usize>) {
+        let contents = &self.file.contents;
+        let before = &contents[self.file.line_start(range.start)..range.start];
+        let indentation = &before[..before.len() - before.trim_start().len()];
+        let text = format!("{indentation}{}", contents[range].trim_end());
+        self.lines.extend(text.lines().map(str::to_owned));
+    }
+
+    /// Adds an empty line.
+    pub(crate) fn put_blank_line(&mut self) {
+        self.lines.push(String::new());
+    }
+}
+
+/// The function or class of a definition, if it has a body.
+pub(crate) fn with_body<'t>(core: Node<'t>, file: &SourceFile) -> Option<Node<'t>> {
+    if core.child_by_field_name("body").is_some() {
+        return Some(core);
+    }
+    let mut cursor = core.walk();
+    core.named_children(&mut cursor)
+        .chain(core.child_by_field_name("value"))
+        .find_map(|child| match child.kind() {
+            "variable_declarator" => with_body(child, file),
+            _ => file.language.is_function(child).then_some(child),
+        })
+}
+
+/// The lines without the first one's indentation.
+fn at_the_margin(lines: &[String]) -> String {
+    let first = lines.first().map_or("", String::as_str);
+    let margin = first.len() - first.trim_start().len();
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| {
+            let blank = line.len() - line.trim_start().len();
+            &line[blank.min(margin)..]
+        })
+        .collect();
+    lines.join("\n")
+}

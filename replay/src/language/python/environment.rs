@@ -1,0 +1,284 @@
+//! Virtual environments, made with `venv` and filled by pip.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::super::environment::{
+    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
+    ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
+};
+use super::super::programs::{self, CHECK_NETWORK, answer};
+
+/// The oldest Python that works, as (major, minor).
+const OLDEST_PYTHON: (u32, u32) = (3, 9);
+
+/// pip.
+pub(crate) struct Pip;
+
+impl PackageManager for Pip {
+    fn kind(&self) -> EnvironmentKind {
+        EnvironmentKind::Python
+    }
+
+    fn file_key(&self) -> &'static str {
+        "requirements"
+    }
+
+    fn pin_form(&self) -> &'static str {
+        "NAME==VERSION"
+    }
+
+    fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
+        parse_pin(pin)
+    }
+
+    fn interpreter(&self, toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
+        let python = python(toolchain)?;
+        venv_works(&python)?;
+        Ok(python)
+    }
+
+    fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe> {
+        vec![
+            ProgramProbe {
+                program: "python3",
+                version: python(toolchain).map(|found| found.version),
+            },
+            ProgramProbe {
+                program: "python3 -m venv",
+                version: python(toolchain).and_then(|python| venv_works(&python)),
+            },
+        ]
+    }
+
+    /// A requirements file and those it includes.
+    fn requested_files(
+        &self,
+        project: &str,
+        file: &str,
+        source: &Path,
+    ) -> Result<Vec<NamedText>, EnvironmentError> {
+        let mut files: Vec<NamedText> = Vec::new();
+        let mut pending = vec![file.to_owned()];
+        while let Some(name) = pending.pop() {
+            if files.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let text = read_requested(project, source, &name)?;
+            for line in text.lines().map(str::trim) {
+                pending.extend(included(project, &name, line)?);
+            }
+            files.push((name, text));
+        }
+        Ok(files)
+    }
+
+    fn binds_interpreter(&self) -> bool {
+        true
+    }
+
+    fn is_intact(&self, root: &Path) -> bool {
+        // The link dangles once the base interpreter is gone.
+        root.join("bin/python").exists()
+    }
+
+    fn install(
+        &self,
+        request: &InstallRequest<'_>,
+        root: &Path,
+    ) -> Result<Vec<String>, EnvironmentError> {
+        make_venv(&request.interpreter.path, root, request.project)?;
+        let python = root.join("bin/python");
+        if !request.packages.packages.is_empty() || request.packages.file.is_some() {
+            // Wheels first: they install without running anything.
+            let wheels = pip_install(request, &python, root, &["--only-binary", ":all:"]);
+            if wheels.is_err() {
+                pip_install(request, &python, root, &[])?;
+            }
+        }
+        let mut freeze = Command::new(&python);
+        freeze.args([
+            "-m",
+            "pip",
+            "freeze",
+            "--all",
+            "--disable-pip-version-check",
+        ]);
+        let frozen = programs::run(&mut freeze, request.project, CHECK_NETWORK)?;
+        // Pip came with the interpreter and is no part of what the tests see as pinned.
+        let mut lock: Vec<_> = frozen
+            .lines()
+            .filter(|line| !line.starts_with("pip==") && !line.is_empty())
+            .map(str::to_owned)
+            .collect();
+        lock.sort();
+        Ok(lock)
+    }
+
+    fn program(&self, root: &Path, _interpreter: &Path) -> PathBuf {
+        root.join("bin/python")
+    }
+}
+
+/// The files that a line of a requirements file includes.
+fn included(project: &str, name: &str, line: &str) -> Result<Option<String>, EnvironmentError> {
+    let unusable = |message: String| EnvironmentError::Unusable {
+        project: project.to_owned(),
+        message,
+    };
+    if line.starts_with(['.', '/']) || line.starts_with("-e") || line.starts_with("--edit") {
+        return Err(unusable(format!(
+            "`{name}` installs the repository itself (`{line}`); list `packages` instead and put \
+             the repository on `path`"
+        )));
+    }
+    let included = ["-r", "--requirement", "-c", "--constraint"]
+        .iter()
+        .find_map(|option| {
+            line.strip_prefix(option)
+                .filter(|rest| rest.starts_with([' ', '=']))
+        });
+    let Some(included) = included else {
+        return Ok(None);
+    };
+    let included = included.trim_start_matches([' ', '=']);
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+    let inside = stays_inside(&folder.join(included));
+    match inside.as_deref().and_then(Path::to_str) {
+        Some(path) => Ok(Some(path.to_owned())),
+        None => Err(unusable(format!(
+            "`{name}` includes `{included}`, which is outside of the source"
+        ))),
+    }
+}
+
+fn pip_install(
+    request: &InstallRequest<'_>,
+    python: &Path,
+    root: &Path,
+    how: &[&str],
+) -> Result<(), EnvironmentError> {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--no-input", "--quiet"])
+        .args(["--disable-pip-version-check", "--no-warn-script-location"])
+        .args(how);
+    if let Some(requirements) = &request.packages.file {
+        pip.arg("--requirement")
+            .arg(request.source.join(requirements));
+    }
+    pip.args(&request.packages.packages).current_dir(root);
+    programs::run(&mut pip, request.project, CHECK_NETWORK)?;
+    Ok(())
+}
+
+/// A Python whose `pip` can be used: the toolchain's own, or a virtual environment in `stage`
+/// where that one has none, as in Debian without `python3-pip`.
+pub(crate) fn python_with_pip(
+    toolchain: &Toolchain,
+    project: &str,
+    stage: &Path,
+) -> Result<PathBuf, EnvironmentError> {
+    let base = python(toolchain)?.path;
+    let mut pip = Command::new(&base);
+    pip.args(["-m", "pip", "--version"]);
+    if programs::capture(&mut pip).is_ok_and(|output| output.status.success()) {
+        return Ok(base);
+    }
+    let venv = stage.join("venv");
+    make_venv(&base, &venv, project)?;
+    Ok(venv.join("bin/python"))
+}
+
+fn make_venv(python: &Path, root: &Path, project: &str) -> Result<(), EnvironmentError> {
+    let mut venv = Command::new(python);
+    venv.args(["-m", "venv"]).arg(root);
+    programs::run(
+        &mut venv,
+        project,
+        "check that the Python installation is whole",
+    )?;
+    Ok(())
+}
+
+/// Python as the search path has it, seen through stand-ins and active virtual environments.
+fn python(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
+    const ASK: &str = "import os, platform, sys, sysconfig
+base = getattr(sys, '_base_executable', None) or sys.executable
+print(os.path.realpath(base))
+print('.'.join(str(part) for part in sys.version_info[:3]))
+print(sys.implementation.cache_tag, sysconfig.get_platform(), *platform.libc_ver())
+for root in {sys.base_prefix, sys.base_exec_prefix}: print(os.path.realpath(root))";
+    let missing =
+        |how_to_get| EnvironmentError::missing("python3 ≥ 3.9", "Python projects", how_to_get);
+    let mut ask = Command::new(&toolchain.python);
+    ask.args(["-I", "-c", ASK]);
+    let answer = answer(&mut ask).map_err(|found| {
+        missing(format!(
+            "it could not be run ({found}), so install Python from your system's packages"
+        ))
+    })?;
+    let mut lines = answer.lines().map(str::to_owned);
+    let (Some(path), Some(version), Some(platform)) = (lines.next(), lines.next(), lines.next())
+    else {
+        return Err(missing(
+            "the one found gave no version, so install another".to_owned(),
+        ));
+    };
+    if !at_least(&version, OLDEST_PYTHON) {
+        return Err(missing(format!(
+            "the one found is {version}, so install a newer one"
+        )));
+    }
+    let path = PathBuf::from(path);
+    let mut roots: Vec<PathBuf> = lines.map(PathBuf::from).collect();
+    if !roots.iter().any(|root| path.starts_with(root)) {
+        roots.push(path.clone());
+    }
+    Ok(Interpreter {
+        kind: EnvironmentKind::Python,
+        path,
+        version,
+        roots: beyond_usr(roots),
+        platform,
+    })
+}
+
+fn venv_works(python: &Interpreter) -> Result<String, EnvironmentError> {
+    let mut ask = Command::new(&python.path);
+    ask.args([
+        "-I",
+        "-c",
+        "import venv, ensurepip; print(ensurepip.version())",
+    ]);
+    match answer(&mut ask) {
+        Ok(version) => Ok(format!("{} with pip {}", python.version, version.trim())),
+        Err(found) => Err(EnvironmentError::missing(
+            "python3 -m venv",
+            "Python projects",
+            format!(
+                "it does not work ({found}), so install that part of Python, on Debian `python3-venv`"
+            ),
+        )),
+    }
+}
+
+/// `NAME==VERSION`, with extras allowed after the name.
+fn parse_pin(pin: &str) -> Option<(String, String)> {
+    let (name, version) = pin.split_once("==")?;
+    let bare = match name.split_once('[') {
+        Some((bare, extras)) => {
+            let extras = extras.strip_suffix(']')?;
+            let plain = |c: char| c.is_ascii_alphanumeric() || "._-,".contains(c);
+            extras.chars().all(plain).then_some(bare)?
+        }
+        None => name,
+    };
+    let named = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let valid = bare.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && bare.chars().all(named)
+        && version.starts_with(|c: char| c.is_ascii_digit())
+        && version
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".!+-_".contains(c));
+    valid.then(|| (name.to_owned(), version.to_owned()))
+}

@@ -1,0 +1,53 @@
+//! A definition of Python without its bodies.
+
+use tree_sitter::Node;
+
+use super::super::definitions::Definition;
+use super::super::outline::Outline;
+
+/// Writes a function or class; decorators and the variables of classes are left out, as
+/// RepoExec's data has it.
+pub(super) fn write(outline: &mut Outline<'_>, _: &Definition, node: Node<'_>) {
+    definition(outline, node);
+}
+
+fn definition(outline: &mut Outline<'_>, node: Node<'_>) {
+    let start = node.start_byte();
+    let Some(body) = node.child_by_field_name("body") else {
+        return outline.put(start..node.end_byte());
+    };
+    // A comment after the colon may belong to the body.
+    let colon = outline.file.contents[start..body.start_byte()].rfind(':');
+    outline.put(start..colon.map_or(body.start_byte(), |colon| start + colon + 1));
+    if outline.documented
+        && let Some(documentation) = documentation(body)
+    {
+        outline.put(documentation.byte_range());
+    }
+    if !outline.file.language.is_function(node) {
+        members(outline, body);
+    }
+}
+
+fn members(outline: &mut Outline<'_>, body: Node<'_>) {
+    let mut cursor = body.walk();
+    for member in body.named_children(&mut cursor) {
+        let member = member.child_by_field_name("definition").unwrap_or(member);
+        if outline.file.language.is_definition(member) {
+            if outline.documented {
+                outline.put_blank_line();
+            }
+            definition(outline, member);
+        }
+    }
+}
+
+/// The string that documents a body.
+fn documentation(body: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = body.walk();
+    let first = body
+        .named_children(&mut cursor)
+        .find(|child| child.kind() != "comment")?;
+    let string = first.named_child(0)?;
+    (first.kind() == "expression_statement" && string.kind() == "string").then_some(string)
+}

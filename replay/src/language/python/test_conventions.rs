@@ -1,0 +1,50 @@
+//! How tests of Python are written for pytest.
+
+use tree_sitter::Node;
+
+use super::super::test_conventions::{FoundTest, TestConventions};
+
+pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    framework: "Python with pytest",
+    form: "a function of its own at the top level whose name begins with `test_`; use no \
+           classes and no `parametrize`",
+    fence: "python",
+    test_in,
+    file_name,
+    recompiled,
+    code_object: Some("__code__"),
+};
+
+/// A test function.
+fn test_in(node: Node<'_>, text: &str) -> Option<FoundTest> {
+    let decorated = node.kind() == "decorated_definition";
+    let function = if decorated {
+        node.child_by_field_name("definition")?
+    } else {
+        node
+    };
+    if function.kind() != "function_definition" {
+        return None;
+    }
+    let name = &text[function.child_by_field_name("name")?.byte_range()];
+    let decorators = &text[node.start_byte()..function.start_byte()];
+    let is_single = !decorators.contains("parametrize");
+    name.starts_with("test").then(|| FoundTest {
+        range: node.byte_range(),
+        name: is_single.then(|| name.to_owned()),
+    })
+}
+
+fn file_name(example: &str, stem: &str, digest: &str) -> String {
+    if example.ends_with("_test.py") && !example.starts_with("test_") {
+        format!("added_{stem}_{digest}_test.py")
+    } else {
+        format!("test_added_{stem}_{digest}.py")
+    }
+}
+
+/// One statement that runs the text from its bytes in hexadecimal digits.
+fn recompiled(text: &str) -> String {
+    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("exec(compile(bytes.fromhex(\"{digits}\"), __file__, \"exec\"))\n")
+}

@@ -1,0 +1,27 @@
+//! A file of a repository.
+
+use fillrate_server::syntax::Language;
+use tree_sitter::Node;
+
+/// A file that holes may be cut into.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// Relative to the project's root, with `/`.
+    pub path: String,
+    /// Its text.
+    pub contents: String,
+    /// Its language.
+    pub language: &'static Language,
+}
+
+impl SourceFile {
+    /// The text of a node of the file's syntax tree.
+    pub(crate) fn text(&self, node: Node<'_>) -> &str {
+        &self.contents[node.byte_range()]
+    }
+
+    /// The byte at which the line begins that a byte stands in.
+    pub(crate) fn line_start(&self, byte: usize) -> usize {
+        self.contents[..byte].rfind('\n').map_or(0, |end| end + 1)
+    }
+}

@@ -1,0 +1,32 @@
+//! How tests of a language are written, for models that are asked for some.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+/// A language's conventions for tests.
+pub(crate) struct TestConventions {
+    /// The language and its test framework, as a sentence names them.
+    pub(crate) framework: &'static str,
+    /// What a single test is, as a sentence asks for it.
+    pub(crate) form: &'static str,
+    /// What a fenced block of code is marked with.
+    pub(crate) fence: &'static str,
+    /// The test in a statement of a file's outermost scope.
+    pub(crate) test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
+    /// The name of a file of added tests that the framework finds as it finds the example: from
+    /// the example's file name, the name of the file under test without its endings, and a digest.
+    pub(crate) file_name: fn(example: &str, stem: &str, digest: &str) -> String,
+    /// The file with the same behaviour and other compiled code, where the language can run text.
+    pub(crate) recompiled: fn(&str) -> String,
+    /// The name under which compiled code is found at run time.
+    pub(crate) code_object: Option<&'static str>,
+}
+
+/// A test, or several that are written as one.
+pub(crate) struct FoundTest {
+    /// Where it stands in its file, in bytes.
+    pub(crate) range: Range<usize>,
+    /// Its name, if it is a single test.
+    pub(crate) name: Option<String>,
+}

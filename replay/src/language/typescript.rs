@@ -1,0 +1,85 @@
+//! TypeScript and JavaScript, with and without JSX.
+
+mod definitions;
+pub(crate) mod environment;
+mod imports;
+mod mutation;
+mod names;
+mod outline;
+mod test_conventions;
+
+use super::LanguageSupport;
+use super::category::CategoryRules;
+use super::holes::HoleRules;
+use super::imports::DependencyRules;
+use super::runner::RunnerName;
+
+pub(super) static TYPESCRIPT: LanguageSupport = LanguageSupport {
+    name: "typescript",
+    title: "TypeScript",
+    runners: &[RunnerName::Vitest, RunnerName::Junit],
+    ..COMMON
+};
+
+pub(super) static JAVASCRIPT: LanguageSupport = LanguageSupport {
+    name: "javascript",
+    title: "JavaScript",
+    runners: &[
+        RunnerName::Vitest,
+        RunnerName::Node,
+        RunnerName::Mocha,
+        RunnerName::Jest,
+        RunnerName::Junit,
+    ],
+    ..COMMON
+};
+
+const COMMON: LanguageSupport = LanguageSupport {
+    name: "",
+    title: "",
+    has_module_path: false,
+    has_docstrings: false,
+    runners: &[],
+    packages: &environment::Npm,
+    holes: HoleRules {
+        case_blocks: &["switch_case", "switch_default"],
+        least_lines: 30,
+        statement_ends: &[";", "{", "}"],
+        header_end: |_, _| None,
+    },
+    mutation: &mutation::RULES,
+    dependencies: &DependencyRules {
+        import_statements: &["import_statement"],
+        imports: imports::imports,
+        define: definitions::define,
+        module_files: |_| Vec::new(),
+        is_package: |_, _| false,
+        constructor: "constructor",
+        definition_wrappers: &[
+            "export_statement",
+            "variable_declarator",
+            "lexical_declaration",
+        ],
+        outline: outline::write,
+    },
+    names: &names::RULES,
+    category: &CategoryRules {
+        markup: Some("jsx_"),
+        features: &[
+            ("conditional_type", "a conditional type"),
+            ("decorator", "a decorator"),
+            ("index_type_query", "a type query"),
+            ("mapped_type_clause", "a mapped type"),
+            ("satisfies_expression", "a `satisfies` expression"),
+            ("type_predicate", "a type predicate"),
+            ("yield_expression", "a generator"),
+        ],
+        loops: &[
+            "do_statement",
+            "for_in_statement",
+            "for_statement",
+            "while_statement",
+        ],
+    },
+    tests: &test_conventions::CONVENTIONS,
+};

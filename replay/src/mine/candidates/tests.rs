@@ -1,0 +1,150 @@
+use super::*;
+
+fn listed(id: &str, contents: &str, covered: &dyn Fn(usize) -> bool) -> String {
+    let file = SourceFile {
+        path: "a".into(),
+        contents: contents.into(),
+        language: Language::by_id(id).expect("the language is in the table"),
+    };
+    find_candidates("demo", &file, tested(covered))
+        .iter()
+        .map(|candidate| format!("{} {:?}\n", candidate.hole.kind, candidate.hole.reference))
+        .collect()
+}
+
+fn tested(tested: &dyn Fn(usize) -> bool) -> Coverage<'_> {
+    Coverage {
+        tested,
+        at_import: &|_| false,
+    }
+}
+
+const PYTHON: &str = r#"import os
+
+LIMIT = 3
+
+
+def total(items, rate):
+    """Adds up."""
+    result = 0
+    for item in items:  # each
+        if item.free:
+            continue
+        result += item.price * rate
+    log(
+        "done",
+        result,
+    )
+    return result
+"#;
+
+#[test]
+fn candidates_in_python() {
+    insta::assert_snapshot!(listed("python", PYTHON, &|_| true), @r#"
+line "result = 0"
+statement "result = 0"
+block "result = 0\n    for item in items:  # each\n        if item.free:\n            continue\n        result += item.price * rate"
+block "result = 0\n    for item in items:  # each\n        if item.free:\n            continue\n        result += item.price * rate\n    log(\n        \"done\",\n        result,\n    )"
+body "result = 0\n    for item in items:  # each\n        if item.free:\n            continue\n        result += item.price * rate\n    log(\n        \"done\",\n        result,\n    )\n    return result"
+block "for item in items:  # each\n        if item.free:\n            continue\n        result += item.price * rate\n    log(\n        \"done\",\n        result,\n    )"
+block "for item in items:  # each\n        if item.free:\n            continue\n        result += item.price * rate\n    log(\n        \"done\",\n        result,\n    )\n    return result"
+line "if item.free:"
+block "if item.free:\n            continue\n        result += item.price * rate"
+line "continue"
+statement "continue"
+line "result += item.price * rate"
+statement "result += item.price * rate"
+span "* rate"
+line "log("
+statement "log(\n        \"done\",\n        result,\n    )"
+block "log(\n        \"done\",\n        result,\n    )\n    return result"
+span "(\n        \"done\",\n        result,\n    )"
+line "\"done\","
+line "result,"
+line "return result"
+statement "return result"
+span "result"
+"#);
+}
+
+#[test]
+fn candidates_in_typescript() {
+    let contents = "export function pick(a: number[], n: number): number {\n  const sorted = [...a].sort();\n  if (n < 0) {\n    throw new Error('n');\n  }\n  switch (n) {\n    case 0: return sorted[0];\n    default:\n      return sorted[n];\n  }\n}\n";
+    insta::assert_snapshot!(listed("typescript", contents, &|_| true), @r#"
+line "const sorted = [...a].sort();"
+statement "const sorted = [...a].sort();"
+block "const sorted = [...a].sort();\n  if (n < 0) {\n    throw new Error('n');\n  }"
+body "const sorted = [...a].sort();\n  if (n < 0) {\n    throw new Error('n');\n  }\n  switch (n) {\n    case 0: return sorted[0];\n    default:\n      return sorted[n];\n  }"
+span ".sort();"
+line "if (n < 0) {"
+block "if (n < 0) {\n    throw new Error('n');\n  }\n  switch (n) {\n    case 0: return sorted[0];\n    default:\n      return sorted[n];\n  }"
+line "throw new Error('n');"
+statement "throw new Error('n');"
+span "Error('n');"
+line "switch (n) {"
+line "case 0: return sorted[0];"
+statement "return sorted[0];"
+span "sorted[0];"
+line "default:"
+line "return sorted[n];"
+statement "return sorted[n];"
+span "sorted[n];"
+"#);
+}
+
+#[test]
+fn uncovered_lines_give_no_candidate() {
+    assert_eq!(listed("python", PYTHON, &|_| false), "");
+    let without_continue = listed("python", PYTHON, &|line| line != 11);
+    assert!(!without_continue.contains("continue"), "{without_continue}");
+    assert!(without_continue.contains("result += item.price * rate"));
+}
+
+#[test]
+fn a_raising_statement_goes_before_the_holes_statement() {
+    let contents = "def f(a):\n    b = g(\n        a,\n    )\n    return b\n";
+    let file = SourceFile {
+        path: "a.py".into(),
+        contents: contents.into(),
+        language: Language::by_id("python").expect("Python is in the table"),
+    };
+    let candidates = find_candidates("demo", &file, tested(&|_| true));
+    for candidate in candidates {
+        let raising = candidate.raising(contents);
+        assert!(file.language.parses(&raising), "{raising}");
+        assert!(raising.contains("    raise RuntimeError(\"this place was reached\")\n    "));
+    }
+}
+
+#[test]
+fn holes_tell_that_their_lines_run_at_import() {
+    let contents = "def f(a):\n    b = g(\n        a,\n    )\n    return b\n\nC = f(1)\n";
+    let file = SourceFile {
+        path: "a.py".into(),
+        contents: contents.into(),
+        language: Language::by_id("python").expect("Python is in the table"),
+    };
+    let at_import = |line: usize| {
+        let coverage = Coverage {
+            tested: &|_| true,
+            at_import: &|run| run == line,
+        };
+        let mut marked: Vec<String> = find_candidates("demo", &file, coverage)
+            .into_iter()
+            .filter(|candidate| candidate.hole.at_import)
+            .map(|candidate| format!("{}:{}", candidate.hole.kind, candidate.hole.reference))
+            .collect();
+        marked.sort();
+        marked
+    };
+    // A line within a statement marks what holds the line.
+    assert_eq!(
+        at_import(3),
+        [
+            "body:b = g(\n        a,\n    )\n    return b",
+            "span:g(\n        a,\n    )",
+            "statement:b = g(\n        a,\n    )",
+        ]
+    );
+    assert_eq!(at_import(7), Vec::<String>::new());
+}

@@ -1,0 +1,79 @@
+//! The contexts of MRG-Bench.
+
+use std::ops::Range;
+
+use fillrate_server::context::Window;
+use fillrate_server::prompt::approximate_tokens;
+
+use super::super::dependencies::{Dependency, Repository};
+use crate::language::outline::Detail;
+
+/// The most tokens of the file, in MRG-Bench's context of it. §5.2.1 of
+/// [its paper](https://arxiv.org/abs/2508.02998) counts them by the tokenizer of GPT-3.5-Turbo,
+/// here they are [approximate](approximate_tokens).
+pub const FILE_TOKENS: usize = 6_000;
+
+/// The most tokens of the folder, in MRG-Bench's context of it, likewise.
+pub const FOLDER_TOKENS: usize = 100_000;
+
+/// The functions that are called, each once, in the order of the calls.
+pub(super) fn callees(
+    repository: &Repository<'_>,
+    dependencies: &[Dependency],
+    detail: Detail,
+) -> Vec<Window> {
+    let mut windows: Vec<Window> = Vec::new();
+    for dependency in dependencies.iter().filter(|one| one.called) {
+        let Some(callee) = repository.callee(dependency) else {
+            continue;
+        };
+        let text = repository.text(&callee, detail);
+        let window = window(&callee.path, repository.line_of(&callee), text);
+        if !windows.contains(&window) {
+            windows.push(window);
+        }
+    }
+    windows
+}
+
+/// The file without what is missing.
+pub(super) fn cut(contents: &str, hole: &Range<usize>) -> String {
+    [&contents[..hole.start], &contents[hole.end..]].concat()
+}
+
+pub(super) fn window(path: &str, first_line: usize, text: String) -> Window {
+    Window {
+        path: path.to_owned(),
+        first_line,
+        text,
+        score: 0.0,
+    }
+}
+
+/// The windows up to so many tokens, the last that begins within them cut at a line's end.
+pub(super) fn within(windows: Vec<Window>, tokens: usize) -> Vec<Window> {
+    let mut left = tokens;
+    let mut kept = Vec::new();
+    for mut window in windows {
+        let needed = approximate_tokens(&window.text);
+        if needed <= left {
+            left -= needed;
+            kept.push(window);
+            continue;
+        }
+        let mut text = String::new();
+        for line in window.text.split_inclusive('\n') {
+            let longer = [&text, line].concat();
+            if approximate_tokens(&longer) > left {
+                break;
+            }
+            text = longer;
+        }
+        if !text.trim().is_empty() {
+            window.text = text;
+            kept.push(window);
+        }
+        break;
+    }
+    kept
+}

@@ -1,0 +1,67 @@
+//! The contexts of RepoExec.
+
+use std::ops::Range;
+
+use super::super::dependencies::{Dependency, Repository, outermost};
+use super::view::{Shown, alone};
+use crate::language::SourceFile;
+use crate::language::definitions::DefinitionKind;
+use crate::language::outline::Detail;
+
+/// RepoExec's BasePrompt.
+pub(super) fn base_prompt(
+    repository: &Repository<'_>,
+    file: &SourceFile,
+    function: &Range<usize>,
+    hole: &Range<usize>,
+    dependencies: &[Dependency],
+    detail: Detail,
+) -> Shown {
+    let imports = repository.imports(&file.path);
+    let from = |path: &str| {
+        let place = repository.import_of(&file.path, path);
+        // What the file itself defines comes after all that it imports.
+        place.unwrap_or(usize::MAX - usize::from(path != file.path))
+    };
+    let mut ordered = outermost(dependencies);
+    ordered.sort_by_cached_key(|one| {
+        let variable = one.kind == DefinitionKind::Variable;
+        (
+            !variable,
+            from(&one.path),
+            one.path.clone(),
+            one.range.start,
+        )
+    });
+    let mut texts: Vec<String> = Vec::new();
+    let lines: Vec<&str> = imports
+        .iter()
+        .filter(|import| !function.contains(&import.start))
+        .map(|import| file.contents[(*import).clone()].trim_end())
+        .collect();
+    if !lines.is_empty() {
+        texts.push(lines.join("\n"));
+    }
+    let mut members = String::new();
+    for dependency in ordered {
+        let text = repository.text(dependency, detail);
+        if repository.shares_class(dependency, &file.path, function) {
+            let line = file.contents[..dependency.range.start]
+                .rfind('\n')
+                .map_or(0, |end| end + 1);
+            let indentation = &file.contents[line..dependency.range.start];
+            for line in text.lines() {
+                let indentation = if line.is_empty() { "" } else { indentation };
+                members += &format!("{indentation}{line}\n");
+            }
+            members.push('\n');
+        } else if !texts.contains(&text) {
+            // A statement that defines several names is shown once.
+            texts.push(text);
+        }
+    }
+    let above: String = texts.iter().map(|text| format!("{text}\n\n")).collect();
+    let mut shown = alone(repository, file, function, hole, &members);
+    shown.prefix.insert_str(0, &above);
+    shown
+}

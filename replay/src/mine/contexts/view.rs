@@ -1,0 +1,55 @@
+//! A hole as a model sees it.
+
+use std::ops::Range;
+
+use fillrate_server::context::Window;
+
+use super::super::dependencies::Repository;
+use crate::language::SourceFile;
+
+/// A hole as a model sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// The text before the cursor.
+    pub prefix: String,
+    /// The text after the cursor.
+    pub suffix: String,
+    /// What goes into the prompt as windows.
+    pub windows: Vec<Window>,
+}
+
+/// A function with a hole and nothing else of its file, but the heads of the classes it is in,
+/// and the `members` of the innermost before it.
+pub(super) fn alone(
+    repository: &Repository<'_>,
+    file: &SourceFile,
+    function: &Range<usize>,
+    hole: &Range<usize>,
+    members: &str,
+) -> Shown {
+    let contents = &file.contents;
+    let line = contents[..function.start]
+        .rfind('\n')
+        .map_or(0, |end| end + 1);
+    let start = match contents[line..function.start].trim() {
+        "" => line,
+        _ => function.start,
+    };
+    let mut prefix = String::new();
+    let mut suffix = contents[hole.end..function.end.max(hole.end)].to_owned();
+    suffix.push('\n');
+    for head in repository.heads_around(&file.path, function) {
+        prefix += head.trim_end();
+        prefix.push('\n');
+        if !file.language.indented_blocks {
+            suffix += "}\n";
+        }
+    }
+    prefix += members;
+    prefix += &contents[start.min(hole.start)..hole.start];
+    Shown {
+        prefix,
+        suffix,
+        windows: Vec::new(),
+    }
+}

@@ -1,0 +1,102 @@
+//! What a file imports from its own repository.
+
+use std::collections::BTreeSet;
+
+use fillrate_server::syntax::Language;
+use tree_sitter::Node;
+
+use crate::language::imports::Import;
+use crate::language::{LanguageSupport, SourceFile};
+
+/// The names that a file imports from its repository, as the file calls them; `files` are all
+/// paths of the repository.
+pub(super) fn imported_names(
+    root: Node<'_>,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+) -> BTreeSet<String> {
+    find_imports(root, file, files)
+        .into_iter()
+        .filter_map(|import| import.name)
+        .collect()
+}
+
+/// Everything that a file imports from its repository, in its order, from inside functions too.
+pub(super) fn find_imports(
+    root: Node<'_>,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+) -> Vec<Import> {
+    let rules = LanguageSupport::for_language(file.language).dependencies;
+    let mut imports = Vec::new();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if let Some(found) = (rules.imports)(node, file, files) {
+            imports.extend(found);
+            continue;
+        }
+        let mut cursor = node.walk();
+        let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        pending.extend(children.into_iter().rev());
+    }
+    imports
+}
+
+/// Whether a node is a statement that imports, from anywhere.
+pub(super) fn is_import(language: &Language, node: Node<'_>) -> bool {
+    let rules = LanguageSupport::for_language(language).dependencies;
+    rules.import_statements.contains(&node.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(id: &str, path: &str, contents: &str, files: &[&str]) -> Vec<String> {
+        let file = SourceFile {
+            path: path.into(),
+            contents: contents.into(),
+            language: Language::by_id(id).expect("the language is in the table"),
+        };
+        let tree = file.language.parse(contents);
+        imported_names(
+            tree.root_node(),
+            &file,
+            &files.iter().copied().collect::<BTreeSet<_>>(),
+        )
+        .into_iter()
+        .collect()
+    }
+
+    #[test]
+    fn imports_of_the_repository_in_python() {
+        let files = [
+            "src/shop/__init__.py",
+            "src/shop/cart.py",
+            "src/shop/json.py",
+            "src/shop/deep/price.py",
+            "tests/helper.py",
+        ];
+        let contents = "from __future__ import annotations\nimport json\nimport shop.cart\nimport shop.deep.price as price, os\nfrom shop import cart as basket\nfrom requests import get\nimport helper\nfrom . import deep\nfrom .json import (\n    load,\n    dump as write,\n)\nfrom ..far import *\n\ndef f():\n    from shop.cart import Cart\n";
+        assert_eq!(
+            names("python", "src/shop/main.py", contents, &files),
+            ["Cart", "basket", "deep", "load", "price", "shop", "write"]
+        );
+    }
+
+    #[test]
+    fn imports_of_the_repository_in_typescript() {
+        let files = [
+            "src/main.ts",
+            "src/cart.ts",
+            "src/view/index.tsx",
+            "lib/far.ts",
+            "src/data.json",
+        ];
+        let contents = "import main, { add, take as grab } from './cart.js';\nimport * as view from \"./view\";\nimport type { Far } from '../lib/far';\nimport { gone } from './gone';\nimport data from './data.json';\nimport fs from 'node:fs';\nimport './cart';\nimport { above } from '../../above';\n";
+        assert_eq!(
+            names("typescript", "src/main.ts", contents, &files),
+            ["Far", "add", "grab", "main", "view"]
+        );
+    }
+}
