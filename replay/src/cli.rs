@@ -50,7 +50,7 @@ use crate::corpus::manifest::ManifestError;
 use crate::developer::DeveloperError;
 use crate::import::ImportError;
 use crate::report::export::ExportError;
-use crate::report::site::SiteError;
+use crate::report::pages::HtmlReportError;
 use crate::store::StoreError;
 use crate::task::{Kind, TaskError};
 use crate::verdict::{Engine, VerdictError};
@@ -265,7 +265,7 @@ enum CliError {
     Export(#[from] ExportError),
     /// The report's pages.
     #[error(transparent)]
-    Site(#[from] SiteError),
+    HtmlReport(#[from] HtmlReportError),
     /// The conversation with the language server.
     #[error(transparent)]
     Developer(#[from] DeveloperError),

@@ -4,22 +4,28 @@ pub mod acceptance;
 mod comparison;
 pub mod dataset;
 pub mod export;
+pub mod page;
+pub mod pages;
 pub mod policies;
 pub mod scores;
 pub mod sensitivity;
-pub mod site;
+pub mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
+use fillrate_metrics::metric::{
+    INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, TYPE_CHECK, WEIGHTED_PASS,
+};
 use fillrate_metrics::{
-    Estimate, Sample, TextMetric, Unit, clustered_mean, clustered_proportion,
+    Estimate, Metric, Sample, TextMetric, Unit, clustered_mean, clustered_proportion,
     clustered_weighted_mean, dependency_invocation_rate, median, oracle_prefix, pass_at_k,
     text_scores,
 };
 use fillrate_server::syntax::Language;
 use serde::Serialize;
 
+use self::table::{TextTable, figure, right};
 use crate::developer::policy::Place;
 use crate::mutate::MutationScore;
 use crate::score::{ScoringLanguage, syntax_identifiers};
@@ -27,14 +33,14 @@ use crate::store::{Attempt, Behaviour, ProjectState, Run, State, StoreError, Typ
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
-pub use comparison::{Against, Compared, Comparison, McNemar};
+pub use comparison::{ComparedRun, Comparison, McNemar, RunDifference};
 pub use policies::PolicyFigures;
 
 /// The figures of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct RunReport {
     /// One row for each project, and a last one for all.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
     /// The run's folder.
     pub run: String,
     /// What became of each project.
@@ -46,13 +52,13 @@ pub struct Report {
     /// What became of the attempts when the model was told what was wrong with them; empty where
     /// it was not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<RepairRound>,
 }
 
 /// Where things stand after some rounds of mending: §6.2 of
 /// [RepoExec](https://arxiv.org/abs/2406.11927).
 #[derive(Clone, Debug, Serialize)]
-pub struct Round {
+pub struct RepairRound {
     /// How many failing answers of its own the model had been told of, at most.
     pub round: u32,
     /// Attempts that were made in this very round.
@@ -63,7 +69,7 @@ pub struct Round {
 
 /// The figures of one project under one model.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct ReportRow {
     /// The project's name, or `*` for all.
     pub project: String,
     /// The language's name, or `*` where there are several.
@@ -95,34 +101,16 @@ const TEXT_METRICS: [&str; 4] = [
     "id_f1/cceval",
 ];
 
-/// The Dependency Invocation Rate, over attempts at holes that have dependencies.
-pub const INVOCATION: &str = "DIR";
-
-/// The simulated acceptance: offered completions that an `oracle-prefix` developer accepts, of
-/// those that were offered.
-pub const ACCEPTANCE: &str = "acceptance/oracle-prefix";
-
-/// Completions that add no error to those that TypeScript's checker finds in the project, of the
-/// attempts in which it was asked.
-pub const TYPES: &str = "type_check/tsc";
-
-/// The pass rate in which each hole counts as much as its mutation score, over the holes that have
-/// one.
-pub const WEIGHTED: &str = "pass@1/mutation-weighted";
-
-/// The median time to an answer.
-pub const LATENCY: &str = "latency_ms/median";
-
-impl Report {
+impl RunReport {
     /// Reads a run and calculates its figures.
     ///
     /// # Errors
     /// The run can't be read.
-    pub fn of(run: &Run) -> Result<Self, StoreError> {
+    pub fn load(run: &Run) -> Result<Self, StoreError> {
         let scored = scored(run)?;
         let rounds = rounds(&scored);
         let scored = first_answers(scored);
-        let developers = Developers::of(run)?;
+        let developers = DeveloperFigures::load(run)?;
         let projects = run.projects()?;
         let mut rows = Vec::new();
         let names: Vec<&String> = projects
@@ -131,7 +119,7 @@ impl Report {
             .map(|(name, _)| name)
             .collect();
         for name in &names {
-            let of_project: Vec<&Scored> = scored
+            let of_project: Vec<&ScoredAttempt> = scored
                 .iter()
                 .filter(|scored| scored.attempt.project == **name)
                 .collect();
@@ -148,7 +136,7 @@ impl Report {
             _ => "*",
         };
         let audits = run.audits()?;
-        let all: Vec<&Scored> = scored.iter().collect();
+        let all: Vec<&ScoredAttempt> = scored.iter().collect();
         let mut of_all = row("*", language, &all);
         of_all.policies = developers.figures(None, &all);
         rows.push(of_all);
@@ -164,34 +152,26 @@ impl Report {
 
     /// The table for people, with what was left out below it.
     pub fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
         let columns = [
             "pass@1",
             "em/cceval",
             "es/cceval-levenshtein",
             "id_f1/cceval",
-            INVOCATION,
-            ACCEPTANCE,
-            LATENCY,
+            INVOCATION.name,
+            ORACLE_ACCEPTANCE.name,
+            MEDIAN_LATENCY.name,
         ];
         let mut header = vec!["project", "language", "holes", "completions"];
         header.extend(columns);
-        table.set_header(header);
+        let mut table = TextTable::new(header);
         for row in &self.rows {
             let mut cells = vec![
                 Cell::new(&row.project),
                 Cell::new(&row.language),
-                Cell::new(row.holes).set_alignment(CellAlignment::Right),
-                Cell::new(row.completions).set_alignment(CellAlignment::Right),
+                right(row.holes),
+                right(row.completions),
             ];
-            for name in columns {
-                let text = row
-                    .metrics
-                    .get(name)
-                    .map_or_else(|| "–".to_owned(), |estimate| shown(name, estimate));
-                cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
-            }
+            cells.extend(columns.map(|name| figure(name, row.metrics.get(name))));
             table.add_row(cells);
         }
         let mut text = format!("{table}\n");
@@ -207,11 +187,14 @@ impl Report {
                 outcomes.join(", ")
             ));
         }
-        let typed = self.rows.last().and_then(|all| all.metrics.get(TYPES));
+        let typed = self
+            .rows
+            .last()
+            .and_then(|all| all.metrics.get(TYPE_CHECK.name));
         if let Some(typed) = typed {
             text.push_str(&format!(
                 "type-check without a new error: {}\n",
-                shown(TYPES, typed).replace('\n', " ")
+                TYPE_CHECK.unit.render(typed).sentence()
             ));
         }
         text.push_str(
@@ -293,13 +276,13 @@ fn projects_count(count: usize) -> String {
 }
 
 /// A run's attempts with what can be calculated of them.
-fn scored(run: &Run) -> Result<Vec<Scored>, StoreError> {
+fn scored(run: &Run) -> Result<Vec<ScoredAttempt>, StoreError> {
     let holes = run.holes()?;
     let mut scored = Vec::new();
     for attempt in run.attempts()? {
         if let Some(hole) = holes.get(&attempt.hole) {
             let contents = run.source(hole)?;
-            scored.push(Scored::of(hole, &contents, attempt));
+            scored.push(ScoredAttempt::score(hole, &contents, attempt));
         }
     }
     Ok(scored)
@@ -328,7 +311,7 @@ pub fn solved_alone(run: &Run) -> Result<(usize, BTreeSet<String>), StoreError> 
 
 /// The attempts but those that a model made after it was told what was wrong with one: they are no
 /// part of any figures but those by round.
-fn first_answers(mut scored: Vec<Scored>) -> Vec<Scored> {
+fn first_answers(mut scored: Vec<ScoredAttempt>) -> Vec<ScoredAttempt> {
     scored.retain(|one| one.attempt.round == 0);
     scored
 }
@@ -340,7 +323,7 @@ fn context_of(identity: &serde_json::Value) -> Option<&str> {
 }
 
 /// One attempt with what can be calculated of it.
-struct Scored {
+struct ScoredAttempt {
     attempt: Attempt,
     /// Holes of one file stand or fall together, so intervals are clustered by it.
     cluster: String,
@@ -358,14 +341,14 @@ struct Scored {
 }
 
 /// What simulated developers did in a run.
-struct Developers {
+struct DeveloperFigures {
     behaviour: Option<Behaviour>,
     /// Each with its cluster and the characters of its hole.
     typings: Vec<(String, usize, Typing)>,
 }
 
-impl Developers {
-    fn of(run: &Run) -> Result<Self, StoreError> {
+impl DeveloperFigures {
+    fn load(run: &Run) -> Result<Self, StoreError> {
         let holes = run.holes()?;
         let typings = run.typings()?.into_iter().filter_map(|typing| {
             let hole = holes.get(&typing.hole)?;
@@ -378,7 +361,7 @@ impl Developers {
     }
 
     /// Their figures in a project, or in all: of what was typed, or else of the attempts alone.
-    fn figures(&self, project: Option<&str>, scored: &[&Scored]) -> Vec<PolicyFigures> {
+    fn figures(&self, project: Option<&str>, scored: &[&ScoredAttempt]) -> Vec<PolicyFigures> {
         self.figures_where(scored, |typing| {
             project.is_none_or(|project| typing.project == project)
         })
@@ -387,7 +370,7 @@ impl Developers {
     /// Likewise, of some holes: of what was typed there, or else of these attempts alone.
     fn figures_where(
         &self,
-        scored: &[&Scored],
+        scored: &[&ScoredAttempt],
         wanted: impl Fn(&Typing) -> bool,
     ) -> Vec<PolicyFigures> {
         let typed = self.typed_where(wanted);
@@ -397,15 +380,15 @@ impl Developers {
         }
     }
 
-    fn typed(&self, project: Option<&str>) -> Vec<policies::Typed<'_>> {
+    fn typed(&self, project: Option<&str>) -> Vec<policies::TypedHole<'_>> {
         self.typed_where(|typing| project.is_none_or(|project| typing.project == project))
     }
 
-    fn typed_where(&self, wanted: impl Fn(&Typing) -> bool) -> Vec<policies::Typed<'_>> {
+    fn typed_where(&self, wanted: impl Fn(&Typing) -> bool) -> Vec<policies::TypedHole<'_>> {
         let typings = self.typings.iter();
         typings
             .filter(|(_, _, typing)| wanted(typing))
-            .map(|(cluster, characters, typing)| policies::Typed {
+            .map(|(cluster, characters, typing)| policies::TypedHole {
                 cluster,
                 characters: *characters,
                 typing,
@@ -419,8 +402,8 @@ fn cluster(hole: &Hole) -> String {
     format!("{}\0{}", hole.project, hole.path)
 }
 
-impl Scored {
-    fn of(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
+impl ScoredAttempt {
+    fn score(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
         let mut text = BTreeMap::new();
         let language = Language::for_path(std::path::Path::new(&hole.path));
         if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
@@ -430,7 +413,7 @@ impl Scored {
                 prediction: attempt.completion(),
                 reference: &hole.reference,
             };
-            for (metric, value) in text_scores(&sample) {
+            for (TextMetric { metric, .. }, value) in text_scores(&sample) {
                 if TEXT_METRICS.contains(&metric.name) {
                     text.insert(metric.name, value);
                 }
@@ -465,7 +448,7 @@ impl Scored {
     }
 }
 
-impl Scored {
+impl ScoredAttempt {
     /// Whether an attempt at the same hole has the same figures, those of its verdict left out.
     fn is_alike(&self, attempt: &Attempt) -> bool {
         let spoiled = |attempt: &Attempt| attempt.verdict.outcome == Outcome::Infrastructure;
@@ -473,7 +456,7 @@ impl Scored {
     }
 
     /// The figures of an attempt that [is alike](Self::is_alike).
-    fn of_alike(&self, attempt: Attempt) -> Self {
+    fn with_verdict_of(&self, attempt: Attempt) -> Self {
         Self {
             cluster: self.cluster.clone(),
             text: self.text.clone(),
@@ -488,7 +471,7 @@ impl Scored {
     }
 }
 
-/// See [`Scored::probability`].
+/// See [`ScoredAttempt::probability`].
 fn probability(attempt: &Attempt) -> Option<f64> {
     let completion = attempt.offered.first()?;
     let steps = &attempt.trace.as_ref()?.steps;
@@ -497,14 +480,14 @@ fn probability(attempt: &Attempt) -> Option<f64> {
 }
 
 /// What stands after each round; nothing where there is but one.
-fn rounds(scored: &[Scored]) -> Vec<Round> {
+fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
     let last = scored.iter().map(|one| one.attempt.round).max();
     let Some(last) = last.filter(|last| *last > 0) else {
         return Vec::new();
     };
     (0..=last)
         .map(|round| {
-            let mut standing: BTreeMap<(&str, u32), &Scored> = BTreeMap::new();
+            let mut standing: BTreeMap<(&str, u32), &ScoredAttempt> = BTreeMap::new();
             // A later answer stands for an earlier one, unless the machinery spoiled it.
             let so_far = scored.iter().filter(|one| {
                 let attempt = &one.attempt;
@@ -519,10 +502,10 @@ fn rounds(scored: &[Scored]) -> Vec<Round> {
                     *stands = one;
                 }
             }
-            let standing: Vec<&Scored> = standing.into_values().collect();
+            let standing: Vec<&ScoredAttempt> = standing.into_values().collect();
             let mut metrics = row("*", "*", &standing).metrics;
-            metrics.retain(|name, _| name == "pass@1" || name == INVOCATION);
-            Round {
+            metrics.retain(|name, _| name == "pass@1" || name == INVOCATION.name);
+            RepairRound {
                 round,
                 attempts: scored
                     .iter()
@@ -535,22 +518,15 @@ fn rounds(scored: &[Scored]) -> Vec<Round> {
 }
 
 /// The table of rounds, where there were any.
-fn rounds_table(rounds: &[Round]) -> String {
+fn rounds_table(rounds: &[RepairRound]) -> String {
     if rounds.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(vec!["round", "attempts", "pass@1", INVOCATION]);
+    let mut table = TextTable::new(["round", "attempts", "pass@1", INVOCATION.name]);
     for round in rounds {
-        let figures = ["pass@1", INVOCATION].map(|name| {
-            let estimate = round.metrics.get(name);
-            let text = estimate.map_or_else(|| "–".to_owned(), |estimate| shown(name, estimate));
-            Cell::new(text).set_alignment(CellAlignment::Right)
-        });
-        let counts = [round.round as usize, round.attempts]
-            .map(|count| Cell::new(count).set_alignment(CellAlignment::Right));
-        table.add_row(counts.into_iter().chain(figures).collect::<Vec<_>>());
+        let figures = ["pass@1", INVOCATION.name].map(|name| figure(name, round.metrics.get(name)));
+        let counts = [round.round as usize, round.attempts].map(right);
+        table.add_row(counts.into_iter().chain(figures));
     }
     format!(
         "{table}\nRounds: what stands after the model was told that often what its tests said; \
@@ -558,12 +534,12 @@ fn rounds_table(rounds: &[Round]) -> String {
     )
 }
 
-fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
+fn row(project: &str, language: &str, scored: &[&ScoredAttempt]) -> ReportRow {
     let by_hole = of_holes(scored);
     let mut metrics = BTreeMap::new();
-    let mut put = |name: String, estimate: Option<Estimate>| {
+    let mut put = |name: &str, estimate: Option<Estimate>| {
         if let Some(estimate) = estimate {
-            metrics.insert(name, estimate);
+            metrics.insert(name.to_owned(), estimate);
         }
     };
 
@@ -573,7 +549,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
     // than k are not in pass@k, as its n shows.
     let usual = [5, 10, 100].into_iter().filter(|k| *k <= most);
     for k in [1, fewest.unwrap_or(1).max(1)].into_iter().chain(usual) {
-        put(format!("pass@{k}"), pass_at(&by_hole, k));
+        put(&format!("pass@{k}"), pass_at(&by_hole, k));
     }
     let weighted: Vec<(&str, f64, f64)> = by_hole
         .values()
@@ -584,7 +560,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         .collect();
     let weighted = clustered_weighted_mean(&weighted);
     put(
-        WEIGHTED.to_owned(),
+        WEIGHTED_PASS.name,
         weighted.map(|estimate| match estimate.within(0.0..=1.0) {
             // Where all holes agree, the spread between them tells nothing of the next.
             alike if alike.low == alike.high => Estimate {
@@ -600,24 +576,20 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             .iter()
             .filter_map(|one| Some((one.cluster.as_str(), *one.text.get(name)?)))
             .collect();
-        let percent = TextMetric::named(name).is_some_and(|m| m.unit == Unit::Percent);
-        let (estimate, most) = if percent {
-            (clustered_mean(&values), 100.0)
-        } else {
-            (rate(&values), 1.0)
+        let unit = Metric::unit_of(name);
+        let estimate = match unit {
+            Unit::Percent => clustered_mean(&values),
+            _ => rate(&values),
         };
-        put(
-            name.to_owned(),
-            estimate.map(|estimate| estimate.within(0.0..=most)),
-        );
+        put(name, estimate.map(|estimate| estimate.within(unit.range())));
     }
     let invocations: Vec<(&str, f64)> = scored
         .iter()
         .filter_map(|one| Some((one.cluster.as_str(), one.invocation?)))
         .collect();
     let invocation = rate(&invocations).map(|estimate| estimate.within(0.0..=1.0));
-    put(INVOCATION.to_owned(), invocation);
-    let offered: Vec<&&Scored> = scored
+    put(INVOCATION.name, invocation);
+    let offered: Vec<&&ScoredAttempt> = scored
         .iter()
         .filter(|one| !one.attempt.offered.is_empty())
         .collect();
@@ -625,7 +597,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
         .iter()
         .map(|one| (one.cluster.as_str(), one.accepted))
         .collect();
-    put(ACCEPTANCE.to_owned(), clustered_proportion(&accepted));
+    put(ORACLE_ACCEPTANCE.name, clustered_proportion(&accepted));
     let typed: Vec<(&str, bool)> = scored
         .iter()
         .filter_map(|one| {
@@ -633,13 +605,13 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             Some((one.cluster.as_str(), types.passes()))
         })
         .collect();
-    put(TYPES.to_owned(), clustered_proportion(&typed));
+    put(TYPE_CHECK.name, clustered_proportion(&typed));
     let latencies: Vec<f64> = scored
         .iter()
         .filter(|one| one.attempt.answered)
         .map(|one| one.attempt.latency_ms)
         .collect();
-    put(LATENCY.to_owned(), median(&latencies));
+    put(MEDIAN_LATENCY.name, median(&latencies));
 
     let mut outcomes: BTreeMap<&'static str, usize> = BTreeMap::new();
     for one in scored {
@@ -647,7 +619,7 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
             .entry(one.attempt.verdict.outcome.name())
             .or_default() += 1;
     }
-    Row {
+    ReportRow {
         project: project.to_owned(),
         language: language.to_owned(),
         model: scored
@@ -667,8 +639,8 @@ fn row(project: &str, language: &str, scored: &[&Scored]) -> Row {
 }
 
 /// The attempts at each hole.
-fn of_holes<'a>(scored: &[&'a Scored]) -> BTreeMap<&'a str, Vec<&'a Scored>> {
-    let mut by_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+fn of_holes<'a>(scored: &[&'a ScoredAttempt]) -> BTreeMap<&'a str, Vec<&'a ScoredAttempt>> {
+    let mut by_hole: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
     for one in scored {
         by_hole.entry(&one.attempt.hole).or_default().push(one);
     }
@@ -676,7 +648,7 @@ fn of_holes<'a>(scored: &[&'a Scored]) -> BTreeMap<&'a str, Vec<&'a Scored>> {
 }
 
 /// pass@k, over the holes with as many verdicts.
-fn pass_at(by_hole: &BTreeMap<&str, Vec<&Scored>>, k: usize) -> Option<Estimate> {
+fn pass_at(by_hole: &BTreeMap<&str, Vec<&ScoredAttempt>>, k: usize) -> Option<Estimate> {
     let chances: Vec<(&str, f64)> = by_hole
         .values()
         .filter_map(|of_hole| Some((of_hole[0].cluster.as_str(), chance(of_hole, k)?)))
@@ -685,14 +657,14 @@ fn pass_at(by_hole: &BTreeMap<&str, Vec<&Scored>>, k: usize) -> Option<Estimate>
 }
 
 /// The chance that one of `k` of a hole's attempts passes; nothing where it has fewer verdicts.
-fn chance(of_hole: &[&Scored], k: usize) -> Option<f64> {
+fn chance(of_hole: &[&ScoredAttempt], k: usize) -> Option<f64> {
     let verdicts = evidence(of_hole);
     let correct = verdicts.iter().filter(|passed| **passed).count();
     pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
 }
 
 /// Whether each attempt passed, of those whose outcome says so.
-fn evidence(scored: &[&Scored]) -> Vec<bool> {
+fn evidence(scored: &[&ScoredAttempt]) -> Vec<bool> {
     scored
         .iter()
         .map(|one| one.attempt.verdict.outcome)
@@ -716,21 +688,6 @@ fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
         Some(whole) => clustered_proportion(&whole),
         None => clustered_mean(values),
     }
-}
-
-/// A figure as the table shows it, over two lines: value, then interval and n.
-fn shown(name: &str, estimate: &Estimate) -> String {
-    let percent = !name.starts_with("es/") && !name.starts_with(LATENCY);
-    let scale = if percent { 100.0 } else { 1.0 };
-    let number = |value: f64| format!("{:.1}", value * scale);
-    let bound = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), number);
-    format!(
-        "{}\n[{}, {}]\nn {}",
-        number(estimate.value),
-        bound(estimate.low),
-        bound(estimate.high),
-        estimate.n
-    )
 }
 
 #[cfg(test)]
@@ -760,7 +717,7 @@ mod tests {
     }
 
     /// A run of three holes in two files with two samples each, and a project left out.
-    fn report() -> (tempfile::TempDir, Report) {
+    fn report() -> (tempfile::TempDir, RunReport) {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
         let hole = |path, range| Hole::new("demo", "python", path, Kind::Line, range, FILE);
@@ -807,7 +764,7 @@ mod tests {
         };
         run.set_project("demo", &ready).expect("there is room");
         run.set_project("other", &left_out).expect("there is room");
-        let report = Report::of(&run).expect("the run can be read");
+        let report = RunReport::load(&run).expect("the run can be read");
         (folder, report)
     }
 
@@ -828,11 +785,11 @@ mod tests {
         // Three of six attempts, the unanswered one among them.
         assert_eq!(figure("em/cceval"), (0.5, 6));
         // "total = a" is a prefix of the reference too, so four of the five that were offered.
-        assert_eq!(figure(ACCEPTANCE), (0.8, 5));
-        assert_eq!(figure(LATENCY), (10.5, 6));
+        assert_eq!(figure(ORACLE_ACCEPTANCE.name), (0.8, 5));
+        assert_eq!(figure(MEDIAN_LATENCY.name), (10.5, 6));
         // 2/3 twice, and 0 of an unanswered attempt: the second hole has no dependencies, and
         // what the machinery spoiled names nothing.
-        let (rate, n) = figure(INVOCATION);
+        let (rate, n) = figure(INVOCATION.name);
         assert!((rate - 4.0 / 9.0).abs() < 1e-12 && n == 3, "{rate}, {n}");
         let outcomes: Vec<_> = demo.outcomes.iter().map(|(name, n)| (*name, *n)).collect();
         assert_eq!(

@@ -2,6 +2,7 @@
 //!
 //! | topic | items |
 //! | --- | --- |
+//! | names, units and text of figures | [`Metric`], [`metric`], [`Unit`], [`FigureText`] |
 //! | text metrics | [`TEXT_METRICS`], [`Sample`], [`Scorer`]; [`dependency_invocation_rate`] |
 //! | tests | [`pass_at_k`], [`mutation_weighted_pass_rate`], [`AcceptedAndPassed`] |
 //! | acceptance | [`oracle_prefix`], [`READ_MS`] |
@@ -24,6 +25,7 @@ mod execution;
 mod interval;
 mod logistic;
 mod matrix;
+pub mod metric;
 mod multiple;
 mod power;
 mod text;
@@ -50,6 +52,7 @@ pub use interval::proportion::{mcnemar_exact, wilson};
 pub use interval::quantile::{median, quantile};
 pub use interval::{CONFIDENCE, Estimate, student_quantile};
 pub use logistic::{Logistic, LogisticError, LogisticSample};
+pub use metric::{FigureText, METRICS, Metric, NumberFormat, Unit};
 pub use multiple::holm;
 pub use power::{POWER, choices_to_tell, outcomes_per_group};
 pub use text::cceval::{remove_comments_cceval, truncate_cceval};
@@ -57,7 +60,7 @@ pub use text::dependencies::dependency_invocation_rate;
 pub use text::edit::{difflib_ratio, indel_distance, levenshtein};
 pub use text::identifiers::identifiers_cceval;
 pub use text::sample::{Sample, ScoringSyntax};
-pub use text::{Scorer, TEXT_METRICS, TextMetric, Unit, text_scores};
+pub use text::{Scorer, TEXT_METRICS, TextMetric, text_scores};
 
 #[cfg(test)]
 mod tests;

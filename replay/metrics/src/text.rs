@@ -11,60 +11,32 @@ mod python;
 pub(crate) mod sample;
 
 use std::cell::OnceCell;
-use std::ops::RangeInclusive;
-
-use serde::Serialize;
 
 use cceval::Cleaned;
 use sample::Sample;
 
+use crate::metric::{self, Metric};
+
 /// A named text metric.
 #[derive(Debug)]
 pub struct TextMetric {
-    /// The name a report prints, with its variant: `es/cceval-difflib`.
-    pub name: &'static str,
-    /// What the values are counted in.
-    pub unit: Unit,
+    /// Its name, its unit and the rest of what reports say of it.
+    pub metric: Metric,
     measure: Measure,
-}
-
-/// What the values of a metric are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// 0 or 1 for each sample; the mean is a proportion.
-    ZeroOrOne,
-    /// From 0 to 1.
-    Fraction,
-    /// From 0 to 100. The edit similarities counted so are whole numbers for each sample.
-    Percent,
-}
-
-impl Unit {
-    /// The least and the greatest value.
-    pub fn range(self) -> RangeInclusive<f64> {
-        match self {
-            Self::ZeroOrOne | Self::Fraction => 0.0..=1.0,
-            Self::Percent => 0.0..=100.0,
-        }
-    }
 }
 
 /// Every text metric, in the order reports print them.
 pub static TEXT_METRICS: [TextMetric; 11] = [
     TextMetric {
-        name: "em/cceval",
-        unit: Unit::ZeroOrOne,
+        metric: metric::EM_CCEVAL,
         measure: Measure::Cleaned(cceval::exact_match),
     },
     TextMetric {
-        name: "em/tokens",
-        unit: Unit::ZeroOrOne,
+        metric: metric::EM_TOKENS,
         measure: Measure::Raw(token_match),
     },
     TextMetric {
-        name: "es/cceval-difflib",
-        unit: Unit::Percent,
+        metric: metric::ES_CCEVAL_DIFFLIB,
         measure: Measure::Cleaned(|cleaned| {
             edit::fuzz_ratio(
                 python::strip(&cleaned.prediction),
@@ -74,8 +46,7 @@ pub static TEXT_METRICS: [TextMetric; 11] = [
         }),
     },
     TextMetric {
-        name: "es/cceval-levenshtein",
-        unit: Unit::Percent,
+        metric: metric::ES_CCEVAL_LEVENSHTEIN,
         measure: Measure::Cleaned(|cleaned| {
             edit::fuzz_ratio(
                 python::strip(&cleaned.prediction),
@@ -85,44 +56,37 @@ pub static TEXT_METRICS: [TextMetric; 11] = [
         }),
     },
     TextMetric {
-        name: "es/repocoder",
-        unit: Unit::Fraction,
+        metric: metric::ES_REPOCODER,
         measure: Measure::Raw(edit::repocoder_similarity),
     },
     TextMetric {
-        name: "es/repobench-difflib",
-        unit: Unit::Percent,
+        metric: metric::ES_REPOBENCH_DIFFLIB,
         measure: Measure::Raw(|prediction, reference| {
             edit::fuzz_ratio(reference, prediction, edit::difflib_ratio)
         }),
     },
     TextMetric {
-        name: "es/repobench-levenshtein",
-        unit: Unit::Percent,
+        metric: metric::ES_REPOBENCH_LEVENSHTEIN,
         measure: Measure::Raw(|prediction, reference| {
             edit::fuzz_ratio(reference, prediction, edit::indel_ratio)
         }),
     },
     TextMetric {
-        name: "id_em/cceval",
-        unit: Unit::ZeroOrOne,
+        metric: metric::ID_EM_CCEVAL,
         measure: Measure::Cleaned(|cleaned| identifiers::exact_match(cleaned.identifiers())),
     },
     TextMetric {
-        name: "id_precision/cceval",
-        unit: Unit::Fraction,
+        metric: metric::ID_PRECISION_CCEVAL,
         measure: Measure::Cleaned(|cleaned| {
             identifiers::overlap(cleaned.identifiers()).precision()
         }),
     },
     TextMetric {
-        name: "id_recall/cceval",
-        unit: Unit::Fraction,
+        metric: metric::ID_RECALL_CCEVAL,
         measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned.identifiers()).recall()),
     },
     TextMetric {
-        name: "id_f1/cceval",
-        unit: Unit::Fraction,
+        metric: metric::ID_F1_CCEVAL,
         measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned.identifiers()).f1()),
     },
 ];
@@ -130,7 +94,7 @@ pub static TEXT_METRICS: [TextMetric; 11] = [
 impl TextMetric {
     /// The metric of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        TEXT_METRICS.iter().find(|metric| metric.name == name)
+        TEXT_METRICS.iter().find(|text| text.metric.name == name)
     }
 
     /// Whether the prediction is cut to its first statement before this metric looks at it. Such
@@ -139,7 +103,7 @@ impl TextMetric {
         matches!(self.measure, Measure::Cleaned(_))
     }
 
-    /// The value for one sample, exact, in the metric's [`Unit`]. For several metrics of one
+    /// The value for one sample, exact, in the metric's unit. For several metrics of one
     /// sample, [`Scorer`] is faster.
     pub fn score(&self, sample: &Sample<'_>) -> f64 {
         Scorer::new(*sample).score(self)
@@ -163,7 +127,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The metric's value, exact, in its [`Unit`].
+    /// The metric's value, exact, in its unit.
     pub fn score(&self, metric: &TextMetric) -> f64 {
         match metric.measure {
             Measure::Raw(function) => function(self.sample.prediction, self.sample.reference),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliError, Success};
-use crate::report::export::{self, Format};
+use crate::report::export::{self, ExportFormat};
 
 /// Write the attempts of runs as a table for other programs.
 ///
@@ -18,18 +18,18 @@ pub(super) struct Arguments {
     runs: Vec<PathBuf>,
     /// jsonl, csv or parquet [default: as FILE ends, else jsonl]
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     /// The file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
-    let named = arguments.out.as_deref().and_then(Format::of_file);
-    let format = arguments.format.or(named).unwrap_or(Format::Jsonl);
+    let named = arguments.out.as_deref().and_then(ExportFormat::from_path);
+    let format = arguments.format.or(named).unwrap_or(ExportFormat::Jsonl);
     let runs = super::report::open(&arguments.runs)?;
     let Some(out) = &arguments.out else {
-        if format == Format::Parquet && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        if format == ExportFormat::Parquet && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
             return Err(CliError::Refused(
                 "Parquet is nothing for a terminal; name a file with -o".to_owned(),
             ));

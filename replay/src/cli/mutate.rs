@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use fillrate_server::syntax::Language;
 use serde_json::{Value, json};
 
@@ -18,6 +17,7 @@ use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::language::SourceFile;
 use crate::mutate::{self, Mutant, MutationScore, Operator};
+use crate::report::table::TextTable;
 use crate::task::{self, Hole, Mutation, Survivor};
 use crate::verdict::{Engine, Judge, Outcome, VerdictError};
 
@@ -521,9 +521,7 @@ impl Tally {
 
 /// Counts and scores, with the bounds that time-outs leave.
 fn table(name: &str, tallies: &Tallies) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
+    let mut table = TextTable::new([
         name,
         "holes",
         "mutants",

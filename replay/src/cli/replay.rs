@@ -21,7 +21,7 @@ use super::{CliError, Execution, HoleChoice, Success};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::mine::contexts::Paper;
-use crate::report::{Comparison, Report};
+use crate::report::{Comparison, RunReport};
 use crate::store::{Behaviour, Machine, Run, State};
 use crate::task::{self, Hole, sha256_hex};
 use crate::verdict::Outcome;
@@ -284,7 +284,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 /// Prints a run's figures, or compares several runs, each with its context's name.
 fn tell(arguments: &Arguments, played: &[(String, Run)]) -> Result<(), CliError> {
     if let [(_, run)] = played {
-        let report = Report::of(run)?;
+        let report = RunReport::load(run)?;
         if arguments.json {
             outln!("{}", serde_json::to_string(&report).unwrap_or_default());
         } else {
@@ -293,7 +293,7 @@ fn tell(arguments: &Arguments, played: &[(String, Run)]) -> Result<(), CliError>
         }
         return Ok(());
     }
-    let comparison = Comparison::of(played)?;
+    let comparison = Comparison::load(played)?;
     if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{CliError, Success};
-use crate::report::site::Site;
+use crate::report::pages::HtmlReport;
 use crate::store::{FILE_NAME, Run};
 
 /// Write a report on runs as pages that a browser opens from the disk.
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let runs = open(&arguments.runs)?;
-    let site = Site::of(runs, arguments.live)?;
+    let site = HtmlReport::load(runs, arguments.live)?;
     let Some(out) = &arguments.out else {
         live::serve(site)?;
         return Ok(Success::Whole);

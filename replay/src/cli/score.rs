@@ -71,7 +71,10 @@ impl Cluster {
 
 fn metric(name: &str) -> Result<&'static TextMetric, String> {
     TextMetric::named(name).ok_or_else(|| {
-        let known: Vec<&str> = TEXT_METRICS.iter().map(|metric| metric.name).collect();
+        let known: Vec<&str> = TEXT_METRICS
+            .iter()
+            .map(|metric| metric.metric.name)
+            .collect();
         format!("there is no such metric; there are {}", known.join(", "))
     })
 }
@@ -299,7 +302,7 @@ impl Scoring<'_> {
                     .metrics
                     .iter()
                     .zip(&of_file)
-                    .map(|(metric, value)| (metric.name.to_owned(), json!(value)))
+                    .map(|(metric, value)| (metric.metric.name.to_owned(), json!(value)))
                     .collect();
                 row["metrics"] = Value::Object(by_variant);
                 lines.push_str(&row.to_string());

@@ -8,7 +8,7 @@ use fillrate_server::completion::Trace;
 
 use super::{CliError, Success};
 use crate::mutate::MutationScore;
-use crate::report::{Comparison, Report};
+use crate::report::{Comparison, RunReport};
 use crate::store::{Attempt, Run};
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         return show_beside(run, arguments);
     }
     let Some(wanted) = &arguments.hole else {
-        let report = Report::of(&run)?;
+        let report = RunReport::load(&run)?;
         if arguments.json {
             outln!("{}", json(&report));
         } else {
@@ -82,7 +82,7 @@ fn show_beside(first: Run, arguments: &Arguments) -> Result<Success, CliError> {
     for folder in &arguments.beside {
         runs.push((name(folder), Run::open(folder)?));
     }
-    let comparison = Comparison::of(&runs)?;
+    let comparison = Comparison::load(&runs)?;
     if arguments.json {
         outln!("{}", json(&comparison));
         return Ok(Success::Whole);
@@ -260,9 +260,15 @@ fn show_tasks(arguments: &Arguments) -> Result<Success, CliError> {
         }
         for hole in &holes {
             let score = hole.mutation.as_ref().map(MutationScore::from);
-            let score = score.and_then(MutationScore::score);
-            let score = score.map_or_else(|| "–".to_owned(), |s| format!("{:.0} %", 100.0 * s));
-            outln!("{score:>6} {}", hole.id);
+            let score = score.and_then(|counts| Some((counts.score()?, counts)));
+            let score = score.map_or_else(
+                || "–".to_owned(),
+                |(score, counts)| {
+                    let n = counts.killed + counts.survived;
+                    format!("{:.0} %, n {n}", 100.0 * score)
+                },
+            );
+            outln!("{score:>11} {}", hole.id);
         }
         return Ok(Success::Whole);
     };

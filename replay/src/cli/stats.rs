@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{CliError, Success, projects};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
-use crate::report::dataset::{Dataset, Entry};
+use crate::report::dataset::{Dataset, HoleInFile};
 use crate::task;
 
 /// Show what holes a tasks file has: how many, of what, and how large.
@@ -58,10 +58,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .map(|hole| {
             let contents = files.get(&(hole.project.as_str(), hole.path.as_str()));
             let around = contents.map(|text| hole.cut(text)).transpose()?;
-            Ok(Entry { hole, around })
+            Ok(HoleInFile { hole, around })
         })
         .collect::<Result<Vec<_>, CliError>>()?;
-    let dataset = Dataset::of(&entries);
+    let dataset = Dataset::measure(&entries);
     if arguments.json {
         let absent: BTreeMap<_, _> = absent
             .iter()

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-use fillrate_metrics::{Estimate, mcnemar_exact, paired_difference};
+use comfy_table::Cell;
+use fillrate_metrics::metric::{
+    ACCEPTANCE_SHOWN, KEYSTROKES_SAVED, MEDIAN_LATENCY, ORACLE_ACCEPTANCE,
+};
+use fillrate_metrics::{Estimate, Metric, Unit, mcnemar_exact, paired_difference};
 use serde::Serialize;
 
-use super::policies::{self, KEYSTROKES_SAVED, SHOWN};
+use super::policies;
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
+use super::table::{TextTable, figure_text, right};
 use super::{
-    ACCEPTANCE, Developers, LATENCY, PolicyFigures, Round, Row, Scored, TEXT_METRICS, evidence,
-    first_answers, rounds, rounds_table, row, scored, shown,
+    DeveloperFigures, PolicyFigures, RepairRound, ReportRow, ScoredAttempt, TEXT_METRICS, evidence,
+    first_answers, rounds, rounds_table, row, scored,
 };
 use crate::store::{Run, StoreError};
 use crate::verdict::Outcome;
@@ -19,7 +23,7 @@ use crate::verdict::Outcome;
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// In the order in which they were named.
-    pub contexts: Vec<Compared>,
+    pub contexts: Vec<ComparedRun>,
     /// How they rank under every policy, by each metric that ranks them; empty where simulated
     /// developers of fewer than two policies met all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -28,25 +32,25 @@ pub struct Comparison {
 
 /// One of the runs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedRun {
     /// The context's name.
     pub context: String,
     /// The run's folder.
     pub run: String,
     /// Its figures over all projects.
-    pub row: Row,
+    pub row: ReportRow,
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
-    pub against_first: BTreeMap<String, Against>,
+    pub against_first: BTreeMap<String, RunDifference>,
     /// What became of its attempts when the model was told what was wrong with them; empty where
     /// it was not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<RepairRound>,
 }
 
 /// How a figure differs from the first run's.
 #[derive(Clone, Debug, Serialize)]
-pub struct Against {
+pub struct RunDifference {
     /// The mean over holes of this run's value minus the first's, with an interval clustered by
     /// file; a hole's value is the mean over its samples.
     pub difference: Estimate,
@@ -81,13 +85,13 @@ impl Comparison {
     ///
     /// # Errors
     /// A run can't be read.
-    pub fn of(runs: &[(String, Run)]) -> Result<Self, StoreError> {
+    pub fn load(runs: &[(String, Run)]) -> Result<Self, StoreError> {
         let mut attempts = Vec::new();
         let mut by_round = Vec::new();
         let mut developers = Vec::new();
         for (_, run) in runs {
             let scored = scored(run)?;
-            developers.push(Developers::of(run)?);
+            developers.push(DeveloperFigures::load(run)?);
             by_round.push(rounds(&scored));
             attempts.push(first_answers(scored));
         }
@@ -103,10 +107,10 @@ impl Comparison {
                     }
                 }
             }
-            let all: Vec<&Scored> = these.iter().collect();
+            let all: Vec<&ScoredAttempt> = these.iter().collect();
             let mut row = row("*", "*", &all);
             row.policies = developers[index].figures(None, &all);
-            Compared {
+            ComparedRun {
                 context: context.clone(),
                 run: run.folder().display().to_string(),
                 row,
@@ -114,14 +118,16 @@ impl Comparison {
                 rounds,
             }
         });
-        let contexts: Vec<Compared> = contexts.collect();
-        let sensitivity = [SHOWN, KEYSTROKES_SAVED].into_iter().filter_map(|metric| {
-            let runs = contexts.iter().zip(&developers);
-            let standings = runs.flat_map(|(run, developers)| {
-                standings(metric, &run.context, &run.row.policies, developers)
+        let contexts: Vec<ComparedRun> = contexts.collect();
+        let sensitivity = [ACCEPTANCE_SHOWN, KEYSTROKES_SAVED]
+            .into_iter()
+            .filter_map(|metric| {
+                let runs = contexts.iter().zip(&developers);
+                let standings = runs.flat_map(|(run, developers)| {
+                    standings(metric, &run.context, &run.row.policies, developers)
+                });
+                Sensitivity::rank(metric, &standings.collect::<Vec<_>>())
             });
-            Sensitivity::of(metric, &standings.collect::<Vec<_>>())
-        });
         Ok(Self {
             sensitivity: sensitivity.collect(),
             contexts,
@@ -130,27 +136,23 @@ impl Comparison {
 
     /// The table for people; `what` its first column names.
     pub fn table(&self, what: &str) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
         let mut header = vec![what, "holes", "completions"];
         header.extend(COMPARED);
-        header.extend([ACCEPTANCE, LATENCY]);
-        table.set_header(header);
+        let unpaired = [ORACLE_ACCEPTANCE.name, MEDIAN_LATENCY.name];
+        header.extend(unpaired);
+        let mut table = TextTable::new(header);
         for compared in &self.contexts {
-            let number = |number: usize| Cell::new(number).set_alignment(CellAlignment::Right);
             let mut cells = vec![
                 Cell::new(&compared.context),
-                number(compared.row.holes),
-                number(compared.row.completions),
+                right(compared.row.holes),
+                right(compared.row.completions),
             ];
-            for metric in COMPARED.into_iter().chain([ACCEPTANCE, LATENCY]) {
-                let figure = compared.row.metrics.get(metric);
-                let mut text =
-                    figure.map_or_else(|| "–".to_owned(), |estimate| shown(metric, estimate));
+            for metric in COMPARED.into_iter().chain(unpaired) {
+                let mut text = figure_text(metric, compared.row.metrics.get(metric));
                 if let Some(against) = compared.against_first.get(metric) {
-                    text.push_str(&format!("\n{}", against.shown(metric)));
+                    text.push_str(&format!("\n{}", against.text(metric)));
                 }
-                cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
+                cells.push(right(text));
             }
             table.add_row(cells);
         }
@@ -190,10 +192,10 @@ impl Comparison {
 
 /// How a run stands under each of its policies.
 pub(super) fn standings(
-    metric: &str,
+    metric: Metric,
     name: &str,
     policies: &[PolicyFigures],
-    developers: &Developers,
+    developers: &DeveloperFigures,
 ) -> Vec<Standing> {
     let typed = developers.typed(None);
     let of_policy = |figures: &PolicyFigures| -> Option<Standing> {
@@ -202,9 +204,10 @@ pub(super) fn standings(
             .filter(|one| one.typing.policy == figures.policy);
         let holes: HoleValues = of_policy
             .filter_map(|one| {
-                let value = match metric {
-                    SHOWN => policies::acceptance(one)?,
-                    _ => policies::keystrokes_saved(one),
+                let value = if metric == ACCEPTANCE_SHOWN {
+                    policies::acceptance(one)?
+                } else {
+                    policies::keystrokes_saved(one)
                 };
                 Some((one.typing.hole.clone(), (one.cluster.to_owned(), value)))
             })
@@ -212,41 +215,18 @@ pub(super) fn standings(
         Some(Standing {
             model: name.to_owned(),
             policy: figures.policy.clone(),
-            value: figures.figure(metric)?.value,
+            estimate: *figures.figure(metric)?,
             holes,
         })
     };
     policies.iter().filter_map(of_policy).collect()
 }
 
-impl Against {
-    /// As the table shows it.
-    fn shown(&self, metric: &str) -> String {
-        let scale = if metric.starts_with("es/") {
-            1.0
-        } else {
-            100.0
-        };
-        let signed = |value: f64| {
-            let text = format!("{:+.1}", value * scale);
-            match text.as_str() {
-                "-0.0" | "+0.0" => "0.0".to_owned(),
-                _ => text.replace('-', "−"),
-            }
-        };
-        let bound = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), signed);
-        let Estimate {
-            value,
-            low,
-            high,
-            n,
-        } = self.difference;
-        let mut text = format!(
-            "Δ {}\n[{}, {}]\nn {n}",
-            signed(value),
-            bound(low),
-            bound(high)
-        );
+impl RunDifference {
+    /// The lines of a table's cell.
+    fn text(&self, metric: &str) -> String {
+        let format = Metric::unit_of(metric).format().with_sign();
+        let mut text = format!("Δ {}", format.render(&self.difference).lines());
         if let Some(McNemar {
             only_this,
             only_first,
@@ -262,9 +242,9 @@ impl Against {
 /// A figure's value at each hole that has one: the mean over its samples.
 pub(super) fn by_hole<'a>(
     metric: &str,
-    scored: impl IntoIterator<Item = &'a Scored>,
+    scored: impl IntoIterator<Item = &'a ScoredAttempt>,
 ) -> ByHole<'a> {
-    let mut of_hole: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
+    let mut of_hole: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
     for one in scored {
         of_hole.entry(&one.attempt.hole).or_default().push(one);
     }
@@ -289,14 +269,19 @@ pub(super) fn by_hole<'a>(
 }
 
 /// How one run's values differ from the first's, on the holes that both have.
-pub(super) fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> Option<Against> {
+pub(super) fn against(
+    metric: &str,
+    these: &ByHole<'_>,
+    first: &ByHole<'_>,
+) -> Option<RunDifference> {
     let pairs: Vec<(&str, f64, f64)> = these
         .iter()
         .filter_map(|(hole, (cluster, this))| Some((*cluster, *this, first.get(hole)?.1)))
         .collect();
     let difference = paired_difference(&pairs)?;
     let binary = |value: f64| value == 0.0 || value == 1.0;
-    let all = !metric.starts_with("es/") && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
+    let all = Metric::unit_of(metric) != Unit::Percent
+        && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
     let mcnemar = all.then(|| {
         let only = |right: f64| {
             let differing = pairs.iter().filter(|(_, a, b)| a != b);
@@ -309,7 +294,7 @@ pub(super) fn against(metric: &str, these: &ByHole<'_>, first: &ByHole<'_>) -> O
             p: mcnemar_exact(only_this, only_first),
         }
     });
-    Some(Against {
+    Some(RunDifference {
         difference,
         mcnemar,
     })
@@ -350,7 +335,7 @@ mod tests {
             p: 1.0,
         };
         assert_eq!(found.mcnemar, Some(expected));
-        insta::assert_snapshot!(found.shown("pass@1"), @r"
+        insta::assert_snapshot!(found.text("pass@1"), @r"
         Δ +25.0
         [−292.7, +342.7]
         n 4
@@ -363,7 +348,7 @@ mod tests {
         let (this, first) = ([("a", "f", 0.5)], [("a", "f", 0.5)]);
         let found = against("pass@1", &holes(&this), &holes(&first)).expect("there is a pair");
         assert_eq!(found.mcnemar, None);
-        assert_eq!(found.shown("em/cceval"), "Δ 0.0\n[?, ?]\nn 1");
+        assert_eq!(found.text("em/cceval"), "Δ 0.0\n[?, ?]\nn 1");
         assert!(against("pass@1", &holes(&this), &holes(&[])).is_none());
     }
 }

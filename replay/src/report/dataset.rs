@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 use fillrate_server::prompt::approximate_tokens;
 use fillrate_server::syntax::Language;
 use serde::Serialize;
 
+use super::table::{ABSENT, TextTable, right};
 use crate::mine::tokens;
 use crate::task::Hole;
 
@@ -16,12 +17,12 @@ use crate::task::Hole;
 pub struct Dataset {
     /// One row for each project, each language, each kind and each category, and a last one for
     /// all. Holes without a category are in no row of one.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DatasetRow>,
 }
 
 /// The figures of some holes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct DatasetRow {
     /// What the holes have in common: `project`, `language`, `kind` or `category`, or `all`.
     pub by: &'static str,
     /// Which project, language, kind or category, or `*` for all.
@@ -33,12 +34,12 @@ pub struct Row {
     /// How many there are.
     pub holes: usize,
     /// By name, of those in [`MEASURES`] that any of the holes has.
-    pub measures: BTreeMap<&'static str, Extent>,
+    pub measures: BTreeMap<&'static str, SizeRange>,
 }
 
 /// How large something is over some holes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Extent {
+pub struct SizeRange {
     /// The mean.
     pub mean: f64,
     /// The least.
@@ -51,7 +52,7 @@ pub struct Extent {
 
 /// A hole with what its file has around it, where the file is at hand.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct HoleInFile<'a> {
     /// The hole.
     pub hole: &'a Hole,
     /// The file's text before and after it.
@@ -59,24 +60,24 @@ pub struct Entry<'a> {
 }
 
 /// What is measured of a hole. A measure gives nothing for a hole that lacks it.
-pub struct Measure {
+pub struct SizeMeasure {
     /// What `--json` calls it.
     pub name: &'static str,
     /// What heads its column; nothing for one that only `--json` has.
     heading: Option<&'static str>,
-    of: fn(&Entry<'_>) -> Option<f64>,
+    of: fn(&HoleInFile<'_>) -> Option<f64>,
 }
 
 /// Everything that is measured. Lines are those that have begun. `tokens/syntax` are those of
 /// [`tokens::count`], `tokens/approximate` those of [`approximate_tokens`]: no model's own
 /// tokenizer is used for either.
-pub static MEASURES: [Measure; 8] = [
-    Measure {
+pub static MEASURES: [SizeMeasure; 8] = [
+    SizeMeasure {
         name: "reference/lines",
         heading: Some("reference lines"),
         of: |entry| Some(lines(&entry.hole.reference)),
     },
-    Measure {
+    SizeMeasure {
         name: "reference/tokens/syntax",
         heading: Some("reference tokens/syntax"),
         of: |entry| {
@@ -84,17 +85,17 @@ pub static MEASURES: [Measure; 8] = [
             Some(tokens::count(&entry.hole.reference, language) as f64)
         },
     },
-    Measure {
+    SizeMeasure {
         name: "reference/tokens/approximate",
         heading: None,
         of: |entry| Some(approximate_tokens(&entry.hole.reference) as f64),
     },
-    Measure {
+    SizeMeasure {
         name: "prefix/lines",
         heading: Some("prefix lines"),
         of: |entry| entry.around.map(|(prefix, _)| lines(prefix)),
     },
-    Measure {
+    SizeMeasure {
         name: "prefix/tokens/approximate",
         heading: None,
         of: |entry| {
@@ -102,12 +103,12 @@ pub static MEASURES: [Measure; 8] = [
             Some(approximate_tokens(prefix) as f64)
         },
     },
-    Measure {
+    SizeMeasure {
         name: "suffix/lines",
         heading: Some("suffix lines"),
         of: |entry| entry.around.map(|(_, suffix)| lines(suffix)),
     },
-    Measure {
+    SizeMeasure {
         name: "suffix/tokens/approximate",
         heading: None,
         of: |entry| {
@@ -115,7 +116,7 @@ pub static MEASURES: [Measure; 8] = [
             Some(approximate_tokens(suffix) as f64)
         },
     },
-    Measure {
+    SizeMeasure {
         name: "dependencies",
         heading: Some("dependencies"),
         of: |entry| Some(entry.hole.dependencies.as_ref()?.len() as f64),
@@ -139,7 +140,7 @@ const GROUPINGS: [Grouping; 4] = [
 
 impl Dataset {
     /// Counts and measures holes.
-    pub fn of(entries: &[Entry<'_>]) -> Self {
+    pub fn measure(entries: &[HoleInFile<'_>]) -> Self {
         let measured: Vec<Measured<'_>> = entries
             .iter()
             .map(|entry| Measured {
@@ -174,22 +175,16 @@ impl Dataset {
             })
             .filter_map(|measure| Some((measure.name, measure.heading?)))
             .collect();
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
         let mut header = vec!["by", "name", "repositories", "files", "holes"];
         header.extend(columns.iter().map(|(_, heading)| heading));
-        table.set_header(header);
+        let mut table = TextTable::new(header);
         for row in &self.rows {
             let mut cells = vec![Cell::new(row.by), Cell::new(&row.name)];
-            for count in [row.repositories, row.files, row.holes] {
-                cells.push(Cell::new(count).set_alignment(CellAlignment::Right));
-            }
+            cells.extend([row.repositories, row.files, row.holes].map(right));
             for (name, _) in &columns {
-                let text = row
-                    .measures
-                    .get(name)
-                    .map_or_else(|| "–".to_owned(), |extent| shown(extent, row.holes));
-                cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
+                let extent = row.measures.get(name);
+                let text = extent.map_or_else(|| ABSENT.to_owned(), |it| it.text(row.holes));
+                cells.push(right(text));
             }
             table.add_row(cells);
         }
@@ -207,7 +202,7 @@ struct Measured<'a> {
     values: [Option<f64>; MEASURES.len()],
 }
 
-fn row(by: &'static str, name: &str, members: &[&Measured<'_>]) -> Row {
+fn row(by: &'static str, name: &str, members: &[&Measured<'_>]) -> DatasetRow {
     let repositories: BTreeSet<&str> = members.iter().map(|one| &*one.hole.project).collect();
     let files: BTreeSet<(&str, &str)> = members
         .iter()
@@ -221,7 +216,7 @@ fn row(by: &'static str, name: &str, members: &[&Measured<'_>]) -> Row {
             Some((measure.name, extent(&values)?))
         })
         .collect();
-    Row {
+    DatasetRow {
         by,
         name: name.to_owned(),
         repositories: repositories.len(),
@@ -232,9 +227,9 @@ fn row(by: &'static str, name: &str, members: &[&Measured<'_>]) -> Row {
 }
 
 /// Nothing of nothing.
-fn extent(values: &[f64]) -> Option<Extent> {
+fn extent(values: &[f64]) -> Option<SizeRange> {
     let first = *values.first()?;
-    Some(Extent {
+    Some(SizeRange {
         mean: values.iter().sum::<f64>() / values.len() as f64,
         min: values.iter().copied().fold(first, f64::min),
         max: values.iter().copied().fold(first, f64::max),
@@ -242,14 +237,17 @@ fn extent(values: &[f64]) -> Option<Extent> {
     })
 }
 
-fn shown(extent: &Extent, holes: usize) -> String {
-    let Extent { mean, min, max, n } = extent;
-    let some = if *n == holes {
-        String::new()
-    } else {
-        format!(" n={n}")
-    };
-    format!("{mean:.1} ({min}–{max}){some}")
+impl SizeRange {
+    /// The text of a table's cell: n is left out if all of the row's holes have the measure, since
+    /// the row says how many these are.
+    fn text(&self, holes: usize) -> String {
+        let Self { mean, min, max, n } = self;
+        let n = match n {
+            _ if *n == holes => String::new(),
+            n => format!(" n={n}"),
+        };
+        format!("{mean:.1} ({min}–{max}){n}")
+    }
 }
 
 fn lines(text: &str) -> f64 {
@@ -283,11 +281,11 @@ mod tests {
     #[test]
     fn holes_are_counted_by_project_language_and_kind() {
         let holes = holes();
-        let entries: Vec<Entry<'_>> = holes
+        let entries: Vec<HoleInFile<'_>> = holes
             .iter()
-            .map(|hole| Entry { hole, around: None })
+            .map(|hole| HoleInFile { hole, around: None })
             .collect();
-        insta::assert_snapshot!(Dataset::of(&entries).table(), @r#"
+        insta::assert_snapshot!(Dataset::measure(&entries).table(), @r#"
 ────────────────────────────────────────────────────────────────────────────────────────────────────
  by         name           repositories   files   holes   reference lines   reference tokens/syntax 
 ════════════════════════════════════════════════════════════════════════════════════════════════════
@@ -315,19 +313,19 @@ reference's own syntax tree, a string or comment being one; no model's tokenizer
     #[test]
     fn what_is_around_is_measured_of_the_files_at_hand() {
         let holes = holes();
-        let entries: Vec<Entry<'_>> = holes
+        let entries: Vec<HoleInFile<'_>> = holes
             .iter()
-            .map(|hole| Entry {
+            .map(|hole| HoleInFile {
                 hole,
                 around: hole.cut(PYTHON).ok(),
             })
             .collect();
-        let dataset = Dataset::of(&entries);
+        let dataset = Dataset::measure(&entries);
         let all = dataset.rows.last().expect("there is a row for all");
         // Prefixes of 2, 2 and 3 lines; the file of the fourth hole is not at hand.
         assert_eq!(
             all.measures["prefix/lines"],
-            Extent {
+            SizeRange {
                 mean: 7.0 / 3.0,
                 min: 2.0,
                 max: 3.0,
@@ -345,7 +343,7 @@ reference's own syntax tree, a string or comment being one; no model's tokenizer
 
     #[test]
     fn nothing_is_measured_of_nothing() {
-        let dataset = Dataset::of(&[]);
+        let dataset = Dataset::measure(&[]);
         assert_eq!(dataset.rows.len(), 1);
         assert_eq!(dataset.rows[0].holes, 0);
         assert!(dataset.rows[0].measures.is_empty());

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, TYPE_CHECK};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -15,7 +16,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::{ACCEPTANCE, INVOCATION, Scored, TYPES};
+use super::ScoredAttempt;
 use crate::store::{Audit, Run, StoreError};
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -29,7 +30,7 @@ const ROW_GROUP: usize = 10_000;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ColumnType {
     /// Text.
     Text,
     /// A whole number of 64 bits.
@@ -40,7 +41,7 @@ pub enum Form {
     Truth,
 }
 
-impl Form {
+impl ColumnType {
     /// The name in the table of the reference page.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,11 +54,11 @@ impl Form {
 }
 
 /// A column: its name, what it holds, and how a row's value comes about.
-pub struct Column {
+pub struct ExportColumn {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
-    pub form: Form,
+    pub form: ColumnType,
     of: fn(&Row<'_>) -> Value,
 }
 
@@ -66,7 +67,7 @@ struct Row<'a> {
     run: &'a str,
     context: Option<&'a str>,
     hole: &'a Hole,
-    scored: &'a Scored,
+    scored: &'a ScoredAttempt,
     audit: Option<&'a Audit>,
 }
 
@@ -124,16 +125,16 @@ impl From<Option<bool>> for Value {
 /// A column of one form.
 macro_rules! column {
     ($name:expr, $form:ident, $of:expr) => {
-        Column {
+        ExportColumn {
             name: $name,
-            form: Form::$form,
+            form: ColumnType::$form,
             of: $of,
         }
     };
 }
 
 /// Every column, in the order in which formats have them.
-pub static COLUMNS: [Column; 41] = [
+pub static COLUMNS: [ExportColumn; 41] = [
     column!("schema", Whole, |_| Value::Whole(Some(SCHEMA))),
     column!("run", Text, |row| row.run.into()),
     column!("key", Text, |row| row.scored.attempt.key.as_str().into()),
@@ -217,12 +218,12 @@ pub static COLUMNS: [Column; 41] = [
         text(row, "es/cceval-levenshtein")
     }),
     column!("id_f1/cceval", Real, |row| text(row, "id_f1/cceval")),
-    column!(INVOCATION, Real, |row| row.scored.invocation.into()),
-    column!(ACCEPTANCE, Truth, |row| {
+    column!(INVOCATION.name, Real, |row| row.scored.invocation.into()),
+    column!(ORACLE_ACCEPTANCE.name, Truth, |row| {
         let offered = !row.scored.attempt.offered.is_empty();
         offered.then_some(row.scored.accepted).into()
     }),
-    column!(TYPES, Truth, |row| {
+    column!(TYPE_CHECK.name, Truth, |row| {
         let types = row.scored.attempt.verdict.types.as_ref();
         types.map(crate::verdict::TypeCheck::passes).into()
     }),
@@ -238,7 +239,7 @@ fn text(row: &Row<'_>, metric: &str) -> Value {
 
 /// A format of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     /// One JSON object a line.
     Jsonl,
     /// Comma-separated values as in [RFC 4180](https://www.rfc-editor.org/rfc/rfc4180), with the
@@ -266,10 +267,14 @@ pub enum ExportError {
 ///
 /// # Errors
 /// A run can't be read, or the table can't be written.
-pub fn export(runs: &[Run], format: Format, to: impl Write + Send) -> Result<usize, ExportError> {
+pub fn export(
+    runs: &[Run],
+    format: ExportFormat,
+    to: impl Write + Send,
+) -> Result<usize, ExportError> {
     let mut to = std::io::BufWriter::new(to);
     match format {
-        Format::Jsonl => {
+        ExportFormat::Jsonl => {
             let rows = each(runs, |row| {
                 serde_json::to_writer(&mut to, &object(&row)).map_err(std::io::Error::from)?;
                 Ok(to.write_all(b"\n")?)
@@ -277,7 +282,7 @@ pub fn export(runs: &[Run], format: Format, to: impl Write + Send) -> Result<usi
             to.flush()?;
             Ok(rows)
         }
-        Format::Csv => {
+        ExportFormat::Csv => {
             let mut table = csv::Writer::from_writer(to);
             let fault = |error: csv::Error| ExportError::Written(error.into());
             table
@@ -290,7 +295,7 @@ pub fn export(runs: &[Run], format: Format, to: impl Write + Send) -> Result<usi
             table.flush()?;
             Ok(rows)
         }
-        Format::Parquet => parquet(runs, to),
+        ExportFormat::Parquet => parquet(runs, to),
     }
 }
 
@@ -317,7 +322,7 @@ fn each(
                 Some((sha256, contents)) if sha256 == hole.file_sha256 => contents,
                 _ => run.source(hole)?,
             };
-            let scored = Scored::of(hole, &contents, attempt);
+            let scored = ScoredAttempt::score(hole, &contents, attempt);
             file = Some((hole.file_sha256.clone(), contents));
             visit(Row {
                 run: &name,
@@ -359,10 +364,10 @@ fn parquet(runs: &[Run], to: impl Write + Send) -> Result<usize, ExportError> {
     let mut columns = Vec::new();
     for column in &COLUMNS {
         let (physical, logical) = match column.form {
-            Form::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Form::Whole => (Physical::INT64, None),
-            Form::Real => (Physical::DOUBLE, None),
-            Form::Truth => (Physical::BOOLEAN, None),
+            ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Whole => (Physical::INT64, None),
+            ColumnType::Real => (Physical::DOUBLE, None),
+            ColumnType::Truth => (Physical::BOOLEAN, None),
         };
         let column = Type::primitive_type_builder(column.name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -410,24 +415,24 @@ fn write_group<W: Write + Send>(
         let mut there = Vec::with_capacity(values.len());
         let (mut texts, mut wholes, mut reals, mut truths) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut form = Form::Text;
+        let mut form = ColumnType::Text;
         for value in values.drain(..) {
             let is_there = match value {
                 Value::Text(value) => {
-                    form = Form::Text;
+                    form = ColumnType::Text;
                     let text = value.map(|text| ByteArray::from(text.into_bytes()));
                     push(&mut texts, text)
                 }
                 Value::Whole(value) => {
-                    form = Form::Whole;
+                    form = ColumnType::Whole;
                     push(&mut wholes, value)
                 }
                 Value::Real(value) => {
-                    form = Form::Real;
+                    form = ColumnType::Real;
                     push(&mut reals, value)
                 }
                 Value::Truth(value) => {
-                    form = Form::Truth;
+                    form = ColumnType::Truth;
                     push(&mut truths, value)
                 }
             };
@@ -435,16 +440,16 @@ fn write_group<W: Write + Send>(
         }
         let levels = Some(there.as_slice());
         match form {
-            Form::Text => column
+            ColumnType::Text => column
                 .typed::<ByteArrayType>()
                 .write_batch(&texts, levels, None),
-            Form::Whole => column
+            ColumnType::Whole => column
                 .typed::<Int64Type>()
                 .write_batch(&wholes, levels, None),
-            Form::Real => column
+            ColumnType::Real => column
                 .typed::<DoubleType>()
                 .write_batch(&reals, levels, None),
-            Form::Truth => column
+            ColumnType::Truth => column
                 .typed::<BoolType>()
                 .write_batch(&truths, levels, None),
         }?;
@@ -461,9 +466,9 @@ fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
     is_there
 }
 
-impl Format {
+impl ExportFormat {
     /// The format that a file's name ends in.
-    pub fn of_file(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "jsonl" => Some(Self::Jsonl),
             "csv" => Some(Self::Csv),
@@ -473,11 +478,11 @@ impl Format {
     }
 }
 
-impl std::str::FromStr for Format {
+impl std::str::FromStr for ExportFormat {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::of_file(&Path::new("table").with_extension(name))
+        Self::from_path(&Path::new("table").with_extension(name))
             .ok_or_else(|| format!("`{name}` is no format; the formats are jsonl, csv, parquet"))
     }
 }

@@ -3,11 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-use fillrate_metrics::{Estimate, READ_MS, clustered_proportion, clustered_weighted_mean, median};
+use comfy_table::Cell;
+use fillrate_metrics::metric::{
+    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, ACCEPTED_GIVEN_PASS, COMPLETED_CODE,
+    KEYSTROKES_SAVED, LATE, MEDIAN_LATENCY, PASS_GIVEN_ACCEPTED, REPAIRED, WASTED_ACCEPT,
+};
+use fillrate_metrics::{
+    Estimate, Metric, READ_MS, clustered_proportion, clustered_weighted_mean, median,
+};
 use serde::Serialize;
 
-use super::{Scored, shown};
+use super::ScoredAttempt;
+use super::table::{TextTable, figure, right};
 use crate::developer::policy::{Place, View};
 use crate::developer::typing::{EDITOR_DELAY_MS, Fate, Request};
 use crate::store::{Behaviour, Typing};
@@ -28,49 +35,25 @@ pub struct PolicyFigures {
     pub metrics: BTreeMap<String, Estimate>,
 }
 
-/// Of shown completions, those that were accepted (Ziegler et al. 2022,
-/// <https://doi.org/10.1145/3520312.3534864>).
-pub const SHOWN: &str = "acceptance/shown";
-/// Of completions shown for [`READ_MS`] or longer, or accepted, those that were accepted.
-pub const READ: &str = "acceptance/read";
-/// As [`READ`], weighted by characters.
-pub const CHARACTERS: &str = "acceptance/chars";
-/// Accepted characters, of all that entered the file.
-pub const COMPLETED_CODE: &str = "completed-code";
-/// 1 − keys / characters of the reference, over all holes.
-pub const KEYSTROKES_SAVED: &str = "keystrokes-saved";
-/// Of accepted completions, those that pass the tests where they stand for the rest of the hole.
-pub const PASS_GIVEN_ACCEPTED: &str = "P(pass|accepted)";
-/// Of completions shown at an empty hole that pass, those that were accepted.
-pub const ACCEPTED_GIVEN_PASS: &str = "P(accepted|pass)";
-/// Of accepted completions, those that fail.
-pub const WASTED: &str = "wasted-accept";
-/// Of accepted completions, those of which something was taken back.
-pub const REPAIRED: &str = "repaired";
-/// Of requests, those whose answer was not there before the next key.
-pub const LATE: &str = "late";
-/// The median time from the key to a completion that was shown.
-pub const LATENCY_SEEN: &str = "latency_ms/median";
-
 /// Every metric of a policy, in the order of the tables.
-pub const POLICY_METRICS: [&str; 11] = [
-    SHOWN,
-    READ,
-    CHARACTERS,
+pub const POLICY_METRICS: [Metric; 11] = [
+    ACCEPTANCE_SHOWN,
+    ACCEPTANCE_READ,
+    ACCEPTANCE_CHARACTERS,
     COMPLETED_CODE,
     KEYSTROKES_SAVED,
     PASS_GIVEN_ACCEPTED,
     ACCEPTED_GIVEN_PASS,
-    WASTED,
+    WASTED_ACCEPT,
     REPAIRED,
     LATE,
-    LATENCY_SEEN,
+    MEDIAN_LATENCY,
 ];
 
 impl PolicyFigures {
     /// A metric's figure.
-    pub fn figure(&self, metric: &str) -> Option<&Estimate> {
-        self.metrics.get(&named(metric, &self.policy))
+    pub fn figure(&self, metric: Metric) -> Option<&Estimate> {
+        self.metrics.get(&named(metric.name, &self.policy))
     }
 }
 
@@ -81,7 +64,7 @@ pub fn named(metric: &str, policy: &str) -> String {
 
 /// A hole that was typed, with what it stands or falls together with.
 #[derive(Clone, Copy, Debug)]
-pub struct Typed<'a> {
+pub struct TypedHole<'a> {
     /// The cluster.
     pub cluster: &'a str,
     /// The characters of what stood in the hole.
@@ -101,16 +84,16 @@ struct Seen {
 }
 
 /// The figures of holes that were typed, one object for each policy, in the order of their names.
-pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
-    let mut by_policy: BTreeMap<&str, Vec<&Typed<'_>>> = BTreeMap::new();
+pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
+    let mut by_policy: BTreeMap<&str, Vec<&TypedHole<'_>>> = BTreeMap::new();
     for one in typed {
         by_policy.entry(&one.typing.policy).or_default().push(one);
     }
     let figures = by_policy.into_iter().map(|(policy, typed)| {
         let mut metrics = BTreeMap::new();
-        let mut put = |metric: &str, estimate: Option<Estimate>| {
+        let mut put = |metric: Metric, estimate: Option<Estimate>| {
             if let Some(estimate) = estimate {
-                metrics.insert(named(metric, policy), estimate);
+                metrics.insert(named(metric.name, policy), estimate);
             }
         };
         let requests: Vec<(&str, &Request)> = typed
@@ -125,8 +108,8 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
             || on_display().filter(|(_, one)| one.accepted.is_some() || one.shown_ms >= READ_MS);
         let accepted =
             |(cluster, one): &(&str, &Request)| ((*cluster).to_owned(), one.accepted.is_some());
-        put(SHOWN, proportion(on_display().map(accepted)));
-        put(READ, proportion(read().map(accepted)));
+        put(ACCEPTANCE_SHOWN, proportion(on_display().map(accepted)));
+        put(ACCEPTANCE_READ, proportion(read().map(accepted)));
         let weighted: Vec<(&str, f64, f64)> = read()
             .map(|(cluster, one)| {
                 let characters = one.text().map_or(0, |text| text.chars().count());
@@ -134,8 +117,8 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
             })
             .collect();
         put(
-            CHARACTERS,
-            weighted_mean(&weighted).map(|it| it.within(0.0..=1.0)),
+            ACCEPTANCE_CHARACTERS,
+            weighted_mean(&weighted).map(|it| it.within(ACCEPTANCE_CHARACTERS.unit.range())),
         );
         let entered: Vec<(&str, f64, f64)> = typed
             .iter()
@@ -151,7 +134,7 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
             .collect();
         put(
             COMPLETED_CODE,
-            weighted_mean(&entered).map(|it| it.within(0.0..=1.0)),
+            weighted_mean(&entered).map(|it| it.within(COMPLETED_CODE.unit.range())),
         );
         let saved: Vec<(&str, f64, f64)> = typed
             .iter()
@@ -160,7 +143,7 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
         let saved = weighted_mean(&saved);
         put(
             KEYSTROKES_SAVED,
-            saved.map(|it| it.within(f64::NEG_INFINITY..=1.0)),
+            saved.map(|it| it.within(KEYSTROKES_SAVED.unit.range())),
         );
         let seen: Vec<(&str, Seen)> = on_display()
             .map(|(cluster, one)| {
@@ -186,7 +169,7 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
         });
         put(LATE, proportion(late));
         let latencies: Vec<f64> = on_display().filter_map(|(_, one)| one.latency_ms).collect();
-        put(LATENCY_SEEN, median(&latencies));
+        put(MEDIAN_LATENCY, median(&latencies));
         PolicyFigures {
             policy: policy.to_owned(),
             version: typed[0].typing.policy_version,
@@ -199,7 +182,7 @@ pub fn of_typings(typed: &[Typed<'_>]) -> Vec<PolicyFigures> {
 
 /// The figures of completions that nobody typed for, each held against every policy: of those
 /// offered, what a developer takes who was about to type the reference.
-pub(super) fn of_attempts(scored: &[&Scored], behaviour: &Behaviour) -> Vec<PolicyFigures> {
+pub(super) fn of_attempts(scored: &[&ScoredAttempt], behaviour: &Behaviour) -> Vec<PolicyFigures> {
     let figures = behaviour.policies.iter().map(|policy| {
         let name = policy.name();
         let hands = &behaviour.hands;
@@ -231,17 +214,17 @@ pub(super) fn of_attempts(scored: &[&Scored], behaviour: &Behaviour) -> Vec<Poli
             })
             .collect();
         let mut metrics = BTreeMap::new();
-        let mut put = |metric: &str, estimate: Option<Estimate>| {
+        let mut put = |metric: Metric, estimate: Option<Estimate>| {
             if let Some(estimate) = estimate {
-                metrics.insert(named(metric, &name), estimate);
+                metrics.insert(named(metric.name, &name), estimate);
             }
         };
         let accepted = seen
             .iter()
             .map(|(cluster, seen, _)| ((*cluster).to_owned(), seen.accepted));
-        put(SHOWN, proportion(accepted));
+        put(ACCEPTANCE_SHOWN, proportion(accepted));
         let latencies: Vec<f64> = seen.iter().map(|(_, _, latency)| *latency).collect();
-        put(LATENCY_SEEN, median(&latencies));
+        put(MEDIAN_LATENCY, median(&latencies));
         let seen: Vec<(&str, Seen)> = seen
             .into_iter()
             .map(|(cluster, seen, _)| (cluster, seen))
@@ -262,7 +245,7 @@ pub(super) fn of_attempts(scored: &[&Scored], behaviour: &Behaviour) -> Vec<Poli
 }
 
 /// What joins accepts with verdicts on the same completions.
-fn of_verdicts(seen: &[(&str, Seen)]) -> [(&'static str, Option<Estimate>); 3] {
+fn of_verdicts(seen: &[(&str, Seen)]) -> [(Metric, Option<Estimate>); 3] {
     let accepted = || seen.iter().filter(|(_, one)| one.accepted);
     let passing =
         |wanted: bool| {
@@ -278,18 +261,18 @@ fn of_verdicts(seen: &[(&str, Seen)]) -> [(&'static str, Option<Estimate>); 3] {
     [
         (PASS_GIVEN_ACCEPTED, passing(true)),
         (ACCEPTED_GIVEN_PASS, at_passing),
-        (WASTED, passing(false)),
+        (WASTED_ACCEPT, passing(false)),
     ]
 }
 
 /// 1 − keys / characters at one hole.
-pub(super) fn keystrokes_saved(typed: &Typed<'_>) -> f64 {
+pub(super) fn keystrokes_saved(typed: &TypedHole<'_>) -> f64 {
     1.0 - typed.typing.session.keys.total() as f64 / typed.characters.max(1) as f64
 }
 
 /// Of the completions shown at one hole, the share that was accepted; nothing where none was
 /// shown.
-pub(super) fn acceptance(typed: &Typed<'_>) -> Option<f64> {
+pub(super) fn acceptance(typed: &TypedHole<'_>) -> Option<f64> {
     let requests = typed.typing.session.requests.iter();
     let shown: Vec<bool> = requests
         .filter(|request| request.fate == Fate::Shown)
@@ -334,25 +317,17 @@ pub(super) fn table(figures: &[PolicyFigures]) -> String {
     if figures.is_empty() {
         return String::new();
     }
-    let there: Vec<&str> = POLICY_METRICS
+    let there: Vec<Metric> = POLICY_METRICS
         .into_iter()
-        .filter(|metric| figures.iter().any(|one| one.figure(metric).is_some()))
+        .filter(|metric| figures.iter().any(|one| one.figure(*metric).is_some()))
         .collect();
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     let mut header = vec!["policy", "holes"];
-    header.extend(&there);
-    table.set_header(header);
+    header.extend(there.iter().map(|metric| metric.name));
+    let mut table = TextTable::new(header);
     for one in figures {
-        let mut cells = vec![
-            Cell::new(&one.policy),
-            Cell::new(one.holes).set_alignment(CellAlignment::Right),
-        ];
-        for metric in &there {
-            let figure = one.figure(metric);
-            let text = figure.map_or_else(|| "–".to_owned(), |figure| shown(metric, figure));
-            cells.push(Cell::new(text).set_alignment(CellAlignment::Right));
-        }
+        let mut cells = vec![Cell::new(&one.policy), right(one.holes)];
+        let figures = there.iter();
+        cells.extend(figures.map(|metric| figure(metric.name, one.figure(*metric))));
         table.add_row(cells);
     }
     format!(

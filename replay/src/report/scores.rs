@@ -1,12 +1,14 @@
 //! The figures of predictions that were scored by text: each metric with its interval, and two
 //! prediction files beside each other.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 use fillrate_metrics::{
     CONFIDENCE, Estimate, TextMetric, Unit, clustered_mean, clustered_proportion, mcnemar_exact,
     paired_difference,
 };
 use serde::Serialize;
+
+use super::table::{TextTable, right};
 
 /// One example with the values of all metrics.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,21 +118,24 @@ impl Scores {
     /// `cluster` is what the examples were clustered by.
     pub fn table(&self, cluster: &str) -> String {
         let mut text = String::new();
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
         let mut header = vec!["predictions", "variant", "n", "value", "95 % interval"];
         if self.predictions.len() == 1 {
             header.remove(0);
         }
-        table.set_header(header);
+        let mut table = TextTable::new(header);
         for predictions in &self.predictions {
             for figure in &predictions.metrics {
+                let text = figure
+                    .unit
+                    .format()
+                    .with_decimals(2)
+                    .render(&figure.estimate);
                 let mut cells = vec![
                     Cell::new(&predictions.file),
                     Cell::new(figure.variant),
-                    right(figure.estimate.n.to_string()),
-                    right(percent(figure.unit, figure.estimate.value)),
-                    right(interval(figure.unit, &figure.estimate)),
+                    right(text.n),
+                    right(text.value),
+                    right(text.interval),
                 ];
                 if self.predictions.len() == 1 {
                     cells.remove(0);
@@ -178,7 +183,7 @@ fn figure(
         .iter()
         .map(|one| (one.cluster.as_str(), value(one)))
         .collect();
-    let estimate = match metric.unit {
+    let estimate = match metric.metric.unit {
         Unit::ZeroOrOne => {
             let outcomes: Vec<(&str, bool)> = samples
                 .iter()
@@ -189,9 +194,9 @@ fn figure(
         _ => clustered_mean(&samples),
     };
     Some(Figure {
-        variant: metric.name,
-        unit: metric.unit,
-        estimate: estimate?.within(metric.unit.range()),
+        variant: metric.metric.name,
+        unit: metric.metric.unit,
+        estimate: estimate?.within(metric.metric.unit.range()),
     })
 }
 
@@ -200,7 +205,7 @@ fn compared(metric: &'static TextMetric, at: usize, scored: &[Scored]) -> Option
         .iter()
         .map(|one| (one.cluster.as_str(), one.values[1][at], one.values[0][at]))
         .collect();
-    let flips = (metric.unit == Unit::ZeroOrOne).then(|| {
+    let flips = (metric.metric.unit == Unit::ZeroOrOne).then(|| {
         let only = |right: usize, wrong: usize| -> Vec<String> {
             scored
                 .iter()
@@ -216,19 +221,17 @@ fn compared(metric: &'static TextMetric, at: usize, scored: &[Scored]) -> Option
             mcnemar_p,
         }
     });
-    let most = *metric.unit.range().end();
+    let most = *metric.metric.unit.range().end();
     Some(Compared {
-        variant: metric.name,
-        unit: metric.unit,
+        variant: metric.metric.name,
+        unit: metric.metric.unit,
         second_minus_first: paired_difference(&pairs)?.within(-most..=most),
         flips,
     })
 }
 
 fn comparison_table(comparison: &[Compared]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(vec![
+    let mut table = TextTable::new([
         "variant",
         "n",
         "second − first",
@@ -237,7 +240,8 @@ fn comparison_table(comparison: &[Compared]) -> String {
         "McNemar's exact p",
     ]);
     for compared in comparison {
-        let difference = &compared.second_minus_first;
+        let format = compared.unit.format().with_decimals(2);
+        let difference = format.render(&compared.second_minus_first);
         let (flips, p) = compared.flips.as_ref().map_or_else(
             || ("–".to_owned(), "–".to_owned()),
             |flips| {
@@ -249,29 +253,14 @@ fn comparison_table(comparison: &[Compared]) -> String {
         );
         table.add_row(vec![
             Cell::new(compared.variant),
-            right(difference.n.to_string()),
-            right(percent(compared.unit, difference.value)),
-            right(interval(compared.unit, difference)),
+            right(difference.n),
+            right(difference.value),
+            right(difference.interval),
             right(flips),
             right(p),
         ]);
     }
     format!("{table}\n")
-}
-
-fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-/// A value in percent, whatever it is counted in.
-fn percent(unit: Unit, value: f64) -> String {
-    let value = value * 100.0 / unit.range().end();
-    format!("{value:.2}")
-}
-
-fn interval(unit: Unit, estimate: &Estimate) -> String {
-    let bound = |bound: Option<f64>| bound.map_or_else(|| "?".to_owned(), |it| percent(unit, it));
-    format!("[{}, {}]", bound(estimate.low), bound(estimate.high))
 }
 
 #[cfg(test)]
@@ -340,9 +329,9 @@ mod tests {
         ──────────────────────────────────────────────────────────────────────────────────
          variant        n   second − first   95 % interval      flips   McNemar's exact p 
         ══════════════════════════════════════════════════════════════════════════════════
-         em/cceval      4            25.00   [-98.23, 100.00]   −1 +2            1.000000 
+         em/cceval      4            25.00   [−98.23, 100.00]   −1 +2            1.000000 
         ──────────────────────────────────────────────────────────────────────────────────
-         es/repocoder   4            25.00    [-21.58, 71.58]       –                   – 
+         es/repocoder   4            25.00    [−21.58, 71.58]       –                   – 
         ──────────────────────────────────────────────────────────────────────────────────
         All values in %, means over examples. Intervals clustered by repository (3 clusters).
         em/cceval: right only in p.jsonl (1): t/1

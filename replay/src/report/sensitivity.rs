@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fillrate_metrics::{Estimate, paired_difference};
+use fillrate_metrics::{Estimate, Metric, paired_difference};
 use serde::Serialize;
 
 /// The values of one model under one policy: by hole, its cluster and the value there.
@@ -15,8 +15,8 @@ pub struct Standing {
     pub model: String,
     /// The policy.
     pub policy: String,
-    /// The figure by which models are ranked: more is better.
-    pub value: f64,
+    /// The figure by which models are ranked.
+    pub estimate: Estimate,
     /// What paired differences are taken of.
     pub holes: HoleValues,
 }
@@ -40,7 +40,8 @@ pub struct Ranked {
     /// Its rank from 1; the mean rank of those that are equal.
     pub rank: f64,
     /// Its figure.
-    pub value: f64,
+    #[serde(flatten)]
+    pub estimate: Estimate,
 }
 
 /// Two models that two policies put in opposite orders.
@@ -58,9 +59,9 @@ pub struct Reversal {
 }
 
 impl Sensitivity {
-    /// Ranks models under every policy that all of them have. Nothing where there are not two
-    /// models and two policies.
-    pub fn of(metric: &str, standings: &[Standing]) -> Option<Self> {
+    /// Ranks models under every policy that all of them have. `None` without two models and two
+    /// policies.
+    pub fn rank(metric: Metric, standings: &[Standing]) -> Option<Self> {
         let models: BTreeSet<&str> = standings.iter().map(|one| one.model.as_str()).collect();
         let mut by_policy: BTreeMap<&str, BTreeMap<&str, &Standing>> = BTreeMap::new();
         for one in standings {
@@ -83,7 +84,7 @@ impl Sensitivity {
                 for (index, a) in models.iter().enumerate() {
                     for b in &models[index + 1..] {
                         let by = |under: &BTreeMap<&str, &Standing>| {
-                            under[a].value.total_cmp(&under[b].value)
+                            under[a].estimate.value.total_cmp(&under[b].estimate.value)
                         };
                         let (one, other) = (by(under_first), by(under_second));
                         if one.is_eq() || one != other.reverse() {
@@ -109,7 +110,7 @@ impl Sensitivity {
             }
         }
         Some(Self {
-            metric: metric.to_owned(),
+            metric: metric.name.to_owned(),
             rankings,
             reversals,
         })
@@ -121,10 +122,11 @@ impl Sensitivity {
             "Ranking by {}, simulated, under each policy, best first:\n",
             self.metric
         );
+        let unit = Metric::unit_of(&self.metric);
         for (policy, ranking) in &self.rankings {
             let models: Vec<String> = ranking
                 .iter()
-                .map(|one| format!("{} ({:.1} %)", one.model, 100.0 * one.value))
+                .map(|one| format!("{} ({})", one.model, unit.render(&one.estimate).sentence()))
                 .collect();
             text.push_str(&format!("  {policy}: {}\n", models.join(", ")));
         }
@@ -151,12 +153,17 @@ fn ranking(of_policy: &BTreeMap<&str, &Standing>) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = of_policy
         .values()
         .map(|one| {
-            let better = of_policy.values().filter(|other| other.value > one.value);
-            let equal = of_policy.values().filter(|other| other.value == one.value);
+            let value = one.estimate.value;
+            let better = of_policy
+                .values()
+                .filter(|other| other.estimate.value > value);
+            let equal = of_policy
+                .values()
+                .filter(|other| other.estimate.value == value);
             Ranked {
                 model: one.model.clone(),
                 rank: better.count() as f64 + (equal.count() as f64 + 1.0) / 2.0,
-                value: one.value,
+                estimate: one.estimate,
             }
         })
         .collect();
@@ -180,6 +187,9 @@ fn difference(first: &HoleValues, second: &HoleValues) -> Option<Estimate> {
 
 #[cfg(test)]
 mod tests {
+    use fillrate_metrics::clustered_mean;
+    use fillrate_metrics::metric::KEYSTROKES_SAVED;
+
     use super::*;
 
     fn standing(model: &str, policy: &str, values: &[f64]) -> Standing {
@@ -187,10 +197,11 @@ mod tests {
         let holes: HoleValues = holes
             .map(|(index, value)| (format!("h{index}"), (format!("f{index}"), *value)))
             .collect();
+        let samples: Vec<_> = holes.values().cloned().collect();
         Standing {
             model: model.to_owned(),
             policy: policy.to_owned(),
-            value: values.iter().sum::<f64>() / values.len() as f64,
+            estimate: clustered_mean(&samples).expect("there are values"),
             holes,
         }
     }
@@ -207,11 +218,11 @@ mod tests {
             // No ranking: the others were not played under it.
             standing("a", "alone", &[1.0]),
         ];
-        let found = Sensitivity::of("keystrokes-saved", &standings).expect("two of each");
+        let found = Sensitivity::rank(KEYSTROKES_SAVED, &standings).expect("two of each");
         insta::assert_snapshot!(found.text(), @r"
         Ranking by keystrokes-saved, simulated, under each policy, best first:
-          all: b (90.0 %), c (22.5 %), a (12.5 %)
-          line: a (90.0 %), b (10.0 %), c (10.0 %)
+          all: b (90.0 % [77.0, 103.0], n 4), c (22.5 % [−49.1, 94.1], n 4), a (12.5 % [4.5, 20.5], n 4)
+          line: a (90.0 % [77.0, 103.0], n 4), b (10.0 % [−3.0, 23.0], n 4), c (10.0 % [−3.0, 23.0], n 4)
           REVERSED: b leads a under all, a leads b under line; both differences are off 0
           REVERSED: c leads a under all, a leads c under line; the differences may be chance
         ");
@@ -222,8 +233,8 @@ mod tests {
     #[test]
     fn one_policy_or_one_model_ranks_nothing() {
         let one = [standing("a", "line", &[1.0]), standing("b", "line", &[0.5])];
-        assert!(Sensitivity::of("m", &one).is_none());
+        assert!(Sensitivity::rank(KEYSTROKES_SAVED, &one).is_none());
         let one = [standing("a", "line", &[1.0]), standing("a", "all", &[0.5])];
-        assert!(Sensitivity::of("m", &one).is_none());
+        assert!(Sensitivity::rank(KEYSTROKES_SAVED, &one).is_none());
     }
 }

@@ -266,5 +266,5 @@ fn in_words(mix: &BTreeMap<String, usize>) -> String {
         .iter()
         .map(|(name, count)| format!("{name} {:.0} %", *count as f64 / all as f64 * 100.0))
         .collect();
-    parts.join(", ")
+    format!("{} (n {all})", parts.join(", "))
 }

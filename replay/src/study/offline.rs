@@ -25,7 +25,7 @@ const TEXT_METRICS: [(&str, bool); 4] = [
 ];
 
 /// The share of the repository's names that a completion uses of those the reference does.
-const INVOCATION: &str = crate::report::INVOCATION;
+const INVOCATION: &str = fillrate_metrics::metric::INVOCATION.name;
 
 /// An attempt with its hole and the file that it was cut into.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +148,7 @@ fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
             reference: &one.hole.reference,
         };
         for (metric, value) in text_scores(&sample) {
-            let rows = texts.entry(metric.name).or_default();
+            let rows = texts.entry(metric.metric.name).or_default();
             rows.push((cluster(one), 1.0, value));
         }
         // Where the machinery failed there is no completion.

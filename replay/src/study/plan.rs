@@ -1,6 +1,6 @@
 //! Before a study: how many versions, holes and completions shown it takes to see an effect.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 use fillrate_metrics::{Coefficient, Estimate, exact_permutation_p, student_quantile, wilson};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::pair::decimals;
 use super::shown;
+use crate::report::table::{TextTable, right};
 
 /// The version of the JSON form.
 pub const SCHEMA: u32 = 1;
@@ -206,9 +207,7 @@ impl Assumptions {
 
 /// A plan as a table for people. `power` is what is called enough.
 pub fn table(assumptions: &Assumptions, expected: &[Expected], power: f64) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(vec![
+    let mut table = TextTable::new([
         "versions",
         "holes",
         "shown",
@@ -218,7 +217,6 @@ pub fn table(assumptions: &Assumptions, expected: &[Expected], power: f64) -> St
         "found, permutation",
         "",
     ]);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     for one in expected {
         table.add_row(vec![
             right(one.size.versions.to_string()),

@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 
 use fillrate_metrics::READ_MS;
+use fillrate_metrics::metric::{
+    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE, KEYSTROKES_SAVED,
+};
 
 use super::{Figure, Mix, Observation, Side, Unit};
 use crate::developer::typing::Fate;
-use crate::report::policies::{CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED, READ, SHOWN, named};
+use crate::report::policies::named;
 use crate::store::Typing;
 use crate::task::Hole;
 
@@ -88,22 +91,39 @@ fn figures(group: &[&Typed<'_>]) -> Vec<(&'static str, Figure)> {
                 continue;
             }
             let accepted = f64::from(u8::from(request.accepted.is_some()));
-            put(SHOWN, &cluster, 1.0, accepted);
+            put(ACCEPTANCE_SHOWN.name, &cluster, 1.0, accepted);
             if request.accepted.is_some() || request.shown_ms >= READ_MS {
                 let characters = request.text().map_or(0, |text| text.chars().count());
-                put(READ, &cluster, 1.0, accepted);
-                put(CHARACTERS, &cluster, characters as f64, accepted);
+                put(ACCEPTANCE_READ.name, &cluster, 1.0, accepted);
+                put(
+                    ACCEPTANCE_CHARACTERS.name,
+                    &cluster,
+                    characters as f64,
+                    accepted,
+                );
             }
         }
         let all = (taken + session.keys.typed) as f64;
-        put(COMPLETED_CODE, &cluster, all, taken as f64 / all.max(1.0));
+        put(
+            COMPLETED_CODE.name,
+            &cluster,
+            all,
+            taken as f64 / all.max(1.0),
+        );
         let characters = one.hole.reference.chars().count() as f64;
         let saved = 1.0 - session.keys.total() as f64 / characters.max(1.0);
-        put(KEYSTROKES_SAVED, &cluster, characters, saved);
+        put(KEYSTROKES_SAVED.name, &cluster, characters, saved);
     }
     // The main one first.
-    [SHOWN, READ, CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED]
-        .into_iter()
-        .filter_map(|metric| Some((metric, Figure::of(rows.remove(metric)?))))
-        .collect()
+    [
+        ACCEPTANCE_SHOWN,
+        ACCEPTANCE_READ,
+        ACCEPTANCE_CHARACTERS,
+        COMPLETED_CODE,
+        KEYSTROKES_SAVED,
+    ]
+    .into_iter()
+    .map(|metric| metric.name)
+    .filter_map(|metric| Some((metric, Figure::of(rows.remove(metric)?))))
+    .collect()
 }

@@ -411,7 +411,7 @@ fn a_mix_that_differs_is_told() {
         study.warnings.join("\n")
     };
     assert_eq!(warnings(&side(50, 50), &side(55, 50)), "");
-    insta::assert_snapshot!(warnings(&side(50, 50), &side(80, 50)), @"the mix of language differs between the sides by 30 %: offline python 50 %, typescript 50 %; online python 80 %, typescript 20 %");
+    insta::assert_snapshot!(warnings(&side(50, 50), &side(80, 50)), @"the mix of language differs between the sides by 30 %: offline python 50 %, typescript 50 % (n 200); online python 80 %, typescript 20 % (n 200)");
     let apart = warnings(&side(50, 50), &side(50, 200));
     assert!(
         apart.contains("online, the mix of language differs between versions: a has"),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 
 use fillrate_metrics::{Coefficient, MOST_EXACT};
 
 use super::pair::{ASSUMPTIONS, bound, decimals};
 use super::{Answer, Column, Design, Pair, Second, Study, shown};
+use crate::report::table::{TextTable, right};
 
 /// The most pairs that are shown whole; the others have a row in the table of pairs.
 const WHOLE: usize = 3;
@@ -90,8 +91,6 @@ impl Study {
             .enumerate()
             .filter(|(_, column)| shown_whole(column))
             .collect();
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
         let header = columns.iter().map(|(_, column)| {
             let side = if column.second {
                 self.second.name()
@@ -108,7 +107,7 @@ impl Study {
                 shown::difference_unit(column.unit)
             )
         });
-        table.set_header(std::iter::once("version".to_owned()).chain(header));
+        let mut table = TextTable::new(std::iter::once("version".to_owned()).chain(header));
         for (at, row) in self.trend.rows.iter().enumerate() {
             let cells =
                 columns.iter().map(
@@ -125,9 +124,7 @@ impl Study {
     }
 
     fn pairs_table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header(vec![
+        let mut table = TextTable::new([
             "offline",
             self.second.name(),
             "n",
@@ -387,8 +384,4 @@ impl Design {
         ));
         sentences
     }
-}
-
-fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }

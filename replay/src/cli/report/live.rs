@@ -16,14 +16,14 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::super::CliError;
-use crate::report::site::{Site, SiteError};
+use crate::report::pages::{HtmlReport, HtmlReportError};
 
 /// How long what was read of the runs is taken for what they are.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// What the server answers from.
 struct Shown {
-    site: Site,
+    site: HtmlReport,
     read: Instant,
 }
 
@@ -38,7 +38,7 @@ struct Desk {
 ///
 /// # Errors
 /// This machine lets no port be opened.
-pub(super) fn serve(site: Site) -> Result<(), CliError> {
+pub(super) fn serve(site: HtmlReport) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
         CliError::Refused(format!("no port of 127.0.0.1 can be listened on: {error}"))
     };
@@ -141,7 +141,7 @@ fn refusal(
 type Answered = Option<(&'static str, Body)>;
 
 /// What stands at a path.
-fn found(shown: &Mutex<Shown>, path: &str) -> Result<Answered, SiteError> {
+fn found(shown: &Mutex<Shown>, path: &str) -> Result<Answered, HtmlReportError> {
     let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
     if path == "progress.json" {
         if shown.read.elapsed() >= FRESH {

@@ -1,10 +1,11 @@
 //! Statistics for people: tables, and in words what can be told and what can't.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 
-use fillrate_metrics::{Estimate, POWER};
+use fillrate_metrics::{NumberFormat, POWER, Unit};
 
 use super::{Acceptance, Figures, Row, Trial};
+use crate::report::table::{TextTable, figure, right};
 
 /// With fewer shown completions, a share says little, whatever its interval.
 const FEW: usize = 30;
@@ -87,8 +88,6 @@ fn columns<'a>(figures: impl Iterator<Item = &'a Figures>, first: &[&str]) -> Ve
 
 fn table_of(rows: &[Row]) -> String {
     let columns = columns(rows.iter().map(|row| &row.figures), &SHARES);
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     let by = rows
         .iter()
         .flat_map(|row| row.by.keys().copied())
@@ -96,48 +95,25 @@ fn table_of(rows: &[Row]) -> String {
     let mut header: Vec<String> = by.map(str::to_owned).collect();
     header.extend(["offered", "shown", "accepted"].map(str::to_owned));
     header.extend(columns.iter().cloned());
-    table.set_header(header);
+    let mut table = TextTable::new(header);
     for row in rows {
-        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
         let mut cells: Vec<Cell> = row.by.values().map(Cell::new).collect();
-        cells.push(right(row.offered.to_string()));
+        cells.push(right(row.offered));
         let shown = |certainty: &str| row.shown.get(certainty).copied().unwrap_or(0);
         cells.push(right(format!(
             "{} + {}",
             shown("confirmed"),
             shown("estimated")
         )));
-        cells.push(right(row.accepted.to_string()));
+        cells.push(right(row.accepted));
         cells.extend(
             columns
                 .iter()
-                .map(|name| right(shown_as(name, row.figures.get(name)))),
+                .map(|name| figure(name, row.figures.get(name))),
         );
         table.add_row(cells);
     }
     format!("{table}\n")
-}
-
-/// A figure as it stands in a cell.
-fn shown_as(name: &str, estimate: Option<&Estimate>) -> String {
-    let Some(estimate) = estimate else {
-        return "–".to_owned();
-    };
-    let scale = if name.starts_with("latency_ms") {
-        1.0
-    } else {
-        100.0
-    };
-    let bound = |value: Option<f64>| {
-        value.map_or_else(|| "?".to_owned(), |value| format!("{:.1}", value * scale))
-    };
-    format!(
-        "{:.1}\n[{}, {}]\nn {}",
-        estimate.value * scale,
-        bound(estimate.low),
-        bound(estimate.high),
-        estimate.n
-    )
 }
 
 impl Trial {
@@ -154,22 +130,15 @@ impl Trial {
             &["acceptance/shown", "acceptance/read", "acceptance/chars"]
         };
         let columns = columns(self.arms.iter().map(|arm| &arm.figures), first);
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
         let mut header = vec!["trial", "shown", "accepted"];
         header.extend(columns.iter().map(String::as_str));
-        table.set_header(header);
+        let mut table = TextTable::new(header);
         for arm in &self.arms {
-            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            let mut cells = vec![
-                Cell::new(&arm.model),
-                right(arm.shown.to_string()),
-                right(arm.accepted.to_string()),
-            ];
+            let mut cells = vec![Cell::new(&arm.model), right(arm.shown), right(arm.accepted)];
             cells.extend(
                 columns
                     .iter()
-                    .map(|name| right(shown_as(name, arm.figures.get(name)))),
+                    .map(|name| figure(name, arm.figures.get(name))),
             );
             table.add_row(cells);
         }
@@ -216,15 +185,11 @@ impl super::Difference {
     /// One sentence on what is known of it.
     fn words(&self) -> String {
         let Self { first, second, .. } = self;
-        let points = |value: f64| format!("{:+.1}", value * 100.0);
-        let bound = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), points);
-        let interval = format!(
-            "{} points [{}, {}], n {}",
-            points(self.difference.value),
-            bound(self.difference.low),
-            bound(self.difference.high),
-            self.difference.n
-        );
+        let points = NumberFormat {
+            symbol: "points",
+            ..Unit::Fraction.format().with_sign()
+        };
+        let interval = points.render(&self.difference).sentence();
         if self.clear {
             let (more, less) = if self.difference.value > 0.0 {
                 (first, second)

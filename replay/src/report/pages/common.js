@@ -4,6 +4,7 @@
 
 /**
  * @typedef {{value: number, low: number|null, high: number|null, n: number}} Estimate
+ * @typedef {{scale: number, symbol: string, decimals: number, signed: boolean}} NumberFormat
  * @typedef {string|Node|null|undefined|false} Child
  */
 
@@ -77,20 +78,22 @@ const fillrate = (() => {
 
   /**
    * A figure's parts as text.
-   * @param {Estimate} estimate @param {string} unit `share`, `percent` or `ms`
+   * @param {Estimate} estimate @param {NumberFormat} unit
    */
   function figure(estimate, unit) {
-    const scale = unit === 'share' ? 100 : 1;
-    const bound = (/** @type {number|null} */ value) =>
-      value === null ? '?' : number(value * scale, 1);
+    const text = (/** @type {number} */ value) => {
+      const digits = number(value * unit.scale, unit.decimals);
+      return unit.signed && /^[0-9.]*[1-9]/.test(digits) ? `+${digits}` : digits;
+    };
+    const bound = (/** @type {number|null} */ value) => (value === null ? '?' : text(value));
     return {
-      value: number(estimate.value * scale, 1),
+      value: text(estimate.value),
       interval: `[${bound(estimate.low)}, ${bound(estimate.high)}]`,
       n: `n ${count(estimate.n)}`,
     };
   }
 
-  /** A table's cell with a figure. @param {Estimate|null|undefined} estimate @param {string} unit */
+  /** A table's cell with a figure. @param {Estimate|null|undefined} estimate @param {NumberFormat} unit */
   function figureCell(estimate, unit) {
     if (!estimate) {
       return el('td', { class: 'figure' }, el('span', { class: 'none' }, '–'));
@@ -105,11 +108,6 @@ const fillrate = (() => {
       ' ',
       el('span', { class: 'n' }, parts.n),
     );
-  }
-
-  /** @param {string} unit */
-  function unitName(unit) {
-    return unit === 'ms' ? 'ms' : unit === 'percent' ? 'of 100' : '%';
   }
 
   /** The address of a hole's page. @param {string} id @param {Record<string, any>} [attempt] */
@@ -256,5 +254,5 @@ const fillrate = (() => {
     return new URLSearchParams(location.hash.slice(1));
   }
 
-  return { put, load, el, number, count, figure, figureCell, unitName, holeAddress, shortName, table, row, page, state };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, shortName, table, row, page, state };
 })();

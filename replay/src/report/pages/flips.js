@@ -4,19 +4,12 @@
   /** The pair that is shown. */
   let shown = 0;
 
-  /** @param {any} estimate @param {string} metric */
-  function difference(estimate, metric) {
-    const scale = metric.startsWith('es/') ? 1 : 100;
-    const signed = (/** @type {number|null} */ value) => value === null ? '?' : `${value * scale >= 0.05 ? '+' : ''}${number(value * scale, 1)}`;
-    return el('td', { class: 'figure' }, el('b', {}, signed(estimate.value)), ' ', el('span', { class: 'interval' }, `[${signed(estimate.low)}, ${signed(estimate.high)}]`), ' ', el('span', { class: 'n' }, `n ${count(estimate.n)}`));
-  }
-
   /** @param {any} summary @param {any} holes @param {any} pair */
   function show(summary, holes, pair) {
     const [first, second] = [summary.runs[pair.first].name, summary.runs[pair.second].name];
-    const metrics = pair.against.map((/** @type {[string, any]} */ [metric, against]) => {
+    const metrics = pair.against.map((/** @type {[string, any, NumberFormat]} */ [metric, against, unit]) => {
       const test = against.mcnemar;
-      return fillrate.row(metric, difference(against.difference, metric),
+      return fillrate.row(metric, fillrate.figureCell(against.difference, unit),
         el('td', { class: 'numeric' }, test ? count(test.only_first) : '–'),
         el('td', { class: 'numeric' }, test ? count(test.only_this) : '–'),
         el('td', { class: 'numeric' }, test ? number(test.p, 3) : '–'));

@@ -6,7 +6,7 @@
   /** A cell of the table below a plot. @param {any} value @param {string} column */
   function cell(value, column) {
     if (value !== null && typeof value === 'object') {
-      return fillrate.figureCell(value, 'share');
+      return fillrate.figureCell(value, value.unit);
     }
     return el('td', { class: typeof value === 'number' ? 'numeric' : null }, typeof value === 'number' && !column.startsWith('k') ? value.toLocaleString('en') : String(value));
   }

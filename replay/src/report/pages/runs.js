@@ -71,12 +71,13 @@
     return el('details', { open: true }, el('summary', {}, 'Manifest'), fillrate.table('What the run is of: versions, seeds, hashes, settings, machine, isolation', ['what', 'value'], rows.map(([name, value]) => fillrate.row(name, el('td', { class: 'code' }, value)))));
   }
 
-  /** @param {any} run */
-  function rounds(run) {
+  /** @param {any} summary @param {any} run */
+  function rounds(summary, run) {
     if (run.rounds.length === 0) {
       return '';
     }
-    return fillrate.table('Rounds of mending: what stands after the model was told that often what its tests said', ['round', 'attempts', 'pass@1, %', 'DIR, %'], run.rounds.map((/** @type {any} */ round) => fillrate.row(String(round.round), el('td', { class: 'numeric' }, count(round.attempts)), fillrate.figureCell(round.metrics['pass@1'], 'share'), fillrate.figureCell(round.metrics.DIR, 'share'))));
+    const metrics = summary.round_metrics;
+    return fillrate.table('Repair rounds: the latest completions after so many rounds in which the model saw its failing tests', ['round', 'attempts', ...metrics.map((/** @type {any} */ metric) => `${metric.name}, ${metric.unit.symbol}`)], run.rounds.map((/** @type {any} */ round) => fillrate.row(String(round.round), el('td', { class: 'numeric' }, count(round.attempts)), ...metrics.map((/** @type {any} */ metric) => fillrate.figureCell(round.metrics[metric.name], metric.unit)))));
   }
 
   fillrate.page((summary) => {
@@ -86,7 +87,7 @@
     place.replaceChildren(
       summary.runs.length > 1 ? links : '',
       ...summary.runs.map((/** @type {any} */ run, /** @type {number} */ index) =>
-        el('section', { id: `run-${index}`, 'aria-label': run.name }, el('h2', {}, run.name), outcomes(run), rounds(run), admission(run), ...trust(run), manifest(run))),
+        el('section', { id: `run-${index}`, 'aria-label': run.name }, el('h2', {}, run.name), outcomes(run), rounds(summary, run), admission(run), ...trust(run), manifest(run))),
       el('p', { class: 'n' }, `This report was written by fillrate ${summary.program}.`),
     );
     performance.mark('first-view');

@@ -1,6 +1,6 @@
 'use strict';
 (() => {
-  const { el, count, figureCell, unitName } = fillrate;
+  const { el, count, figureCell } = fillrate;
 
   /** By what rows are split beside the run. @type {Map<string, boolean>} */
   const split = new Map([['language', false], ['kind', false], ['project', false]]);
@@ -61,7 +61,7 @@
       ...names.map((name) => head(name, name, '', false)),
       head('holes', 'holes', '', true),
       head('completions', 'completions', '', true),
-      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, unitName(metric.unit), true)),
+      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true)),
     ];
     const rows = rowsOf(summary).map((/** @type {any} */ row) => fillrate.row(
       summary.runs[row.run].name,
@@ -95,7 +95,7 @@
         return figureCell(Object.hasOwn(one.metrics, name) ? one.metrics[name] : null, metric.unit);
       }),
     )));
-    const heads = metrics.map((/** @type {any} */ metric) => el('th', { scope: 'col', class: 'numeric' }, metric.name, el('small', {}, unitName(metric.unit))));
+    const heads = metrics.map((/** @type {any} */ metric) => el('th', { scope: 'col', class: 'numeric' }, metric.name, el('small', {}, metric.unit.symbol)));
     return [
       el('h2', {}, 'Simulated developers'),
       el('p', {}, 'Each policy says what a simulated developer accepts. None of these figures is a person’s.'),

@@ -8,8 +8,8 @@ use fillrate_server::context::Window;
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::{Site, SiteError};
-use crate::report::Scored;
+use super::{HtmlReport, HtmlReportError};
+use crate::report::ScoredAttempt;
 use crate::store::{Attempt, Audit, Typing};
 use crate::task::Hole;
 
@@ -38,7 +38,7 @@ struct Detail<'a> {
     /// Lines of the file that are left out above and below.
     left_out: (usize, usize),
     /// What attempts were told of the repository; attempts name theirs by its number.
-    prompts: Vec<Told>,
+    prompts: Vec<ModelInput>,
     attempts: Vec<AttemptDetail>,
     /// What simulated developers did, each with its run's number.
     typings: Vec<(usize, &'a Typing)>,
@@ -46,7 +46,7 @@ struct Detail<'a> {
 
 /// What a model was told.
 #[derive(PartialEq, Serialize)]
-struct Told {
+struct ModelInput {
     windows: Vec<Window>,
     prompt: String,
 }
@@ -72,8 +72,8 @@ struct AttemptDetail {
     audit: Option<Audit>,
 }
 
-impl Site {
-    pub(super) fn details(&self, shard: usize) -> Result<Details<'_>, SiteError> {
+impl HtmlReport {
+    pub(super) fn details(&self, shard: usize) -> Result<Details<'_>, HtmlReportError> {
         let size = self.holes_in_detail();
         let first = shard * size;
         let mut holes = Vec::new();
@@ -84,27 +84,27 @@ impl Site {
         Ok(Details { first, holes })
     }
 
-    fn detail(&self, place: usize) -> Result<Detail<'_>, SiteError> {
+    fn detail(&self, place: usize) -> Result<Detail<'_>, HtmlReportError> {
         let hole = &self.holes[place];
-        let mut prompts: Vec<Told> = Vec::new();
+        let mut prompts: Vec<ModelInput> = Vec::new();
         let mut attempts = Vec::new();
-        for (run, contender) in self.contenders.iter().enumerate() {
-            let Some(of_hole) = contender.by_hole.get(&place) else {
+        for (run, reported) in self.reported_runs.iter().enumerate() {
+            let Some(of_hole) = reported.by_hole.get(&place) else {
                 continue;
             };
-            let hole = contender.other_files.get(&place).unwrap_or(hole);
-            let contents = contender.run.source(hole)?;
+            let hole = reported.other_files.get(&place).unwrap_or(hole);
+            let contents = reported.run.source(hole)?;
             for at in of_hole {
-                let key = &contender.scored[*at].attempt.key;
-                let attempt = contender.run.attempt(key)?;
-                let audit = contender.audits.get(key).cloned();
-                let scored = Scored::of(hole, &contents, attempt);
+                let key = &reported.scored[*at].attempt.key;
+                let attempt = reported.run.attempt(key)?;
+                let audit = reported.audits.get(key).cloned();
+                let scored = ScoredAttempt::score(hole, &contents, attempt);
                 attempts.push(attempt_detail(run, hole, scored, audit, &mut prompts));
             }
         }
-        let typings = self.contenders.iter().enumerate();
-        let typings = typings.flat_map(|(run, contender)| {
-            let of_hole = contender.developers.typed_where(|one| one.hole == hole.id);
+        let typings = self.reported_runs.iter().enumerate();
+        let typings = typings.flat_map(|(run, reported)| {
+            let of_hole = reported.developers.typed_where(|one| one.hole == hole.id);
             of_hole.into_iter().map(move |one| (run, one.typing))
         });
         let typings = typings.collect();
@@ -126,10 +126,10 @@ impl Site {
     }
 
     /// A hole's file, of the first run that has it.
-    fn source(&self, hole: &Hole) -> Result<String, SiteError> {
+    fn source(&self, hole: &Hole) -> Result<String, HtmlReportError> {
         let mut last = Ok(String::new());
-        for contender in &self.contenders {
-            last = contender.run.source(hole);
+        for reported in &self.reported_runs {
+            last = reported.run.source(hole);
             if last.is_ok() {
                 break;
             }
@@ -141,9 +141,9 @@ impl Site {
 fn attempt_detail(
     run: usize,
     hole: &Hole,
-    scored: Scored,
+    scored: ScoredAttempt,
     audit: Option<Audit>,
-    prompts: &mut Vec<Told>,
+    prompts: &mut Vec<ModelInput>,
 ) -> AttemptDetail {
     let mut attempt = scored.attempt;
     let difference = difference(&hole.reference, attempt.completion());
@@ -154,7 +154,7 @@ fn attempt_detail(
         let Trace {
             windows, prompt, ..
         } = trace;
-        let this = Told {
+        let this = ModelInput {
             windows: std::mem::take(windows),
             prompt: std::mem::take(prompt),
         };

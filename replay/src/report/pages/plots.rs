@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fillrate_metrics::Estimate;
+use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, ORACLE_ACCEPTANCE};
+use fillrate_metrics::{Estimate, NumberFormat, Unit};
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use serde::Serialize;
 
-use super::{Contender, Site, SiteError};
-use crate::report::policies::SHOWN;
-use crate::report::{ACCEPTANCE, Scored, evidence, of_holes, pass_at, rate, row};
+use super::{HtmlReport, HtmlReportError, ReportedRun};
+use crate::report::{ScoredAttempt, evidence, of_holes, pass_at, rate, row};
 use crate::verdict::Outcome;
 
 /// What `data/plots.js` holds.
@@ -34,18 +34,30 @@ struct Plot {
     /// The names of the runs in it, in the order of their colours.
     series: Vec<String>,
     columns: Vec<&'static str>,
-    rows: Vec<Vec<Figure>>,
+    rows: Vec<Vec<PlotCell>>,
 }
 
 /// A cell of the table below a plot.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Figure {
+enum PlotCell {
     Text(String),
     Number(f64),
     Count(usize),
-    /// A share with its interval and n.
-    Estimate(Estimate),
+    /// A fraction with its interval and n.
+    Estimate {
+        #[serde(flatten)]
+        estimate: Estimate,
+        /// How it is written.
+        unit: NumberFormat,
+    },
+}
+
+impl PlotCell {
+    fn fraction(estimate: Estimate) -> Self {
+        let unit = Unit::Fraction.format();
+        Self::Estimate { estimate, unit }
+    }
 }
 
 /// Where something is in a plot, and between where it may truly be.
@@ -146,8 +158,8 @@ fn colour(series: usize) -> RGBColor {
 /// A drawing's size in pixels, which the pages stretch.
 const SIZE: (u32, u32) = (720, 420);
 
-impl Site {
-    pub(super) fn plots(&self) -> Result<Plots, SiteError> {
+impl HtmlReport {
+    pub(super) fn plots(&self) -> Result<Plots, HtmlReportError> {
         Ok(Plots {
             plots: vec![
                 self.pass_at_k()?,
@@ -160,11 +172,11 @@ impl Site {
         })
     }
 
-    fn pass_at_k(&self) -> Result<Plot, SiteError> {
+    fn pass_at_k(&self) -> Result<Plot, HtmlReportError> {
         let mut rows = Vec::new();
         let mut most = 1;
-        let series = self.series(|contender| {
-            let first = contender.first_answers();
+        let series = self.series(|reported| {
+            let first = reported.first_answers();
             let by_hole = of_holes(&first);
             let verdicts = by_hole.values().map(|of_hole| evidence(of_hole).len());
             let own_most = verdicts.max().unwrap_or(0);
@@ -175,9 +187,9 @@ impl Site {
             for k in ks {
                 if let Some(estimate) = pass_at(&by_hole, k) {
                     rows.push(vec![
-                        Figure::Text(contender.name.clone()),
-                        Figure::Count(k),
-                        Figure::Estimate(estimate),
+                        PlotCell::Text(reported.name.clone()),
+                        PlotCell::Count(k),
+                        PlotCell::fraction(estimate),
                     ]);
                     points.push(Point::estimated(k as f64, &estimate));
                 }
@@ -210,11 +222,11 @@ impl Site {
         )
     }
 
-    fn acceptance(&self) -> Result<Plot, SiteError> {
+    fn acceptance(&self) -> Result<Plot, HtmlReportError> {
         let mut rows = Vec::new();
-        let series = self.series(|contender| {
-            let mut groups: BTreeMap<&str, Vec<&Scored>> = BTreeMap::new();
-            for one in contender.first_answers() {
+        let series = self.series(|reported| {
+            let mut groups: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
+            for one in reported.first_answers() {
                 let hole = &self.holes[self.places[&one.attempt.hole]];
                 groups.entry(&hole.language).or_default().push(one);
             }
@@ -223,15 +235,15 @@ impl Site {
                 let figures = row("*", language, &scored);
                 let (Some(pass), Some(accepted)) = (
                     figures.metrics.get("pass@1"),
-                    figures.metrics.get(ACCEPTANCE),
+                    figures.metrics.get(ORACLE_ACCEPTANCE.name),
                 ) else {
                     continue;
                 };
                 rows.push(vec![
-                    Figure::Text(contender.name.clone()),
-                    Figure::Text(language.to_owned()),
-                    Figure::Estimate(*pass),
-                    Figure::Estimate(*accepted),
+                    PlotCell::Text(reported.name.clone()),
+                    PlotCell::Text(language.to_owned()),
+                    PlotCell::fraction(*pass),
+                    PlotCell::fraction(*accepted),
                 ]);
                 points.push(Point {
                     within_x: pass.low.zip(pass.high),
@@ -242,7 +254,7 @@ impl Site {
         });
         let frame = Frame {
             x: Axis::share("pass@1"),
-            y: Axis::share(ACCEPTANCE),
+            y: Axis::share(ORACLE_ACCEPTANCE.name),
             lines: false,
             marks: true,
             diagonal: true,
@@ -254,7 +266,7 @@ impl Site {
                 about: "A point for each run and language: what a simulated developer accepts of the completions offered, against what the tests accept. A simulation, not people. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
-                columns: vec!["run", "language", "pass@1", ACCEPTANCE],
+                columns: vec!["run", "language", "pass@1", ORACLE_ACCEPTANCE.name],
                 rows,
             },
             &frame,
@@ -263,23 +275,23 @@ impl Site {
     }
 
     /// A point for each run under each policy; a policy is a series.
-    fn policies(&self) -> Result<Plot, SiteError> {
+    fn policies(&self) -> Result<Plot, HtmlReportError> {
         let mut rows = Vec::new();
         let mut by_policy: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-        for contender in &self.contenders {
-            let first = contender.first_answers();
+        for reported in &self.reported_runs {
+            let first = reported.first_answers();
             let Some(pass) = pass_at(&of_holes(&first), 1) else {
                 continue;
             };
-            for figures in contender.developers.figures(None, &first) {
-                let Some(accepted) = figures.figure(SHOWN) else {
+            for figures in reported.developers.figures(None, &first) {
+                let Some(accepted) = figures.figure(ACCEPTANCE_SHOWN) else {
                     continue;
                 };
                 rows.push(vec![
-                    Figure::Text(figures.policy.clone()),
-                    Figure::Text(contender.name.clone()),
-                    Figure::Estimate(pass),
-                    Figure::Estimate(*accepted),
+                    PlotCell::Text(figures.policy.clone()),
+                    PlotCell::Text(reported.name.clone()),
+                    PlotCell::fraction(pass),
+                    PlotCell::fraction(*accepted),
                 ]);
                 let point = Point {
                     within_x: pass.low.zip(pass.high),
@@ -304,7 +316,7 @@ impl Site {
                 about: "A point for each run under each policy: of the completions that a simulated developer was shown, those it accepted, against pass@1. What to look for is whether runs stand in the same order under every policy. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
-                columns: vec!["policy", "run", "pass@1", SHOWN],
+                columns: vec!["policy", "run", "pass@1", ACCEPTANCE_SHOWN.name],
                 rows,
             },
             &frame,
@@ -312,11 +324,11 @@ impl Site {
         )
     }
 
-    fn latency(&self) -> Result<Plot, SiteError> {
+    fn latency(&self) -> Result<Plot, HtmlReportError> {
         let mut rows = Vec::new();
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        let series = self.series(|contender| {
-            let answered = contender.first_answers().into_iter();
+        let series = self.series(|reported| {
+            let answered = reported.first_answers().into_iter();
             let answered = answered.filter(|one| one.attempt.answered);
             let mut latencies: Vec<f64> = answered
                 .map(|one| one.attempt.latency_ms)
@@ -328,13 +340,13 @@ impl Site {
             };
             (least, most) = (least.min(*first), most.max(*last));
             let mut figures = vec![
-                Figure::Text(contender.name.clone()),
-                Figure::Count(latencies.len()),
+                PlotCell::Text(reported.name.clone()),
+                PlotCell::Count(latencies.len()),
             ];
             for p in [0.5, 0.9, 0.95, 0.99] {
                 let value = fillrate_metrics::quantile(&latencies, p)
                     .map_or(0.0, |quantile| quantile.value);
-                figures.push(Figure::Number((value * 10.0).round() / 10.0));
+                figures.push(PlotCell::Number((value * 10.0).round() / 10.0));
             }
             rows.push(figures);
             // So many steps as can be seen.
@@ -376,11 +388,11 @@ impl Site {
         )
     }
 
-    fn mutation(&self) -> Result<Plot, SiteError> {
+    fn mutation(&self) -> Result<Plot, HtmlReportError> {
         const BINS: usize = 5;
         let mut rows = Vec::new();
-        let series = self.series(|contender| {
-            let first = contender.first_answers();
+        let series = self.series(|reported| {
+            let first = reported.first_answers();
             let by_hole = of_holes(&first);
             let mut bins: [Vec<(&str, f64, f64)>; BINS] = Default::default();
             for of_hole in by_hole.values() {
@@ -389,7 +401,7 @@ impl Site {
                     bins[bin(score, BINS)].push((of_hole[0].cluster.as_str(), score, chance));
                 }
             }
-            let name = &contender.name;
+            let name = &reported.name;
             binned(&bins, name, &mut rows)
         });
         let frame = Frame {
@@ -414,12 +426,12 @@ impl Site {
         )
     }
 
-    fn calibration(&self) -> Result<Plot, SiteError> {
+    fn calibration(&self) -> Result<Plot, HtmlReportError> {
         const BINS: usize = 10;
         let mut rows = Vec::new();
-        let series = self.series(|contender| {
+        let series = self.series(|reported| {
             let mut bins: [Vec<(&str, f64, f64)>; BINS] = Default::default();
-            for one in contender.first_answers() {
+            for one in reported.first_answers() {
                 let outcome = one.attempt.verdict.outcome;
                 let judged = outcome.is_evidence() && !one.attempt.offered.is_empty();
                 if let Some(probability) = one.probability.filter(|_| judged) {
@@ -428,7 +440,7 @@ impl Site {
                     bins[bin(probability, BINS)].push(entry);
                 }
             }
-            binned(&bins, &contender.name, &mut rows)
+            binned(&bins, &reported.name, &mut rows)
         });
         let frame = Frame {
             x: Axis::share("the model's mean probability of a token"),
@@ -452,12 +464,12 @@ impl Site {
         )
     }
 
-    fn series(&self, mut points: impl FnMut(&Contender) -> Vec<Point>) -> Vec<Series> {
-        let contenders = self.contenders.iter();
-        contenders
-            .map(|contender| Series {
-                name: contender.name.clone(),
-                points: points(contender),
+    fn series(&self, mut points: impl FnMut(&ReportedRun) -> Vec<Point>) -> Vec<Series> {
+        let reported_runs = self.reported_runs.iter();
+        reported_runs
+            .map(|reported| Series {
+                name: reported.name.clone(),
+                points: points(reported),
             })
             .collect()
     }
@@ -470,7 +482,7 @@ fn bin(value: f64, bins: usize) -> usize {
 
 /// A point and a row for each part that something is in: of each entry its cluster, and the value
 /// along either axis.
-fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<Figure>>) -> Vec<Point> {
+fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCell>>) -> Vec<Point> {
     let mut points = Vec::new();
     for (index, bin) in bins.iter().enumerate() {
         let values: Vec<(&str, f64)> = bin.iter().map(|(cluster, _, y)| (*cluster, *y)).collect();
@@ -480,10 +492,10 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<Figure>
         let mean = bin.iter().map(|(_, x, _)| x).sum::<f64>() / bin.len() as f64;
         let edge = |index: usize| 100 * index / bins.len();
         rows.push(vec![
-            Figure::Text(name.to_owned()),
-            Figure::Text(format!("{}–{} %", edge(index), edge(index + 1))),
-            Figure::Number((mean * 1000.0).round() / 1000.0),
-            Figure::Estimate(estimate),
+            PlotCell::Text(name.to_owned()),
+            PlotCell::Text(format!("{}–{} %", edge(index), edge(index + 1))),
+            PlotCell::Number((mean * 1000.0).round() / 1000.0),
+            PlotCell::fraction(estimate),
         ]);
         points.push(Point::estimated(mean, &estimate));
     }
@@ -491,9 +503,9 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<Figure>
 }
 
 /// Draws what there is.
-fn plot(mut plot: Plot, frame: &Frame, series: Vec<Series>) -> Result<Plot, SiteError> {
+fn plot(mut plot: Plot, frame: &Frame, series: Vec<Series>) -> Result<Plot, HtmlReportError> {
     if series.iter().any(|series| !series.points.is_empty()) {
-        let svg = draw(frame, &series).map_err(|reason| SiteError::Plot {
+        let svg = draw(frame, &series).map_err(|reason| HtmlReportError::Plot {
             plot: plot.name,
             reason,
         })?;

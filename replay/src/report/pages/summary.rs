@@ -2,31 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fillrate_metrics::{CONFIDENCE, READ_MS, TextMetric, Unit};
+use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
+use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Contender, OUTCOMES, Progress, SHARD, Site, SiteError};
-use crate::report::comparison::{Against, against, by_hole, standings};
-use crate::report::policies::{
-    ACCEPTED_GIVEN_PASS, CHARACTERS, COMPLETED_CODE, KEYSTROKES_SAVED, LATE, LATENCY_SEEN,
-    PASS_GIVEN_ACCEPTED, POLICY_METRICS, READ, REPAIRED, SHOWN, WASTED,
-};
+use super::{HtmlReport, HtmlReportError, OUTCOMES, ReportProgress, ReportedRun, SHARD};
+use crate::report::comparison::{RunDifference, against, by_hole, standings};
+use crate::report::policies::POLICY_METRICS;
 use crate::report::sensitivity::Sensitivity;
-use crate::report::{
-    ACCEPTANCE, INVOCATION, LATENCY, Round, Row, Scored, TYPES, WEIGHTED, rounds, row,
-};
+use crate::report::{RepairRound, ReportRow, ScoredAttempt, rounds, row};
 use crate::store::{Audit, Machine, ProjectState};
 use crate::task::Kind;
 
 /// What `data/summary.js` holds.
 #[derive(Serialize)]
-pub(super) struct Summary<'a> {
+pub(super) struct SummaryData<'a> {
     /// The version of the program that wrote it.
     program: &'static str,
     /// Whether the pages ask for what is new.
     live: bool,
-    progress: Progress,
+    progress: ReportProgress,
     /// The probability with which an interval's method covers the true value.
     confidence: f64,
     outcomes: [&'static str; 9],
@@ -39,6 +35,8 @@ pub(super) struct Summary<'a> {
     holes_in_detail: usize,
     runs: Vec<RunSummary<'a>>,
     metrics: Vec<Note>,
+    /// Those of repair rounds.
+    round_metrics: [Note; 2],
     /// Of the figures of simulated developers, by policy.
     policy_metrics: Vec<Note>,
     rows: Vec<Cell>,
@@ -69,7 +67,7 @@ struct RunSummary<'a> {
     /// Verdicts that were reached again in the slow way, and those that differ.
     audited: usize,
     differing: Vec<Audit>,
-    rounds: Vec<Round>,
+    rounds: Vec<RepairRound>,
 }
 
 /// From asking to passing, of first answers; each number counts some of those before it.
@@ -93,8 +91,8 @@ struct Funnel {
 #[derive(Serialize)]
 struct Note {
     name: String,
-    /// `share`, `percent` or `ms`.
-    unit: &'static str,
+    /// How its values are written.
+    unit: NumberFormat,
     about: String,
 }
 
@@ -106,7 +104,7 @@ struct Cell {
     /// The kind of holes, or `*`.
     kind: &'static str,
     #[serde(flatten)]
-    row: Row,
+    row: ReportRow,
 }
 
 impl Cell {
@@ -118,16 +116,17 @@ impl Cell {
 
 /// What `data/flips.js` holds: every two runs, the later held against the earlier.
 #[derive(Serialize)]
-pub(super) struct Flips {
-    pairs: Vec<Pair>,
+pub(super) struct FlipsData {
+    pairs: Vec<RunPair>,
 }
 
 #[derive(Serialize)]
-struct Pair {
+struct RunPair {
     first: usize,
     second: usize,
-    /// By variant, the second minus the first on the holes that both have.
-    against: Vec<(&'static str, Against)>,
+    /// By variant, the second minus the first on the holes that both have, and how that is
+    /// written.
+    against: Vec<(&'static str, RunDifference, NumberFormat)>,
     /// The numbers of the holes whose pass rates differ, and the pass rates.
     holes: Vec<usize>,
     rates: Vec<(f64, f64)>,
@@ -141,16 +140,16 @@ const COMPARED: [&str; 4] = [
     "id_f1/cceval",
 ];
 
-impl Site {
-    pub(super) fn summary(&self) -> Result<Summary<'_>, SiteError> {
+impl HtmlReport {
+    pub(super) fn summary(&self) -> Result<SummaryData<'_>, HtmlReportError> {
         let mut runs = Vec::new();
         let mut rows = Vec::new();
-        for (number, contender) in self.contenders.iter().enumerate() {
-            runs.push(run(contender)?);
-            rows.extend(self.cells(number, contender)?);
+        for (number, reported) in self.reported_runs.iter().enumerate() {
+            runs.push(run(reported)?);
+            rows.extend(self.cells(number, reported)?);
         }
-        let own = self.contenders.iter().map(|contender| {
-            let own: BTreeSet<usize> = contender.own.iter().copied().collect();
+        let own = self.reported_runs.iter().map(|reported| {
+            let own: BTreeSet<usize> = reported.own.iter().copied().collect();
             own
         });
         let shared = own.reduce(|a, b| &a & &b).map_or(0, |shared| shared.len());
@@ -158,14 +157,18 @@ impl Site {
             .iter()
             .flat_map(|cell| cell.row.metrics.keys())
             .collect();
-        let mut metrics: Vec<Note> = names.into_iter().map(|name| note(name)).collect();
+        let notes = names.into_iter();
+        let notes = notes.filter_map(|name| Some(Note::new(name, Metric::find(name)?)));
+        let mut metrics: Vec<Note> = notes.collect();
         metrics.sort_by_key(|note| order(&note.name));
         let policy_metrics = POLICY_METRICS.iter().filter(|metric| {
             let mut figures = rows.iter().flat_map(|cell| &cell.row.policies);
-            figures.any(|one| one.figure(metric).is_some())
+            figures.any(|one| one.figure(**metric).is_some())
         });
-        let policy_metrics = policy_metrics.map(|name| policy_note(name)).collect();
-        Ok(Summary {
+        let policy_metrics = policy_metrics
+            .map(|metric| Note::new(metric.name, *metric))
+            .collect();
+        Ok(SummaryData {
             program: env!("CARGO_PKG_VERSION"),
             live: self.live,
             progress: self.progress(),
@@ -178,6 +181,7 @@ impl Site {
             holes_in_detail: self.holes_in_detail(),
             runs,
             metrics,
+            round_metrics: [PASS_AT_1, INVOCATION].map(|metric| Note::new(metric.name, metric)),
             policy_metrics,
             rankings: self.rankings(&rows),
             rows,
@@ -186,9 +190,9 @@ impl Site {
 
     /// A run's figures over all, by language, by kind, by both, by project, and by project and
     /// kind.
-    fn cells(&self, number: usize, contender: &Contender) -> Result<Vec<Cell>, SiteError> {
-        let mut groups: BTreeMap<(&str, &str, Option<Kind>), Vec<&Scored>> = BTreeMap::new();
-        let all = contender.first_answers();
+    fn cells(&self, number: usize, reported: &ReportedRun) -> Result<Vec<Cell>, HtmlReportError> {
+        let mut groups: BTreeMap<(&str, &str, Option<Kind>), Vec<&ScoredAttempt>> = BTreeMap::new();
+        let all = reported.first_answers();
         for one in &all {
             let hole = &self.holes[self.places[&one.attempt.hole]];
             let (project, language) = (hole.project.as_str(), hole.language.as_str());
@@ -205,7 +209,7 @@ impl Site {
             .into_iter()
             .map(|((project, language, kind), scored)| {
                 let mut row = row(project, language, &scored);
-                row.policies = contender.developers.figures_where(&scored, |typing| {
+                row.policies = reported.developers.figures_where(&scored, |typing| {
                     let hole = &self.holes[self.places[&typing.hole]];
                     (project == "*" || hole.project == project)
                         && (language == "*" || hole.language == language)
@@ -222,33 +226,34 @@ impl Site {
 
     /// How the runs rank under every policy.
     fn rankings(&self, rows: &[Cell]) -> Vec<String> {
-        let metrics = [SHOWN, KEYSTROKES_SAVED].into_iter();
+        let metrics = [ACCEPTANCE_SHOWN, KEYSTROKES_SAVED].into_iter();
         let rankings = metrics.filter_map(|metric| {
             let mut of_runs = Vec::new();
-            for (number, contender) in self.contenders.iter().enumerate() {
+            for (number, reported) in self.reported_runs.iter().enumerate() {
                 let all = rows
                     .iter()
                     .find(|cell| cell.run == number && cell.is_of_all());
                 let policies = all.map_or(&[][..], |cell| cell.row.policies.as_slice());
-                let developers = &contender.developers;
-                of_runs.extend(standings(metric, &contender.name, policies, developers));
+                let developers = &reported.developers;
+                of_runs.extend(standings(metric, &reported.name, policies, developers));
             }
-            Sensitivity::of(metric, &of_runs)
+            Sensitivity::rank(metric, &of_runs)
         });
         rankings.map(|ranking| ranking.text()).collect()
     }
 
-    pub(super) fn flips(&self) -> Flips {
+    pub(super) fn flips(&self) -> FlipsData {
         let mut pairs = Vec::new();
-        for (second, later) in self.contenders.iter().enumerate() {
-            for (first, earlier) in self.contenders[..second].iter().enumerate() {
+        for (second, later) in self.reported_runs.iter().enumerate() {
+            for (first, earlier) in self.reported_runs[..second].iter().enumerate() {
                 let mut held = Vec::new();
                 let mut differing = Vec::new();
                 for metric in COMPARED {
                     let these = by_hole(metric, later.first_answers());
                     let those = by_hole(metric, earlier.first_answers());
                     if let Some(against) = against(metric, &these, &those) {
-                        held.push((metric, against));
+                        let format = Metric::unit_of(metric).format().with_sign();
+                        held.push((metric, against, format));
                     }
                     if metric == "pass@1" {
                         for (hole, (_, this)) in &these {
@@ -261,7 +266,7 @@ impl Site {
                     }
                 }
                 let (holes, rates) = differing.into_iter().unzip();
-                pairs.push(Pair {
+                pairs.push(RunPair {
                     first,
                     second,
                     against: held,
@@ -270,19 +275,19 @@ impl Site {
                 });
             }
         }
-        Flips { pairs }
+        FlipsData { pairs }
     }
 }
 
-fn run(contender: &Contender) -> Result<RunSummary<'_>, SiteError> {
-    let run = &contender.run;
-    let first = contender.first_answers();
+fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
+    let run = &reported.run;
+    let first = reported.first_answers();
     let mut funnel = Funnel {
-        expected: contender.expected(),
+        expected: reported.expected(),
         ..Funnel::default()
     };
     let mut sandboxes: BTreeMap<&str, usize> = BTreeMap::new();
-    for one in &contender.scored {
+    for one in &reported.scored {
         *sandboxes.entry(&one.attempt.verdict.sandbox).or_default() += 1;
     }
     for one in &first {
@@ -296,16 +301,16 @@ fn run(contender: &Contender) -> Result<RunSummary<'_>, SiteError> {
         funnel.judged += usize::from(judged);
         funnel.passed += usize::from(judged && outcome == crate::verdict::Outcome::Passed);
     }
-    let audits = &contender.audits;
+    let audits = &reported.audits;
     Ok(RunSummary {
-        name: &contender.name,
-        model: &contender.model,
-        context: &contender.context,
+        name: &reported.name,
+        model: &reported.model,
+        context: &reported.context,
         folder: run.folder().display().to_string(),
-        finished: contender.is_finished(),
-        holes: contender.own.len(),
-        other_files: contender.other_files.len(),
-        identity: without_secrets(&contender.identity),
+        finished: reported.is_finished(),
+        holes: reported.own.len(),
+        other_files: reported.other_files.len(),
+        identity: without_secrets(&reported.identity),
         machines: run.machines()?,
         sandboxes,
         projects: run.projects()?,
@@ -316,7 +321,7 @@ fn run(contender: &Contender) -> Result<RunSummary<'_>, SiteError> {
             .filter(|audit| audit.differs())
             .cloned()
             .collect(),
-        rounds: rounds(&contender.scored),
+        rounds: rounds(&reported.scored),
         funnel,
     })
 }
@@ -356,78 +361,37 @@ fn bare_address(address: &str) -> String {
     url.to_string()
 }
 
-/// The place of a metric in the table: passing first, then texts, then what the editor sees.
-fn order(name: &str) -> (usize, usize, String) {
-    let k = name.strip_prefix("pass@").and_then(|k| k.parse().ok());
-    let group = match name {
-        _ if k.is_some() => 0,
-        WEIGHTED => 1,
-        _ if name.starts_with("acceptance") => 2,
-        _ if TextMetric::named(name).is_some() => 3,
-        INVOCATION => 4,
-        TYPES => 5,
-        LATENCY => 7,
-        _ => 6,
-    };
-    (group, k.unwrap_or(0), name.to_owned())
+/// Where a metric stands among the columns: by its family's place in [`METRICS`], then by its
+/// parameter.
+fn order(name: &str) -> (usize, u64) {
+    let found = Metric::find(name);
+    let place = METRICS.iter().position(|metric| Some(*metric) == found);
+    let parameter = name
+        .split_once('@')
+        .and_then(|(_, number)| number.parse().ok());
+    (place.unwrap_or(METRICS.len()), parameter.unwrap_or(0))
 }
 
-/// What a metric means and what its n counts.
-fn note(name: &str) -> Note {
-    let text_unit = TextMetric::named(name).map(|metric| metric.unit);
-    let unit = match name {
-        LATENCY => "ms",
-        _ if text_unit == Some(Unit::Percent) => "percent",
-        _ => "share",
-    };
-    let about = match name {
-        "pass@1" => "probability that a completion makes all tests pass, mean over holes; n counts holes".to_owned(),
-        WEIGHTED => "pass@1 in which each hole counts as much as its mutation score; n counts the holes that have one".to_owned(),
-        ACCEPTANCE => "completions that a simulated developer accepts who takes what is a prefix of what it was about to type; n counts completions offered. A simulation, not people".to_owned(),
-        INVOCATION => "share of the repository's names which the reference uses that the completion uses too; n counts attempts at holes with such names".to_owned(),
-        TYPES => "completions that add no error of TypeScript's checker; n counts the attempts it was asked about".to_owned(),
-        LATENCY => "median time from request to answer, as the editor sees it; n counts answers".to_owned(),
-        _ if name.starts_with("pass@") => format!(
-            "probability that one of {} completions makes all tests pass, mean over holes; n counts holes with as many verdicts",
-            name.trim_start_matches("pass@")
-        ),
-        _ => "against the reference by text; n counts attempts. The variants named cceval look at the first statement only".to_owned(),
-    };
-    Note {
-        name: name.to_owned(),
-        unit,
-        about,
-    }
-}
-
-/// Likewise of a metric of simulated developers.
-fn policy_note(name: &str) -> Note {
-    let read =
-        format!("of completions shown for {READ_MS} ms or longer, or accepted, those accepted");
-    let about = match name {
-        SHOWN => "of completions shown, those accepted",
-        READ => &read,
-        CHARACTERS => "as acceptance/read, weighted by characters",
-        COMPLETED_CODE => "accepted characters, of all that entered the file",
-        KEYSTROKES_SAVED => "1 − keys / characters of the reference",
-        PASS_GIVEN_ACCEPTED => "of completions accepted, those that pass the tests",
-        ACCEPTED_GIVEN_PASS => {
-            "of completions shown at an empty hole that pass the tests, those accepted"
+impl Note {
+    /// What a metric measures and what its n counts; `name` may be that of a family's member.
+    fn new(name: &str, metric: Metric) -> Self {
+        let Metric {
+            unit,
+            meaning,
+            denominator,
+            ..
+        } = metric;
+        Self {
+            name: name.to_owned(),
+            unit: unit.format(),
+            about: format!("{meaning}; n counts {denominator}"),
         }
-        WASTED => "of completions accepted, those that fail the tests",
-        REPAIRED => "of completions accepted, those of which something was taken back",
-        LATE => "of requests, those whose answer was not there before the next key",
-        _ => "median time from the key to a completion that was shown",
-    };
-    Note {
-        name: name.to_owned(),
-        unit: if name == LATENCY_SEEN { "ms" } else { "share" },
-        about: about.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fillrate_metrics::metric::{MEDIAN_LATENCY, ORACLE_ACCEPTANCE, WEIGHTED_PASS};
     use serde_json::json;
 
     use super::*;
@@ -453,12 +417,12 @@ mod tests {
     #[test]
     fn metrics_stand_in_the_order_of_reading() {
         let mut names = vec![
-            LATENCY,
+            MEDIAN_LATENCY.name,
             "em/cceval",
             "pass@10",
-            ACCEPTANCE,
+            ORACLE_ACCEPTANCE.name,
             "pass@1",
-            WEIGHTED,
+            WEIGHTED_PASS.name,
             "pass@5",
         ];
         names.sort_by_key(|name| order(name));
@@ -468,10 +432,10 @@ mod tests {
                 "pass@1",
                 "pass@5",
                 "pass@10",
-                WEIGHTED,
-                ACCEPTANCE,
+                WEIGHTED_PASS.name,
+                ORACLE_ACCEPTANCE.name,
                 "em/cceval",
-                LATENCY
+                MEDIAN_LATENCY.name
             ]
         );
     }

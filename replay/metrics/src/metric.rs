@@ -1,0 +1,500 @@
+//! What figures are called, what they are counted in, and how they are written.
+//!
+//! [`METRICS`] lists every metric. No other place decides by a metric's name how its values are
+//! scaled.
+
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use crate::interval::Estimate;
+
+/// A metric: its name, the unit of its values, what its n counts, and which direction is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k` and `@ms` stand for
+    /// any number.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// What an estimate's n counts.
+    pub denominator: &'static str,
+    /// Whether a higher value is better.
+    pub higher_is_better: bool,
+    /// One phrase on what it measures.
+    pub meaning: &'static str,
+}
+
+impl Metric {
+    /// Returns the unit of the metric of this name. Names that [`find`](Self::find) does not know
+    /// count as fractions.
+    pub fn unit_of(name: &str) -> Unit {
+        Self::find(name).map_or(Unit::Fraction, |metric| metric.unit)
+    }
+
+    /// Returns the metric of this name: one of [`METRICS`], a member of a family such as
+    /// `pass@10`, or any of these for one policy, e.g. `late(line)`.
+    pub fn find(name: &str) -> Option<Self> {
+        let with_name = |wanted: &str| {
+            METRICS.iter().copied().find(|metric| {
+                let families = metric.name.split_once('@').zip(wanted.split_once('@'));
+                metric.name == wanted
+                    || families.is_some_and(|((family, parameter), (other, number))| {
+                        let is_family = parameter.parse::<u64>().is_err();
+                        family == other && is_family && number.parse::<u64>().is_ok()
+                    })
+            })
+        };
+        with_name(name).or_else(|| {
+            let (metric, _) = name.strip_suffix(')')?.rsplit_once('(')?;
+            with_name(metric)
+        })
+    }
+}
+
+/// What the values of a metric are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// 0 or 1 for each sample, shown in %; the mean is a proportion.
+    ZeroOrOne,
+    /// From 0 to 1, shown in %.
+    Fraction,
+    /// A fraction that is saved, shown in %: at most 1, and negative if more is spent instead.
+    Saving,
+    /// From 0 to 100. Edit similarities in percent are whole numbers for each sample.
+    Percent,
+    /// Milliseconds.
+    Milliseconds,
+}
+
+impl Unit {
+    /// The least and the greatest value.
+    pub fn range(self) -> RangeInclusive<f64> {
+        match self {
+            Self::ZeroOrOne | Self::Fraction => 0.0..=1.0,
+            Self::Saving => f64::NEG_INFINITY..=1.0,
+            Self::Percent => 0.0..=100.0,
+            Self::Milliseconds => 0.0..=f64::INFINITY,
+        }
+    }
+
+    /// How reports write values.
+    pub fn format(self) -> NumberFormat {
+        let (scale, symbol) = match self {
+            Self::ZeroOrOne | Self::Fraction | Self::Saving => (100.0, "%"),
+            Self::Percent => (1.0, "of 100"),
+            Self::Milliseconds => (1.0, "ms"),
+        };
+        NumberFormat {
+            scale,
+            symbol,
+            decimals: 1,
+            signed: false,
+        }
+    }
+
+    /// Writes an estimate's parts in this unit's [`format`](Self::format).
+    pub fn render(self, estimate: &Estimate) -> FigureText {
+        self.format().render(estimate)
+    }
+}
+
+/// How the numbers of a unit are written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NumberFormat {
+    /// What a value is multiplied by.
+    pub scale: f64,
+    /// What the scaled values are counted in, e.g. `%`.
+    pub symbol: &'static str,
+    /// How many decimals there are.
+    pub decimals: usize,
+    /// Whether positive numbers have a sign, as those of differences do.
+    pub signed: bool,
+}
+
+impl NumberFormat {
+    /// The same with another number of decimals.
+    #[must_use]
+    pub fn with_decimals(self, decimals: usize) -> Self {
+        Self { decimals, ..self }
+    }
+
+    /// The same for differences: positive numbers have a sign.
+    #[must_use]
+    pub fn with_sign(self) -> Self {
+        Self {
+            signed: true,
+            ..self
+        }
+    }
+
+    /// Writes a value without the symbol. Zero has no sign.
+    pub fn number(self, value: f64) -> String {
+        let text = format!("{:.*}", self.decimals, (value * self.scale).abs());
+        let is_zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let sign = match value {
+            _ if is_zero => "",
+            _ if value < 0.0 => "−",
+            _ if self.signed => "+",
+            _ => "",
+        };
+        format!("{sign}{text}")
+    }
+
+    /// Writes an estimate's parts. This is the one place where cells of tables and pages come
+    /// from.
+    pub fn render(self, estimate: &Estimate) -> FigureText {
+        let bound = |bound: Option<f64>| bound.map_or_else(|| "?".to_owned(), |it| self.number(it));
+        FigureText {
+            value: self.number(estimate.value),
+            interval: format!("[{}, {}]", bound(estimate.low), bound(estimate.high)),
+            n: estimate.n,
+            symbol: self.symbol,
+        }
+    }
+}
+
+/// A figure as text: its value, its interval and its n, never one without the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FigureText {
+    /// The value, scaled, without its symbol.
+    pub value: String,
+    /// Both bounds in brackets, `?` for a bound that the data do not support.
+    pub interval: String,
+    /// The number of samples.
+    pub n: usize,
+    /// What the value is counted in, e.g. `%`.
+    pub symbol: &'static str,
+}
+
+impl FigureText {
+    /// Three lines for a cell of a table whose header or footnote names the unit.
+    pub fn lines(&self) -> String {
+        format!("{}\n{}\nn {}", self.value, self.interval, self.n)
+    }
+
+    /// One line with the unit, for a sentence.
+    pub fn sentence(&self) -> String {
+        let Self {
+            value,
+            interval,
+            n,
+            symbol,
+        } = self;
+        format!("{value} {symbol} {interval}, n {n}")
+    }
+}
+
+const fn metric(
+    name: &'static str,
+    unit: Unit,
+    denominator: &'static str,
+    higher_is_better: bool,
+    meaning: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        unit,
+        denominator,
+        higher_is_better,
+        meaning,
+    }
+}
+
+/// The probability that a completion makes all tests pass.
+pub const PASS_AT_1: Metric = metric(
+    "pass@1",
+    Unit::Fraction,
+    "holes",
+    true,
+    "probability that a completion makes all tests pass, mean over holes",
+);
+
+/// The family of [`pass_at_k`](crate::pass_at_k).
+pub const PASS_AT_K: Metric = metric(
+    "pass@k",
+    Unit::Fraction,
+    "holes with as many verdicts",
+    true,
+    "probability that one of k completions makes all tests pass, mean over holes",
+);
+
+/// [`mutation_weighted_pass_rate`](crate::mutation_weighted_pass_rate).
+pub const WEIGHTED_PASS: Metric = metric(
+    "pass@1/mutation-weighted",
+    Unit::Fraction,
+    "the holes that have one",
+    true,
+    "pass@1 in which each hole counts as much as its mutation score",
+);
+
+/// The share of offered completions that an [`oracle_prefix`](crate::oracle_prefix) developer
+/// accepts. Simulated.
+pub const ORACLE_ACCEPTANCE: Metric = metric(
+    "acceptance/oracle-prefix",
+    Unit::ZeroOrOne,
+    "completions offered",
+    true,
+    "completions that a simulated developer, not a person, accepts who takes what is a prefix of \
+     what it was about to type",
+);
+
+/// [`dependency_invocation_rate`](crate::dependency_invocation_rate).
+pub const INVOCATION: Metric = metric(
+    "DIR",
+    Unit::Fraction,
+    "attempts at holes with such names",
+    true,
+    "share of the repository's names which the reference uses that the completion uses too",
+);
+
+/// The share of completions that add no type error, by TypeScript's checker.
+pub const TYPE_CHECK: Metric = metric(
+    "type_check/tsc",
+    Unit::ZeroOrOne,
+    "the attempts it was asked about",
+    true,
+    "completions that add no error of TypeScript's checker",
+);
+
+/// The share of shown completions that were accepted (Ziegler et al. 2022,
+/// <https://doi.org/10.1145/3520312.3534864>).
+pub const ACCEPTANCE_SHOWN: Metric = metric(
+    "acceptance/shown",
+    Unit::ZeroOrOne,
+    "completions shown",
+    true,
+    "of completions shown, those accepted",
+);
+
+/// The share of completions shown for [`READ_MS`](crate::READ_MS) or longer, or accepted, that
+/// were accepted.
+pub const ACCEPTANCE_READ: Metric = metric(
+    "acceptance/read",
+    Unit::ZeroOrOne,
+    "completions shown so long or accepted",
+    true,
+    "of completions shown for 750 ms or longer, or accepted, those accepted",
+);
+
+/// [`ACCEPTANCE_READ`], weighted by characters.
+pub const ACCEPTANCE_CHARACTERS: Metric = metric(
+    "acceptance/chars",
+    Unit::Fraction,
+    "completions shown so long or accepted",
+    true,
+    "as acceptance/read, weighted by characters",
+);
+
+/// The share of pairs in which a model's completion was chosen.
+pub const ACCEPTANCE_PAIRS: Metric = metric(
+    "acceptance/pairs",
+    Unit::ZeroOrOne,
+    "pairs shown",
+    true,
+    "of pairs shown, those in which the model's completion was chosen",
+);
+
+/// Accepted characters, of all that entered a file.
+pub const COMPLETED_CODE: Metric = metric(
+    "completed-code",
+    Unit::Fraction,
+    "holes or files",
+    true,
+    "accepted characters, of all that entered the file",
+);
+
+/// 1 − keys / characters of the reference, over all holes.
+pub const KEYSTROKES_SAVED: Metric = metric(
+    "keystrokes-saved",
+    Unit::Saving,
+    "holes",
+    true,
+    "1 − keys / characters of the reference",
+);
+
+/// The share of accepted completions that pass the tests where they stand for the rest of the
+/// hole.
+pub const PASS_GIVEN_ACCEPTED: Metric = metric(
+    "P(pass|accepted)",
+    Unit::ZeroOrOne,
+    "completions accepted and judged",
+    true,
+    "of completions accepted, those that pass the tests",
+);
+
+/// The share of completions shown at an empty hole that pass which were accepted.
+pub const ACCEPTED_GIVEN_PASS: Metric = metric(
+    "P(accepted|pass)",
+    Unit::ZeroOrOne,
+    "completions shown at an empty hole that pass",
+    true,
+    "of completions shown at an empty hole that pass the tests, those accepted",
+);
+
+/// The share of accepted completions that fail the tests.
+pub const WASTED_ACCEPT: Metric = metric(
+    "wasted-accept",
+    Unit::ZeroOrOne,
+    "completions accepted and judged",
+    false,
+    "of completions accepted, those that fail the tests",
+);
+
+/// The share of accepted completions of which something was removed again.
+pub const REPAIRED: Metric = metric(
+    "repaired",
+    Unit::ZeroOrOne,
+    "completions accepted",
+    false,
+    "of completions accepted, those of which something was removed again",
+);
+
+/// The share of requests whose answer was not there before the next key.
+pub const LATE: Metric = metric(
+    "late",
+    Unit::ZeroOrOne,
+    "requests",
+    false,
+    "of requests, those whose answer was not there before the next key",
+);
+
+/// The family of accepted completions that are still there, nearly unchanged, so many
+/// milliseconds later.
+pub const RETAINED: Metric = metric(
+    "retained@ms",
+    Unit::ZeroOrOne,
+    "completions accepted and observed that long",
+    true,
+    "of completions accepted, those still there nearly unchanged after so many milliseconds",
+);
+
+/// The family of accepted completions that are still there in part so many milliseconds later.
+pub const STILL_IN_CODE: Metric = metric(
+    "still-in-code@ms",
+    Unit::ZeroOrOne,
+    "completions accepted and observed that long",
+    true,
+    "of completions accepted, those still there in part after so many milliseconds",
+);
+
+/// The median time from a request to its answer.
+pub const MEDIAN_LATENCY: Metric = metric(
+    "latency_ms/median",
+    Unit::Milliseconds,
+    "answers",
+    false,
+    "median time from request to answer, as the editor sees it",
+);
+
+/// The 90th percentile of the time from a request to its answer.
+pub const LATENCY_P90: Metric = metric(
+    "latency_ms/p90",
+    Unit::Milliseconds,
+    "answers",
+    false,
+    "90th percentile of the time from request to answer, as the editor sees it",
+);
+
+const fn text_metric(name: &'static str, unit: Unit) -> Metric {
+    metric(
+        name,
+        unit,
+        "attempts",
+        true,
+        "against the reference by text; the variants named cceval look at the first statement only",
+    )
+}
+
+pub(crate) const EM_CCEVAL: Metric = text_metric("em/cceval", Unit::ZeroOrOne);
+pub(crate) const EM_TOKENS: Metric = text_metric("em/tokens", Unit::ZeroOrOne);
+pub(crate) const ES_CCEVAL_DIFFLIB: Metric = text_metric("es/cceval-difflib", Unit::Percent);
+pub(crate) const ES_CCEVAL_LEVENSHTEIN: Metric =
+    text_metric("es/cceval-levenshtein", Unit::Percent);
+pub(crate) const ES_REPOCODER: Metric = text_metric("es/repocoder", Unit::Fraction);
+pub(crate) const ES_REPOBENCH_DIFFLIB: Metric = text_metric("es/repobench-difflib", Unit::Percent);
+pub(crate) const ES_REPOBENCH_LEVENSHTEIN: Metric =
+    text_metric("es/repobench-levenshtein", Unit::Percent);
+pub(crate) const ID_EM_CCEVAL: Metric = text_metric("id_em/cceval", Unit::ZeroOrOne);
+pub(crate) const ID_PRECISION_CCEVAL: Metric = text_metric("id_precision/cceval", Unit::Fraction);
+pub(crate) const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fraction);
+pub(crate) const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
+
+/// Every metric, in the order of reports: tests, text, then what an editor shows.
+pub static METRICS: [Metric; 32] = [
+    PASS_AT_1,
+    PASS_AT_K,
+    WEIGHTED_PASS,
+    ORACLE_ACCEPTANCE,
+    EM_CCEVAL,
+    EM_TOKENS,
+    ES_CCEVAL_DIFFLIB,
+    ES_CCEVAL_LEVENSHTEIN,
+    ES_REPOCODER,
+    ES_REPOBENCH_DIFFLIB,
+    ES_REPOBENCH_LEVENSHTEIN,
+    ID_EM_CCEVAL,
+    ID_PRECISION_CCEVAL,
+    ID_RECALL_CCEVAL,
+    ID_F1_CCEVAL,
+    INVOCATION,
+    TYPE_CHECK,
+    ACCEPTANCE_SHOWN,
+    ACCEPTANCE_READ,
+    ACCEPTANCE_CHARACTERS,
+    ACCEPTANCE_PAIRS,
+    COMPLETED_CODE,
+    KEYSTROKES_SAVED,
+    PASS_GIVEN_ACCEPTED,
+    ACCEPTED_GIVEN_PASS,
+    WASTED_ACCEPT,
+    REPAIRED,
+    LATE,
+    RETAINED,
+    STILL_IN_CODE,
+    MEDIAN_LATENCY,
+    LATENCY_P90,
+];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn metrics_are_found_by_name_family_and_policy() {
+        for metric in METRICS {
+            assert_eq!(Metric::find(metric.name), Some(metric));
+        }
+        let find = |name| Metric::find(name).map(|metric| metric.name);
+        assert_eq!(find("pass@10"), Some("pass@k"));
+        assert_eq!(find("retained@30000"), Some("retained@ms"));
+        assert_eq!(find("keystrokes-saved(line)"), Some("keystrokes-saved"));
+        assert_eq!(find("P(pass|accepted)(line)"), Some("P(pass|accepted)"));
+        assert_eq!(find("es/cceval-difflib"), Some("es/cceval-difflib"));
+        assert_eq!(find("pass@"), None);
+        assert_eq!(find("pass@1/other"), None);
+        assert_eq!(find("es"), None);
+        let names: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), METRICS.len());
+    }
+
+    #[test]
+    fn estimates_are_scaled_by_unit() {
+        let estimate = Estimate {
+            value: 0.125,
+            low: Some(-0.0004),
+            high: None,
+            n: 7,
+        };
+        let lines = |unit: Unit| unit.render(&estimate).lines();
+        assert_eq!(lines(Unit::Fraction), "12.5\n[0.0, ?]\nn 7");
+        assert_eq!(lines(Unit::Percent), "0.1\n[0.0, ?]\nn 7");
+        let format = Unit::Fraction.format().with_decimals(2).with_sign();
+        let text = format.render(&estimate).sentence();
+        assert_eq!(text, "+12.50 % [−0.04, ?], n 7");
+    }
+}
