@@ -2,7 +2,7 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `score`, `task` → `language` → `mutate` → `corpus` → `import` → `verdict` → `mine` →
+//! `queue`, `score`, `task` → `language` → `mutate` → `corpus` → `import` → `verdict` → `mine` →
 //! `developer` → `store` → `report` → `study` → `cli`.
 //!
 //! Architecture invariants: `score` and `mutate` are pure and know nothing of the rest; metrics
@@ -16,6 +16,7 @@ pub mod import;
 pub mod language;
 pub mod mine;
 pub mod mutate;
+mod queue;
 pub mod report;
 pub mod score;
 pub mod store;

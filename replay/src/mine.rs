@@ -15,8 +15,6 @@ pub mod tokens;
 mod uses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fillrate_server::cleanup;
 use fillrate_server::syntax::Language;
@@ -24,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::language::SourceFile;
 use crate::mutate::MutationScore;
+use crate::queue::run_jobs;
 use crate::task::{Hole, Kind, Mutation};
 use crate::verdict::{Outcome, Verdict};
 use candidates::Candidate;
@@ -79,9 +78,13 @@ pub fn admit<E: Send>(
                 false => Err(Rejection::MutationScore),
             })
         };
-        let settled = settle(&wave, try_one, jobs, |done| {
-            progress(mined.holes.len() + done.min(missing), wanted.holes);
-        })?;
+        let settled = run_jobs(
+            &wave,
+            jobs,
+            || (),
+            |(), candidate| try_one(candidate),
+            |done| progress(mined.holes.len() + done.min(missing), wanted.holes),
+        )?;
         for (mut candidate, settled) in wave.into_iter().zip(settled) {
             match settled {
                 Ok(mutation) => {
@@ -175,56 +178,6 @@ impl Rejection {
             Self::MutationScore => "mutation-score",
             Self::Solved => "solved",
         }
-    }
-}
-
-/// Tries candidates on several threads; for each, what becomes of it.
-fn settle<E: Send>(
-    wave: &[Candidate],
-    try_one: impl Fn(&Candidate) -> Result<Settled, E> + Sync,
-    jobs: usize,
-    progress: impl Fn(usize) + Sync,
-) -> Result<Vec<Settled>, E> {
-    let next = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    let settled = Mutex::new(vec![Ok(None); wave.len()]);
-    let failure = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, wave.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(candidate) = wave.get(index) else {
-                        break;
-                    };
-                    match try_one(candidate) {
-                        Ok(one) => {
-                            let mut settled = settled
-                                .lock()
-                                .unwrap_or_else(std::sync::PoisonError::into_inner);
-                            settled[index] = one;
-                        }
-                        Err(error) => {
-                            next.store(wave.len(), Ordering::Relaxed);
-                            *failure
-                                .lock()
-                                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-                            break;
-                        }
-                    }
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
-                }
-            });
-        }
-    });
-    match failure
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-    {
-        Some(error) => Err(error),
-        None => Ok(settled
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)),
     }
 }
 
