@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use fillrate::task::{Hole, Kind};
+use fillrate::task::{Hole, HoleKind};
 use play::{Place, files, has, holes, kitchen, text};
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ fn shop(place: &Place) -> (PathBuf, PathBuf) {
     let corpus = place.write("shop.toml", &manifest);
     let start = SHOP.find("total = count").unwrap();
     let range = start..SHOP.trim_end().len();
-    let hole = Hole::new("shop", "python", "shop.py", Kind::Body, range, SHOP);
+    let hole = Hole::new("shop", "python", "shop.py", HoleKind::Body, range, SHOP);
     let line = serde_json::to_string(&hole).unwrap() + "\n";
     (corpus, place.write("tasks.jsonl", &line))
 }
@@ -333,7 +333,7 @@ fn typescript_gets_tests_as_well() {
         "shop",
         "typescript",
         "src/price.ts",
-        Kind::Body,
+        HoleKind::Body,
         range,
         PRICE,
     );

@@ -18,7 +18,7 @@ use fillrate::language::SourceFile;
 use fillrate::language::environment::Toolchain;
 use fillrate::mine::contexts::Paper;
 use fillrate::mine::dependencies::{Repository, outermost};
-use fillrate::task::{Hole, Kind};
+use fillrate::task::{Hole, HoleKind};
 use fillrate_server::syntax::Language;
 use play::programs::oracle;
 use play::{Place, cache, has, kitchen};
@@ -85,7 +85,7 @@ fn dependencies_and_contexts_are_those_that_others_recorded() {
 
         let last = function.rfind('\n').map_or(0, |line| line + 1);
         let hole = start + last..range.end;
-        let hole = Hole::new("a", "python", &path, Kind::Body, hole, &file.contents);
+        let hole = Hole::new("a", "python", &path, HoleKind::Body, hole, &file.contents);
         let shown = Paper::RepoExecMedium.show(&repository, file, &hole);
         let rest = shown.prefix.find(&function[..last]).unwrap();
         let (ours, theirs) = (sections(&shown.prefix[..rest]), sections(before));

@@ -311,7 +311,7 @@ fn a_dead_model_server_ends_the_run_and_a_living_one_goes_on_with_it() {
     );
     assert!(complaint.contains(&address.to_string()), "{complaint}");
     assert!(
-        complaint.ends_with("start the same command again, nothing that was done is lost"),
+        complaint.ends_with("rerun the command, finished attempts are kept"),
         "{complaint}"
     );
     for attempt in attempts(&place.path("run")).values() {
@@ -340,7 +340,7 @@ fn a_run_that_came_to_nothing_is_no_success() {
     let arguments = ["--tasks", &tasks, "--model", "model.toml"];
     let said = replay(&place, &kitchen(), &arguments).ended(1);
     assert!(
-        said.complaint().starts_with("no attempt came to an end: "),
+        said.complaint().starts_with("no attempt completed: "),
         "{said:#?}"
     );
 }

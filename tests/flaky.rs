@@ -7,7 +7,7 @@ mod play;
 
 use std::fs;
 
-use fillrate::task::{Hole, Kind};
+use fillrate::task::{Hole, HoleKind};
 use play::{Place, attempts, has, kitchen, text};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn a_verdict_that_hangs_on_a_flaky_test_says_so() {
     let reference = "return a + 1";
     let start = MODULE.find(reference).unwrap();
     let range = start..start + reference.len();
-    let hole = Hole::new("coin", "python", "m.py", Kind::Line, range, MODULE);
+    let hole = Hole::new("coin", "python", "m.py", HoleKind::Line, range, MODULE);
     let tasks = place.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
     let mut completions = vec![
         reference.to_owned(),

@@ -6,7 +6,7 @@ mod play;
 
 use std::fs;
 
-use fillrate::task::{Hole, Kind};
+use fillrate::task::{Hole, HoleKind};
 use play::{Place, has, holes, kitchen, text};
 
 #[test]
@@ -179,7 +179,7 @@ fn a_hole_whose_canary_lives_gets_no_score() {
     let at = |code: &str| {
         let start = module.find(code).unwrap();
         let range = start..start + code.len();
-        Hole::new("half", "python", "m.py", Kind::Line, range, module)
+        Hole::new("half", "python", "m.py", HoleKind::Line, range, module)
     };
     let line = |hole: &Hole| serde_json::to_string(hole).unwrap() + "\n";
     let lines = line(&at("return 1")) + &line(&at("return 2"));

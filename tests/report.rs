@@ -11,10 +11,14 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use fillrate::developer::typing::{Accepted, Fate, Keys, Request, Session};
+use fillrate::developer::typing::{
+    AcceptedCandidate, KeyCounts, RequestResult, TypingRequest, TypingSession,
+};
 use fillrate::mine::Rejection;
-use fillrate::store::{Attempt, Audit, Machine, MiningCounts, ProjectState, Run, State, Typing};
-use fillrate::task::{Category, Hole, Kind, Mutation, Subject, Survivor};
+use fillrate::store::{
+    Attempt, AuditRecord, Machine, MiningCounts, ProjectState, ProjectStatus, Run, TypingAttempt,
+};
+use fillrate::task::{Category, Hole, HoleKind, Mutation, Survivor, Topic};
 use fillrate::verdict::{Outcome, Verdict};
 use fillrate_server::cleanup::Decision;
 use fillrate_server::completion::{Step, Trace};
@@ -85,7 +89,10 @@ fn holes(files: usize) -> Vec<(Hole, String)> {
     for file in 0..files {
         let source = SOURCE.replace("total", &format!("total_{file}"));
         let path = format!("src/module_{file:04}.py");
-        for (needle, kind) in [("    total_", Kind::Line), ("    rest = ", Kind::Statement)] {
+        for (needle, kind) in [
+            ("    total_", HoleKind::Line),
+            ("    rest = ", HoleKind::Statement),
+        ] {
             let start = source.find(needle).unwrap() + 4;
             let end = start + source[start..].find('\n').unwrap();
             let hole = Hole::new("garden", "python", &path, kind, start..end, &source);
@@ -107,7 +114,7 @@ fn begin(folder: &Path, model: &str, samples: u32, holes: &[(Hole, String)]) -> 
     run.add_machine(&Machine::this()).unwrap();
     let state = ProjectState {
         language: "python".into(),
-        state: State::Ready,
+        status: ProjectStatus::Ready,
         reason: None,
         mined: Some(MiningCounts {
             tests: 9,
@@ -130,7 +137,7 @@ fn attempt(hole: &Hole, model: &str, sample: u32, completion: &str, outcome: Out
         project: hole.project.clone(),
         model: model.into(),
         sample,
-        round: 0,
+        repair_round: 0,
         offered: vec![completion.to_owned()],
         answered: true,
         latency_ms: 5.0 + f64::from(sample) * 1.37 + (completion.len() % 17) as f64,
@@ -171,9 +178,9 @@ fn add(folder: &Path, attempts: impl Iterator<Item = Attempt>) {
 }
 
 /// A hole at which a developer saw one completion.
-fn typing(hole: &Hole, model: &str, policy: &str, accepts: bool) -> Typing {
+fn typing(hole: &Hole, model: &str, policy: &str, accepts: bool) -> TypingAttempt {
     let characters = hole.reference.chars().count();
-    Typing {
+    TypingAttempt {
         key: format!("{model}-{}-{policy}", hole.id),
         hole: hole.id.clone(),
         project: hole.project.clone(),
@@ -181,23 +188,23 @@ fn typing(hole: &Hole, model: &str, policy: &str, accepts: bool) -> Typing {
         configuration: String::new(),
         policy: policy.into(),
         policy_version: 1,
-        session: Session {
-            requests: vec![Request {
+        session: TypingSession {
+            requests: vec![TypingRequest {
                 at_ms: 0.0,
                 written: 0,
                 pause_ms: 900.0,
                 latency_ms: Some(20.0),
                 candidates: vec![hole.reference.clone()],
-                fate: Fate::Shown,
+                result: RequestResult::Shown,
                 shown_ms: 880.0,
-                accepted: accepts.then_some(Accepted {
+                accepted: accepts.then_some(AcceptedCandidate {
                     candidate: 0,
                     kept: characters,
                     removed: 0,
                 }),
                 outcome: Some(Outcome::Passed),
             }],
-            keys: Keys {
+            keys: KeyCounts {
                 typed: if accepts { 0 } else { characters },
                 accepts: usize::from(accepts),
                 deletes: 0,
@@ -235,13 +242,14 @@ fn small(place: &Place) -> [PathBuf; 2] {
         for (hole, _) in &holes {
             for policy in ["accept-all", "oracle-prefix"] {
                 // Under one policy the first run looks better, under the other the second.
-                let accepts = (policy == "accept-all") == (number == 0) || hole.kind == Kind::Line;
+                let accepts =
+                    (policy == "accept-all") == (number == 0) || hole.kind == HoleKind::Line;
                 run.add_typing(&typing(hole, model, policy, accepts))
                     .unwrap();
             }
         }
         let first = &holes[0].0;
-        run.add_audit(&Audit {
+        run.add_audit(&AuditRecord {
             attempt: format!("{model}-{}-0", first.id),
             hole: first.id.clone(),
             outcome: Outcome::Passed,
@@ -508,7 +516,7 @@ fn nothing_that_is_shown_is_run() {
         "garden",
         "python",
         &format!("src/{EVIL}.py"),
-        Kind::Line,
+        HoleKind::Line,
         0..5,
         &source,
     );
@@ -518,7 +526,7 @@ fn nothing_that_is_shown_is_run() {
     hole.task_id = Some(EVIL.into());
     hole.dependencies = Some(vec![EVIL.into(), "__proto__".into()]);
     hole.category = Some(Category {
-        name: Subject::CommonTools,
+        name: Topic::CommonTools,
         reason: EVIL.into(),
     });
     hole.mutation = Some(Mutation {
@@ -534,7 +542,7 @@ fn nothing_that_is_shown_is_run() {
     let run = begin(&folder, EVIL, 1, &[(hole.clone(), source)]);
     let state = ProjectState {
         language: EVIL.into(),
-        state: State::Failed,
+        status: ProjectStatus::Failed,
         reason: Some(EVIL.into()),
         mined: None,
     };
@@ -542,7 +550,7 @@ fn nothing_that_is_shown_is_run() {
     run.set_project(
         EVIL,
         &ProjectState {
-            state: State::Ready,
+            status: ProjectStatus::Ready,
             ..state.clone()
         },
     )
@@ -575,7 +583,7 @@ fn nothing_that_is_shown_is_run() {
         ..Trace::default()
     });
     add(&folder, [hostile].into_iter());
-    run.add_audit(&Audit {
+    run.add_audit(&AuditRecord {
         attempt: format!("{EVIL}-{}-0", hole.id),
         hole: hole.id.clone(),
         outcome: Outcome::Failed,

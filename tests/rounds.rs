@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use fillrate::task::{Hole, Kind};
+use fillrate::task::{Hole, HoleKind};
 use play::{Place, Said, has, kitchen, text};
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ fn shop(place: &Place) -> [String; 2] {
         .replace("path = [\"src\"]", "path = [\".\"]");
     let start = SHOP.find("return count").unwrap();
     let range = start..SHOP.trim_end().len();
-    let mut hole = Hole::new("shop", "python", "shop.py", Kind::Line, range, SHOP);
+    let mut hole = Hole::new("shop", "python", "shop.py", HoleKind::Line, range, SHOP);
     hole.dependencies = Some(vec!["rate".to_owned()]);
     let line = serde_json::to_string(&hole).unwrap() + "\n";
     let files: [PathBuf; 2] = [

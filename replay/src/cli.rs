@@ -19,15 +19,16 @@ mod audit;
 mod augment;
 mod complete;
 mod doctor;
+mod events;
 mod export;
 mod fit;
 mod import;
+mod interrupt;
+mod location;
 mod mine;
 mod mutate;
-mod place;
 mod plan;
 mod progress;
-mod projects;
 mod replay;
 mod report;
 mod retrieve;
@@ -35,7 +36,6 @@ mod score;
 mod serve;
 mod show;
 mod stats;
-mod stop;
 mod study;
 mod telemetry;
 
@@ -49,10 +49,14 @@ use crate::corpus::CorpusError;
 use crate::corpus::manifest::ManifestError;
 use crate::developer::DeveloperError;
 use crate::import::ImportError;
+use crate::play::PlayError;
+use crate::play::mining::HoleSelection;
+use crate::play::projects::{AbsentProject, ExecutionPlan};
 use crate::report::export::ExportError;
 use crate::report::pages::HtmlReportError;
+use crate::store::ProjectStatus;
 use crate::store::StoreError;
-use crate::task::{Kind, TaskError};
+use crate::task::{HoleKind, TaskError};
 use crate::verdict::{Engine, VerdictError};
 
 /// Runs the program as its command line says.
@@ -103,50 +107,50 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     /// Give inline completions to an editor, over standard input and output (LSP)
-    Serve(serve::Arguments),
-    /// Complete at one place of a file, as an editor would, and tell how it came about
-    Complete(complete::Arguments),
-    /// Show the windows of other files that a completion at one place would be given
-    Retrieve(retrieve::Arguments),
+    Serve(serve::ServeArguments),
+    /// Complete at one location of a file, as an editor would, and show how it came about
+    Complete(complete::CompleteArguments),
+    /// Show the windows of other files that a completion at one location would be given
+    Retrieve(retrieve::RetrieveArguments),
     /// Play a developer on benchmark repositories and judge the completions with their tests
-    Replay(replay::Arguments),
+    Replay(replay::ReplayArguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file
-    Mine(mine::Arguments),
+    Mine(mine::MineArguments),
     /// Put faults into the code of holes and see whether their tests notice
     ///
     /// The score and the faults that no test noticed are written into the hole's record, where
-    /// `fillrate show TASKS HOLE` shows them. Each hole's round has two canaries: the unchanged code
+    /// `fillrate show TASKS HOLE` shows them. Each hole has two canaries: the unchanged code
     /// must pass, and with a statement that raises it must not; a hole whose canaries do otherwise
     /// gets no score, and the exit status is 3. Time-outs count as neither noticed nor not: the score
-    /// has bounds that hold whatever they are. A round that was ended can be begun again: what was
-    /// judged is remembered.
-    Mutate(mutate::Arguments),
+    /// has bounds that hold whatever they are. An interrupted command can be rerun: verdicts are
+    /// cached.
+    Mutate(mutate::MutateArguments),
     /// Have a model write tests that notice the faults which survived mutation
-    Augment(augment::Arguments),
+    Augment(augment::AugmentArguments),
     /// Show a run's figures, or one hole of it with all that was seen
-    Show(show::Arguments),
+    Show(show::ShowArguments),
     /// Write a report on runs as pages for a browser, or show it while they go on
-    Report(report::Arguments),
+    Report(report::ReportArguments),
     /// Write the attempts of runs as a table for other programs: JSON lines, CSV or Parquet
-    Export(export::Arguments),
+    Export(export::ExportArguments),
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ
-    Audit(audit::Arguments),
+    Audit(audit::AuditArguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'
     Score(score::Arguments),
     /// Show what holes a tasks file has: how many, of what, and how large
-    Stats(stats::Arguments),
+    Stats(stats::StatsArguments),
     /// Say whether an offline score predicts what people accept, over model versions
     Study(study::Arguments),
     /// Say how many versions, holes and completions shown a study needs
     Plan(plan::Arguments),
     /// Make holes of a public benchmark's records
-    Import(import::Arguments),
-    /// Export or purge what was noted of completions on this machine
+    Import(import::ImportArguments),
+    /// Export or purge the telemetry of this machine
     Telemetry(telemetry::Arguments),
     /// Fit a policy that accepts completions as people did
     Fit(fit::Arguments),
     /// Say what this machine lacks and how to get it
-    Doctor(doctor::Arguments),
+    Doctor(doctor::DoctorArguments),
 }
 
 /// What `out!` and `outln!` do.
@@ -163,7 +167,7 @@ fn write_out(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// How far a command came that did not fail.
+/// How much a successful command did.
 enum Success {
     /// All of it was done.
     Whole,
@@ -171,9 +175,9 @@ enum Success {
     Partial,
 }
 
-/// Which holes are wanted.
+/// Which holes are mined.
 #[derive(Args, Clone, Debug)]
-struct HoleChoice {
+struct HoleArguments {
     /// The most holes, spread evenly over the corpus's projects
     #[arg(long, default_value_t = 100, value_name = "N")]
     holes: usize,
@@ -182,10 +186,10 @@ struct HoleChoice {
     seed: u64,
     /// The kinds of holes, taken in turn: line, statement, block, body, span; or api, what needs
     /// another file of the repository
-    #[arg(long, value_delimiter = ',', default_values_t = Kind::DEFAULT)]
-    kinds: Vec<Kind>,
+    #[arg(long, value_delimiter = ',', default_values_t = HoleKind::DEFAULT)]
+    kinds: Vec<HoleKind>,
     /// The least mutation score of a hole, from 0 to 1: what share of the faults put into its lines
-    /// its tests notice [default: not asked for]
+    /// its tests notice [default: none]
     ///
     /// Each hole that would be chosen is mutated, as `mutate` does; one with less, or without any
     /// fault to put in, is left out, counted as `mutation-score`, and another is tried in its place.
@@ -204,8 +208,8 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// How tests are run.
 #[derive(Args, Clone, Debug)]
-struct Execution {
-    /// How many holes are worked on at once [default: the number of processors]
+struct ExecutionArguments {
+    /// How many jobs run at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// How verdicts come about: warm, cold or naive; all give the same ones
@@ -215,7 +219,7 @@ struct Execution {
     /// project, all tests, each run from the start.
     #[arg(long, default_value_t = Engine::Warm, value_name = "ENGINE", verbatim_doc_comment)]
     engine: Engine,
-    /// Judge anew what was judged in an earlier run
+    /// Ignore cached verdicts of earlier runs
     #[arg(long)]
     anew: bool,
     /// Tests to add to the projects' own: files in DIR/PROJECT/, at the paths they shall have in
@@ -224,21 +228,59 @@ struct Execution {
     tests: Option<PathBuf>,
 }
 
-impl Execution {
-    fn jobs(&self) -> usize {
-        self.jobs.map_or_else(
-            || std::thread::available_parallelism().map_or(1, usize::from),
-            usize::from,
-        )
+impl ExecutionArguments {
+    fn plan(&self) -> ExecutionPlan {
+        ExecutionPlan {
+            threads: threads(self.jobs),
+            engine: self.engine,
+            anew: self.anew,
+            tests: self.tests.clone(),
+        }
     }
 
-    /// What a person is told who stops the command while projects are judged.
-    fn kept(&self) -> String {
+    /// How to continue if the command is interrupted.
+    fn advice(&self) -> String {
         if self.anew {
-            "no verdict is kept, as `--anew` asks; without it, each is".to_owned()
+            "no verdict is kept because of `--anew`; without it, each is".to_owned()
         } else {
-            "what was judged is kept in the cache, start the same command again to go on".to_owned()
+            "verdicts are kept in the cache; rerun the command to continue".to_owned()
         }
+    }
+}
+
+impl HoleArguments {
+    fn selection(&self) -> HoleSelection {
+        HoleSelection {
+            holes: self.holes,
+            seed: self.seed,
+            kinds: self.kinds.clone(),
+            min_mutation_score: self.min_mutation_score,
+        }
+    }
+}
+
+/// How many jobs run at once: as many as there are processors if the number is not given.
+fn threads(jobs: Option<u16>) -> usize {
+    jobs.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        usize::from,
+    )
+}
+
+/// Whether leaving out these projects makes a success partial.
+fn success(absent: &[AbsentProject]) -> Success {
+    let failed = |project: &AbsentProject| project.state.status == ProjectStatus::Failed;
+    if absent.iter().any(failed) {
+        Success::Partial
+    } else {
+        Success::Whole
+    }
+}
+
+/// Says on standard error which projects take no part.
+fn report_absent(absent: &[AbsentProject]) {
+    for project in absent {
+        eprintln!("fillrate: {}", project.describe());
     }
 }
 
@@ -254,6 +296,9 @@ enum CliError {
     /// A tasks file, or a hole that does not fit its project.
     #[error(transparent)]
     Task(#[from] TaskError),
+    /// The engine.
+    #[error(transparent)]
+    Play(#[from] PlayError),
     /// The run database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -275,7 +320,7 @@ enum CliError {
     /// The model's settings.
     #[error(transparent)]
     Model(#[from] fillrate_server::model::ModelError),
-    /// What was noted of completions.
+    /// The telemetry store.
     #[error(transparent)]
     Telemetry(#[from] fillrate_server::telemetry::TelemetryError),
     /// A benchmark's records.

@@ -1,8 +1,8 @@
-//! The LSP client that plays a person: opens a file, puts the cursor in a hole, waits for a
-//! completion and takes it.
+//! The LSP client that simulates a developer: opens a file, puts the cursor in a hole, waits for a
+//! completion and accepts it.
 //!
-//! It starts the language server as an editor does, as a child over standard input and output,
-//! and knows nothing of it but the protocol.
+//! It starts the language server as an editor does, as a child over standard input and output, and
+//! uses nothing but the protocol.
 
 pub mod fit;
 pub mod policy;
@@ -32,7 +32,7 @@ use tokio::process::Child;
 
 use wire::Wire;
 
-/// A person at an editor with one workspace open.
+/// An editor with one workspace open, and its language server.
 pub struct Developer {
     server: Child,
     wire: Wire,
@@ -41,30 +41,30 @@ pub struct Developer {
 
 /// How the language server is started.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct ServerCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How long it may take until it is ready.
+    /// How long the server may take to become ready.
     pub patience: Duration,
-    /// The store that notes what becomes of its completions; nothing notes nothing.
+    /// The telemetry store of its completions; `None` disables recording.
     pub telemetry: Option<PathBuf>,
 }
 
-/// What a person got at a cursor.
+/// What the server returned at a cursor.
 #[derive(Clone, Debug)]
-pub struct Offer {
-    /// The candidates, best first; none where the server had nothing or did not answer in time.
+pub struct CompletionReply {
+    /// The candidates, best first; empty if the server had none or did not answer in time.
     pub candidates: Vec<String>,
-    /// From the request's last byte out to the answer's last byte in.
+    /// From the last byte of the request to the last byte of the answer.
     pub latency: Duration,
     /// Whether the answer came in time.
     pub answered: bool,
-    /// How it came about, as the server tells it.
+    /// The server's trace of the completion.
     pub trace: Option<Trace>,
-    /// What an editor runs when a candidate is accepted, in their order; empty where the server
-    /// names nothing.
+    /// The commands that an editor runs when a candidate is accepted, in the candidates' order;
+    /// empty if the server names none.
     pub commands: Vec<Command>,
 }
 
@@ -80,7 +80,7 @@ pub enum DeveloperError {
         source: std::io::Error,
     },
     /// The server went away.
-    #[error("the language server ended in the middle of a conversation; its last words: {0}")]
+    #[error("the language server ended in the middle of a conversation; its last output: {0}")]
     Ended(String),
     /// The server refused a request.
     #[error("the language server refused `{method}`: {message}")]
@@ -106,7 +106,7 @@ impl Developer {
     ///
     /// # Errors
     /// The server can't be started, refuses its settings, or does not get ready.
-    pub async fn start(server: &Server, workspace: &Path) -> Result<Self, DeveloperError> {
+    pub async fn start(server: &ServerCommand, workspace: &Path) -> Result<Self, DeveloperError> {
         let mut child = tokio::process::Command::new(&server.program)
             .args(&server.arguments)
             .current_dir(workspace)
@@ -135,7 +135,7 @@ impl Developer {
 
     async fn initialize(
         &mut self,
-        server: &Server,
+        server: &ServerCommand,
         workspace: &Path,
     ) -> Result<(), DeveloperError> {
         let uri = uri(workspace)?;
@@ -208,7 +208,7 @@ impl Developer {
         path: &Path,
         language_id: &str,
         contents: &str,
-    ) -> Result<Buffer, DeveloperError> {
+    ) -> Result<OpenFile, DeveloperError> {
         let uri = uri(path)?;
         self.notify(
             "textDocument/didOpen",
@@ -217,57 +217,56 @@ impl Developer {
             }}),
         )
         .await?;
-        Ok(Buffer {
+        Ok(OpenFile {
             uri,
             version: 1,
             text: Text::new(contents),
         })
     }
 
-    /// Asks for a completion at a cursor and waits for it, no longer than `patience`; then the
-    /// request is cancelled. `given` is what an evaluator tells the server beside what an editor
-    /// would: it is heeded under the context profiles made for it alone.
+    /// Requests a completion at a cursor and waits for it, no longer than `patience`; then the
+    /// request is cancelled. `given` is what an evaluator sends beside what an editor would: only
+    /// the context profiles made for it use it.
     ///
     /// # Errors
     /// The server went away or refused the request.
-    pub async fn ask(
+    pub async fn request_completion(
         &mut self,
-        buffer: &Buffer,
+        file: &OpenFile,
         cursor: ByteOffset,
         patience: Duration,
         given: Option<Given>,
-    ) -> Result<Offer, DeveloperError> {
-        self.request_completion(buffer, cursor, TRIGGER_INVOKED, patience, given)
+    ) -> Result<CompletionReply, DeveloperError> {
+        self.request_with_trigger(file, cursor, TRIGGER_INVOKED, patience, given)
             .await
     }
 
-    /// Asks as an editor does of itself when a key was typed: the server may wait for the next
-    /// one.
+    /// Requests a completion as an editor does after a key: the server may wait for the next one.
     ///
     /// # Errors
     /// The server went away or refused the request.
-    pub async fn ask_as_typed(
+    pub async fn request_while_typing(
         &mut self,
-        buffer: &Buffer,
+        file: &OpenFile,
         cursor: ByteOffset,
         patience: Duration,
         given: Option<Given>,
-    ) -> Result<Offer, DeveloperError> {
-        self.request_completion(buffer, cursor, TRIGGER_AUTOMATIC, patience, given)
+    ) -> Result<CompletionReply, DeveloperError> {
+        self.request_with_trigger(file, cursor, TRIGGER_AUTOMATIC, patience, given)
             .await
     }
 
-    async fn request_completion(
+    async fn request_with_trigger(
         &mut self,
-        buffer: &Buffer,
+        file: &OpenFile,
         cursor: ByteOffset,
         trigger_kind: u8,
         patience: Duration,
         given: Option<Given>,
-    ) -> Result<Offer, DeveloperError> {
+    ) -> Result<CompletionReply, DeveloperError> {
         let params = InlineCompletionParams {
-            text_document: TextDocumentIdentifier::new(buffer.uri.clone()),
-            position: self.position(&buffer.text, cursor),
+            text_document: TextDocumentIdentifier::new(file.uri.clone()),
+            position: self.position(&file.text, cursor),
             context: InlineCompletionContext { trigger_kind },
             fillrate: given,
         };
@@ -287,9 +286,9 @@ impl Developer {
         let commands = list.items.iter().filter_map(|item| item.command.clone());
         let commands = commands.collect();
         let explanation: Option<Explanation> = self
-            .request(EXPLAIN, json!({"textDocument": {"uri": buffer.uri}}))
+            .request(EXPLAIN, json!({"textDocument": {"uri": file.uri}}))
             .await?;
-        Ok(Offer {
+        Ok(CompletionReply {
             candidates: list
                 .items
                 .into_iter()
@@ -302,71 +301,71 @@ impl Developer {
         })
     }
 
-    /// Asks for the windows of other files at a cursor, without a completion there.
+    /// Requests the windows of other files at a cursor, without a completion.
     ///
     /// # Errors
     /// The server went away or refused the request.
     pub async fn retrieve(
         &mut self,
-        buffer: &Buffer,
+        file: &OpenFile,
         cursor: ByteOffset,
         given: Option<Given>,
     ) -> Result<Retrieved, DeveloperError> {
         let params = RetrieveParams {
-            text_document: TextDocumentIdentifier::new(buffer.uri.clone()),
-            position: self.position(&buffer.text, cursor),
+            text_document: TextDocumentIdentifier::new(file.uri.clone()),
+            position: self.position(&file.text, cursor),
             fillrate: given,
         };
         let retrieved: Option<Retrieved> = self.request(RETRIEVE, params).await?;
         retrieved.ok_or_else(|| DeveloperError::Garbled(format!("nothing to {RETRIEVE}")))
     }
 
-    /// Takes a completion: the editor inserts it and tells the server.
+    /// Accepts a completion: inserts it and notifies the server.
     ///
     /// # Errors
     /// The server went away.
     pub async fn accept(
         &mut self,
-        buffer: &mut Buffer,
+        file: &mut OpenFile,
         cursor: ByteOffset,
         completion: &str,
     ) -> Result<(), DeveloperError> {
-        self.edit(buffer, cursor..cursor, completion).await
+        self.edit(file, cursor..cursor, completion).await
     }
 
-    /// Replaces a range of the file, and tells the server.
+    /// Replaces a range of the file and notifies the server.
     ///
     /// # Errors
     /// The server went away.
     pub async fn edit(
         &mut self,
-        buffer: &mut Buffer,
+        file: &mut OpenFile,
         range: Range<ByteOffset>,
         text: &str,
     ) -> Result<(), DeveloperError> {
         let (start, end) = (
-            self.position(&buffer.text, range.start),
-            self.position(&buffer.text, range.end),
+            self.position(&file.text, range.start),
+            self.position(&file.text, range.end),
         );
-        let position = |offset| buffer.text.position(offset, self.encoding);
+        let position = |offset| file.text.position(offset, self.encoding);
         let replaced = position(range.start)..position(range.end);
-        buffer.version += 1;
-        buffer.text.replace(replaced, self.encoding, text);
+        file.version += 1;
+        file.text.replace(replaced, self.encoding, text);
         self.notify(
             "textDocument/didChange",
             json!({
-                "textDocument": {"uri": buffer.uri, "version": buffer.version},
+                "textDocument": {"uri": file.uri, "version": file.version},
                 "contentChanges": [{"range": {"start": start, "end": end}, "text": text}],
             }),
         )
         .await
     }
 
-    /// Tells the server what became of a completion: the parameters of [`EVENT`].
+    /// Sends a telemetry event: the parameters of [`EVENT`].
     ///
     /// # Errors
     /// The server went away.
-    pub async fn tell(&mut self, event: Value) -> Result<(), DeveloperError> {
+    pub async fn send_event(&mut self, event: Value) -> Result<(), DeveloperError> {
         self.notify(EVENT, event).await
     }
 
@@ -374,7 +373,7 @@ impl Developer {
     ///
     /// # Errors
     /// The server went away or refused it.
-    pub async fn run(&mut self, command: &Command) -> Result<(), DeveloperError> {
+    pub async fn run_command(&mut self, command: &Command) -> Result<(), DeveloperError> {
         let _: Value = self
             .request(
                 "workspace/executeCommand",
@@ -388,22 +387,22 @@ impl Developer {
     ///
     /// # Errors
     /// The server went away.
-    pub async fn close(&mut self, buffer: Buffer) -> Result<(), DeveloperError> {
+    pub async fn close(&mut self, file: OpenFile) -> Result<(), DeveloperError> {
         self.notify(
             "textDocument/didClose",
-            json!({"textDocument": {"uri": buffer.uri}}),
+            json!({"textDocument": {"uri": file.uri}}),
         )
         .await
     }
 
-    /// Ends the conversation in order.
+    /// Shuts the server down and waits for its end.
     ///
     /// # Errors
     /// The server went away before it was asked to.
-    pub async fn leave(mut self) -> Result<(), DeveloperError> {
+    pub async fn shut_down(mut self) -> Result<(), DeveloperError> {
         let _: Value = self.request("shutdown", Value::Null).await?;
         self.notify("exit", Value::Null).await?;
-        // A server that does not go when asked is killed when it is dropped.
+        // A server that does not exit is killed when it is dropped.
         let _ = tokio::time::timeout(Duration::from_secs(2), self.server.wait()).await;
         Ok(())
     }
@@ -430,13 +429,13 @@ impl Developer {
 
 /// A file as the editor shows it.
 #[derive(Clone, Debug)]
-pub struct Buffer {
+pub struct OpenFile {
     uri: Url,
     version: i32,
     text: Text,
 }
 
-impl Buffer {
+impl OpenFile {
     /// What the editor shows.
     pub fn contents(&self) -> String {
         self.text.to_string()

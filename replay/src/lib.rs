@@ -3,7 +3,7 @@
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
 //! `queue`, `score`, `task` → `language` → `mutate` → `corpus` → `import` → `verdict` → `mine` →
-//! `developer` → `store` → `report` → `study` → `cli`.
+//! `developer` → `store` → `play` → `report` → `study` → `cli`.
 //!
 //! Architecture invariants: `score` and `mutate` are pure and know nothing of the rest; metrics
 //! are the crate `fillrate-metrics`; model keys never reach a test process; code written by a
@@ -16,6 +16,7 @@ pub mod import;
 pub mod language;
 pub mod mine;
 pub mod mutate;
+pub mod play;
 mod queue;
 pub mod report;
 pub mod score;

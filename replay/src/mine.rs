@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::language::SourceFile;
 use crate::mutate::MutationScore;
 use crate::queue::run_jobs;
-use crate::task::{Hole, Kind, Mutation};
+use crate::task::{Hole, HoleKind, Mutation};
 use crate::verdict::{Outcome, Verdict};
 use candidates::Candidate;
 use leak::Audit;
@@ -119,7 +119,7 @@ pub struct Wanted {
     /// The most holes.
     pub holes: usize,
     /// The kinds, of which there will be as many of each as the candidates allow.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<HoleKind>,
     /// Another seed chooses other holes.
     pub seed: u64,
     /// The least mutation score of a hole, from 0 to 1; nothing where none is asked for.
@@ -256,7 +256,7 @@ mod tests {
         let candidates = candidates::find_candidates("demo", &sources[0], coverage);
         let wanted = Wanted {
             holes: 3,
-            kinds: vec![Kind::Line],
+            kinds: vec![HoleKind::Line],
             seed,
             mutation_score: None,
             solved: BTreeSet::new(),
@@ -401,7 +401,7 @@ mod tests {
                     python(format!("{index}.py"), contents)
                 })
                 .collect();
-            let wanted = Wanted { holes, kinds: vec![Kind::Line, Kind::Body, Kind::Span], seed, mutation_score: None, solved: BTreeSet::new() };
+            let wanted = Wanted { holes, kinds: vec![HoleKind::Line, HoleKind::Body, HoleKind::Span], seed, mutation_score: None, solved: BTreeSet::new() };
             let mined = mined_of(&sources, &wanted, lax, 1);
             prop_assert_eq!(&mined_of(&sources, &wanted, lax, jobs), &mined);
             sources.reverse();
@@ -419,7 +419,7 @@ mod tests {
         let sources = [python("a.py".to_owned(), contents)];
         let mut wanted = Wanted {
             holes: 12,
-            kinds: vec![Kind::Line],
+            kinds: vec![HoleKind::Line],
             seed: 3,
             mutation_score: None,
             solved: BTreeSet::new(),
@@ -449,7 +449,7 @@ mod tests {
         }
         let wanted = Wanted {
             holes: 12,
-            kinds: vec![Kind::Line, Kind::Statement, Kind::Span],
+            kinds: vec![HoleKind::Line, HoleKind::Statement, HoleKind::Span],
             seed: 3,
             mutation_score: None,
             solved: BTreeSet::new(),
@@ -489,7 +489,7 @@ long.py statement common-tools log(a)
         let sources = [python("a.py".to_owned(), contents)];
         let wanted = Wanted {
             holes: 20,
-            kinds: vec![Kind::Line, Kind::Span],
+            kinds: vec![HoleKind::Line, HoleKind::Span],
             seed: 0,
             mutation_score: None,
             solved: BTreeSet::new(),
@@ -497,6 +497,6 @@ long.py statement common-tools log(a)
         let mined = mined_of(&sources, &wanted, 3, 2);
         assert!(!mined.rejected.is_empty(), "the tests were not lax enough");
         let of_kind = |kind| mined.holes.iter().filter(|hole| hole.kind == kind).count();
-        assert_eq!([of_kind(Kind::Line), of_kind(Kind::Span)], [10, 10]);
+        assert_eq!([of_kind(HoleKind::Line), of_kind(HoleKind::Span)], [10, 10]);
     }
 }

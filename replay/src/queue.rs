@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 ///
 /// # Errors
 /// The error of the first job, in the order of the jobs, that failed.
-pub fn run_jobs<J: Sync, W, R: Send, E: Send>(
+pub(crate) fn run_jobs<J: Sync, W, R: Send, E: Send>(
     jobs: &[J],
     threads: usize,
     new_worker: impl Fn() -> W + Sync,
@@ -22,8 +22,7 @@ pub fn run_jobs<J: Sync, W, R: Send, E: Send>(
     let next = AtomicUsize::new(0);
     let succeeded = AtomicUsize::new(0);
     let stopped = AtomicBool::new(false);
-    let results: Mutex<Vec<Option<Result<R, E>>>> =
-        Mutex::new(jobs.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<R, E>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     let work = || {
         let mut worker = new_worker();
         while !stopped.load(Ordering::Relaxed) {
@@ -43,7 +42,7 @@ pub fn run_jobs<J: Sync, W, R: Send, E: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(&work);
+            scope.spawn(work);
         }
     });
     results.into_inner().into_iter().flatten().collect()
@@ -70,7 +69,12 @@ mod tests {
                 |count| done.lock().push(count),
             )
             .expect("no job fails");
-            assert!(results.iter().map(|(double, _)| *double).eq((0..50).map(|job| job * 2)));
+            assert!(
+                results
+                    .iter()
+                    .map(|(double, _)| *double)
+                    .eq((0..50).map(|job| job * 2))
+            );
             assert!(results.iter().all(|(_, count)| *count >= 1));
             let mut done = done.into_inner();
             done.sort_unstable();

@@ -26,10 +26,12 @@ use fillrate_server::syntax::Language;
 use serde::Serialize;
 
 use self::table::{TextTable, figure, right};
-use crate::developer::policy::Place;
+use crate::developer::policy::LinePosition;
 use crate::mutate::MutationScore;
 use crate::score::{ScoringLanguage, syntax_identifiers};
-use crate::store::{Attempt, Behaviour, ProjectState, Run, State, StoreError, Typing};
+use crate::store::{
+    Attempt, DeveloperSettings, ProjectState, ProjectStatus, Run, StoreError, TypingAttempt,
+};
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
@@ -115,7 +117,7 @@ impl RunReport {
         let mut rows = Vec::new();
         let names: Vec<&String> = projects
             .iter()
-            .filter(|(_, state)| state.state == State::Ready)
+            .filter(|(_, state)| state.status == ProjectStatus::Ready)
             .map(|(name, _)| name)
             .collect();
         for name in &names {
@@ -250,11 +252,14 @@ impl RunReport {
                 ));
             }
         }
-        for (state, what) in [(State::LeftOut, "left out"), (State::Failed, "failed")] {
+        for (state, what) in [
+            (ProjectStatus::LeftOut, "left out"),
+            (ProjectStatus::Failed, "failed"),
+        ] {
             let of_state: Vec<_> = self
                 .projects
                 .iter()
-                .filter(|(_, project)| project.state == state)
+                .filter(|(_, project)| project.status == state)
                 .collect();
             if !of_state.is_empty() {
                 text.push_str(&format!("{} {what}:\n", projects_count(of_state.len())));
@@ -312,7 +317,7 @@ pub fn solved_alone(run: &Run) -> Result<(usize, BTreeSet<String>), StoreError> 
 /// The attempts but those that a model made after it was told what was wrong with one: they are no
 /// part of any figures but those by round.
 fn first_answers(mut scored: Vec<ScoredAttempt>) -> Vec<ScoredAttempt> {
-    scored.retain(|one| one.attempt.round == 0);
+    scored.retain(|one| one.attempt.repair_round == 0);
     scored
 }
 
@@ -332,7 +337,7 @@ struct ScoredAttempt {
     invocation: Option<f64>,
     accepted: bool,
     reference: String,
-    place: Place,
+    place: LinePosition,
     /// The hole's mutation score.
     mutation: Option<f64>,
     /// The geometric mean of the probabilities that the model gave the tokens of what was spliced
@@ -342,9 +347,9 @@ struct ScoredAttempt {
 
 /// What simulated developers did in a run.
 struct DeveloperFigures {
-    behaviour: Option<Behaviour>,
+    behaviour: Option<DeveloperSettings>,
     /// Each with its cluster and the characters of its hole.
-    typings: Vec<(String, usize, Typing)>,
+    typings: Vec<(String, usize, TypingAttempt)>,
 }
 
 impl DeveloperFigures {
@@ -355,7 +360,7 @@ impl DeveloperFigures {
             Some((cluster(hole), policies::characters(hole), typing))
         });
         Ok(Self {
-            behaviour: run.behaviour()?,
+            behaviour: run.developer_settings()?,
             typings: typings.collect(),
         })
     }
@@ -371,7 +376,7 @@ impl DeveloperFigures {
     fn figures_where(
         &self,
         scored: &[&ScoredAttempt],
-        wanted: impl Fn(&Typing) -> bool,
+        wanted: impl Fn(&TypingAttempt) -> bool,
     ) -> Vec<PolicyFigures> {
         let typed = self.typed_where(wanted);
         match &self.behaviour {
@@ -384,7 +389,7 @@ impl DeveloperFigures {
         self.typed_where(|typing| project.is_none_or(|project| typing.project == project))
     }
 
-    fn typed_where(&self, wanted: impl Fn(&Typing) -> bool) -> Vec<policies::TypedHole<'_>> {
+    fn typed_where(&self, wanted: impl Fn(&TypingAttempt) -> bool) -> Vec<policies::TypedHole<'_>> {
         let typings = self.typings.iter();
         typings
             .filter(|(_, _, typing)| wanted(typing))
@@ -481,7 +486,7 @@ fn probability(attempt: &Attempt) -> Option<f64> {
 
 /// What stands after each round; nothing where there is but one.
 fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
-    let last = scored.iter().map(|one| one.attempt.round).max();
+    let last = scored.iter().map(|one| one.attempt.repair_round).max();
     let Some(last) = last.filter(|last| *last > 0) else {
         return Vec::new();
     };
@@ -492,13 +497,13 @@ fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
             let so_far = scored.iter().filter(|one| {
                 let attempt = &one.attempt;
                 let spoiled = attempt.verdict.outcome == Outcome::Infrastructure;
-                let counts = attempt.round == 0 || !spoiled;
-                attempt.round <= round && counts
+                let counts = attempt.repair_round == 0 || !spoiled;
+                attempt.repair_round <= round && counts
             });
             for one in so_far {
                 let place = (one.attempt.hole.as_str(), one.attempt.sample);
                 let stands = standing.entry(place).or_insert(one);
-                if stands.attempt.round < one.attempt.round {
+                if stands.attempt.repair_round < one.attempt.repair_round {
                     *stands = one;
                 }
             }
@@ -509,7 +514,7 @@ fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
                 round,
                 attempts: scored
                     .iter()
-                    .filter(|one| one.attempt.round == round)
+                    .filter(|one| one.attempt.repair_round == round)
                     .count(),
                 metrics,
             }
@@ -695,7 +700,7 @@ mod tests {
     use super::*;
     use crate::mine::Rejection;
     use crate::store::MiningCounts;
-    use crate::task::Kind;
+    use crate::task::HoleKind;
     use crate::verdict::Verdict;
 
     const FILE: &str = "def f(a):\n    total = a + 1\n    return total\n";
@@ -707,7 +712,7 @@ mod tests {
             project: hole.project.clone(),
             model: "embedded".into(),
             sample,
-            round: 0,
+            repair_round: 0,
             offered: offered.iter().map(|text| (*text).to_owned()).collect(),
             answered: true,
             latency_ms: f64::from(10 + sample),
@@ -720,7 +725,7 @@ mod tests {
     fn report() -> (tempfile::TempDir, RunReport) {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
-        let hole = |path, range| Hole::new("demo", "python", path, Kind::Line, range, FILE);
+        let hole = |path, range| Hole::new("demo", "python", path, HoleKind::Line, range, FILE);
         let mut holes = [
             hole("a.py", 14..27),
             hole("a.py", 32..44),
@@ -746,7 +751,7 @@ mod tests {
         }
         let ready = ProjectState {
             language: "python".into(),
-            state: State::Ready,
+            status: ProjectStatus::Ready,
             reason: None,
             mined: Some(MiningCounts {
                 tests: 9,
@@ -758,7 +763,7 @@ mod tests {
         };
         let left_out = ProjectState {
             language: "typescript".into(),
-            state: State::LeftOut,
+            status: ProjectStatus::LeftOut,
             reason: Some("node is needed".into()),
             mined: None,
         };

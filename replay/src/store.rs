@@ -5,18 +5,19 @@
 //! | table | holds |
 //! | --- | --- |
 //! | `meta` | `schema`; `identity`: what the run is of, as JSON; `corpus`, where its manifest was; `machines`: what it was made on, as JSON ([`Machine`]); `finished`, once it is |
-//! | `projects` | by name, what became of each project, as JSON ([`ProjectState`]) |
+//! | `projects` | by name, the state of each project, as JSON ([`ProjectState`]) |
 //! | `sources` | by SHA-256, the contents of the files that holes were cut into |
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
-//! | `attempts` | by key, what was offered and what became of it ([`Attempt`]) |
-//! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`Audit`]) |
-//! | `typings` | by key, what came of typing a hole under a policy, as JSON ([`Typing`]); `hole` and `policy` stand beside it |
+//! | `attempts` | by key, the completions and their verdict ([`Attempt`]) |
+//! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
+//! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
 //!
 //! `meta` may have `behaviour`, too: the policies of a run and how its developer types
-//! ([`Behaviour`]).
+//! ([`DeveloperSettings`]).
 //!
-//! Attempts are only added, but for those that the machinery spoiled, which are made again. Each is committed with its whole contents, so that a run killed at any
-//! moment has every attempt either whole or not at all.
+//! Attempts are only added, except that infrastructure failures are repeated. Each is committed
+//! with its whole contents, so that a run killed at any moment has every attempt either whole or
+//! not at all.
 
 mod machine;
 
@@ -29,7 +30,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::developer::policy::Policy;
-use crate::developer::typing::{Hands, Session};
+use crate::developer::typing::{TypingSession, TypistSettings};
 use crate::mine::Rejection;
 use crate::task::Hole;
 use crate::verdict::{Outcome, Verdict};
@@ -60,9 +61,9 @@ pub struct Attempt {
     pub model: String,
     /// Which of the samples for this hole, from 0.
     pub sample: u32,
-    /// How many failing answers of its own the model had been told of: 0 is the first answer.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub round: u32,
+    /// The number of the repair round; 0 is the first answer.
+    #[serde(rename = "round", default, skip_serializing_if = "is_zero")]
+    pub repair_round: u32,
     /// The candidates the server returned, best first.
     pub offered: Vec<String>,
     /// Whether the server answered in time.
@@ -80,9 +81,8 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Attempt {
-    /// Whether the model can be told what was wrong with it: the tests came to an end, and it did
-    /// not pass.
-    pub fn can_be_mended(&self) -> bool {
+    /// Whether a repair round can follow: the verdict is evidence, and no pass.
+    pub fn is_repairable(&self) -> bool {
         self.verdict.outcome.is_evidence() && self.verdict.outcome != Outcome::Passed
     }
 
@@ -94,7 +94,7 @@ impl Attempt {
 
 /// A hole that was typed under a policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Typing {
+pub struct TypingAttempt {
     /// Hash of all that it depends on.
     pub key: String,
     /// The hole's id.
@@ -111,29 +111,30 @@ pub struct Typing {
     /// The policy's version.
     pub policy_version: u32,
     /// What was asked, offered, shown and accepted, and which keys were pressed.
-    pub session: Session,
+    pub session: TypingSession,
 }
 
-impl Typing {
-    /// Whether the machinery spoiled a verdict, so that it is made again.
-    pub fn is_spoiled(&self) -> bool {
+impl TypingAttempt {
+    /// Whether a verdict is an infrastructure failure, so that the typing is repeated.
+    pub fn has_infrastructure_failure(&self) -> bool {
         let mut outcomes = self.session.requests.iter().map(|request| request.outcome);
         outcomes.any(|outcome| outcome == Some(Outcome::Infrastructure))
     }
 }
 
-/// What a run's developer does with completions.
+/// How a run's developer types and accepts completions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Behaviour {
+pub struct DeveloperSettings {
     /// The policies by which completions are accepted.
     pub policies: Vec<Policy>,
     /// How the developer types.
-    pub hands: Hands,
+    #[serde(rename = "hands")]
+    pub typing: TypistSettings,
 }
 
 /// A verdict that was reached again, by [`Engine::Naive`](crate::verdict::Engine::Naive).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Audit {
+pub struct AuditRecord {
     /// The attempt's key.
     pub attempt: String,
     /// The hole's id.
@@ -146,20 +147,21 @@ pub struct Audit {
     pub reason: String,
 }
 
-impl Audit {
+impl AuditRecord {
     /// Whether the two outcomes differ.
     pub fn differs(&self) -> bool {
         self.outcome != self.again
     }
 }
 
-/// What became of a project in a run.
+/// The state of a project in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProjectState {
     /// The language's name.
     pub language: String,
-    /// Where it stands.
-    pub state: State,
+    /// Whether it takes part.
+    #[serde(rename = "state")]
+    pub status: ProjectStatus,
     /// Why, where it was left out or failed.
     pub reason: Option<String>,
     /// How its own tests ran and what mining came to, where they did.
@@ -169,7 +171,7 @@ pub struct ProjectState {
 /// Whether a project takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum ProjectStatus {
     /// It does.
     Ready,
     /// This machine lacks what its language needs.
@@ -240,7 +242,7 @@ pub enum StoreError {
 fn advice(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => {
-            "; make room and start the same command again, nothing that was done is lost"
+            "; make room and start the same command again, finished attempts are kept"
         }
         Some(rusqlite::ErrorCode::DatabaseBusy) => "; another process is writing to this run",
         _ => "",
@@ -365,7 +367,7 @@ impl Run {
         Ok(count > 0)
     }
 
-    /// Notes that every attempt has been made.
+    /// Records that every attempt has been made.
     ///
     /// # Errors
     /// The database refuses.
@@ -389,7 +391,7 @@ impl Run {
             .ok_or_else(|| self.strange(format!("`{key}` is missing")))
     }
 
-    /// Notes where the corpus's manifest is.
+    /// Records where the corpus's manifest is.
     ///
     /// # Errors
     /// The database refuses.
@@ -418,7 +420,7 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
-    /// Notes where the tests are that were added to the corpus's projects.
+    /// Records where the tests are that were added to the corpus's projects.
     ///
     /// # Errors
     /// The database refuses.
@@ -433,7 +435,7 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
-    /// Where the tests were that were added when the run was made; nothing where none were.
+    /// The folder of the tests that were added when the run was made; `None` if there were none.
     ///
     /// # Errors
     /// The database refuses.
@@ -447,7 +449,7 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
-    /// Notes that the run is made on a machine; one that is noted already is not noted twice.
+    /// Records that the run is made on a machine, once for each machine.
     ///
     /// # Errors
     /// The database refuses.
@@ -469,21 +471,21 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn machines(&self) -> Result<Vec<Machine>, StoreError> {
-        let noted = self
+        let recorded = self
             .database
             .query_row("SELECT value FROM meta WHERE key = 'machines'", [], |row| {
                 row.get::<_, String>(0)
             })
             .optional()
             .map_err(|source| self.fault(source))?;
-        noted.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+        recorded.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
     }
 
-    /// Notes what judging an attempt again came to, in place of what was noted before.
+    /// Records an audit, in place of an earlier one of the same attempt.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn add_audit(&self, audit: &Audit) -> Result<(), StoreError> {
+    pub fn add_audit(&self, audit: &AuditRecord) -> Result<(), StoreError> {
         self.put(
             "INSERT OR REPLACE INTO audits VALUES (?1, ?2)",
             &audit.attempt,
@@ -491,11 +493,11 @@ impl Run {
         )
     }
 
-    /// What judging again came to, by attempt. A run of an older program has none.
+    /// The audits, by attempt. A run of an older program has none.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn audits(&self) -> Result<BTreeMap<String, Audit>, StoreError> {
+    pub fn audits(&self) -> Result<BTreeMap<String, AuditRecord>, StoreError> {
         if !self.has_table("audits")? {
             return Ok(BTreeMap::new());
         }
@@ -514,11 +516,11 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
-    /// Notes what the run's developer does with completions.
+    /// Records how the run's developer types and accepts.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn set_behaviour(&self, behaviour: &Behaviour) -> Result<(), StoreError> {
+    pub fn set_developer_settings(&self, behaviour: &DeveloperSettings) -> Result<(), StoreError> {
         self.put(
             "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
             "behaviour",
@@ -530,7 +532,7 @@ impl Run {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn behaviour(&self) -> Result<Option<Behaviour>, StoreError> {
+    pub fn developer_settings(&self) -> Result<Option<DeveloperSettings>, StoreError> {
         self.database
             .query_row(
                 "SELECT value FROM meta WHERE key = 'behaviour'",
@@ -543,11 +545,11 @@ impl Run {
             .transpose()
     }
 
-    /// Adds what came of typing a hole, in place of what the machinery spoiled.
+    /// Adds a typing, in place of an earlier one with an infrastructure failure.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn add_typing(&self, typing: &Typing) -> Result<(), StoreError> {
+    pub fn add_typing(&self, typing: &TypingAttempt) -> Result<(), StoreError> {
         let record = self.encode(typing)?;
         self.database
             .execute(
@@ -576,12 +578,11 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
-    /// What came of typing holes, in the order of holes and policies. A run in which nobody typed
-    /// has none.
+    /// Every typing, in the order of holes and policies. A run without typing has none.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn typings(&self) -> Result<Vec<Typing>, StoreError> {
+    pub fn typings(&self) -> Result<Vec<TypingAttempt>, StoreError> {
         if !self.has_table("typings")? {
             return Ok(Vec::new());
         }
@@ -598,7 +599,7 @@ impl Run {
             .collect()
     }
 
-    /// Notes what became of a project, in place of what was noted before.
+    /// Records the state of a project, in place of an earlier one.
     ///
     /// # Errors
     /// The database refuses.
@@ -610,7 +611,7 @@ impl Run {
         )
     }
 
-    /// What became of each project.
+    /// The state of each project.
     ///
     /// # Errors
     /// The database refuses.
@@ -670,7 +671,7 @@ impl Run {
             .ok_or_else(|| self.strange(format!("the file of {} is missing", hole.id)))
     }
 
-    /// Adds an attempt. One with the same key stays as it is, unless the machinery spoiled it.
+    /// Adds an attempt. One with the same key stays as it is, unless it is an infrastructure failure.
     ///
     /// # Errors
     /// The database refuses.
@@ -711,7 +712,7 @@ impl Run {
             .collect::<Result<Vec<Attempt>, _>>()?;
         // Rounds are no column of their own, so that older runs can be read.
         attempts.sort_by(|a, b| {
-            let key = |one: &Attempt| (one.hole.clone(), one.sample, one.round);
+            let key = |one: &Attempt| (one.hole.clone(), one.sample, one.repair_round);
             key(a).cmp(&key(b))
         });
         Ok(attempts)
@@ -813,7 +814,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::task::Kind;
+    use crate::task::HoleKind;
     use crate::verdict::Outcome;
 
     fn attempt(key: &str) -> Attempt {
@@ -823,7 +824,7 @@ mod tests {
             project: "demo".into(),
             model: "embedded".into(),
             sample: 0,
-            round: 0,
+            repair_round: 0,
             offered: vec!["x".into()],
             answered: true,
             latency_ms: 1.5,
@@ -833,11 +834,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_found_again_as_it_was_left() {
+    fn run_is_reopened_unchanged() {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let identity = json!({"model": "embedded", "seed": 1});
         let contents = "x = 1\n";
-        let hole = Hole::new("demo", "python", "a.py", Kind::Line, 0..5, contents);
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 0..5, contents);
         {
             let run = Run::open_or_begin(folder.path(), &identity).expect("the folder is empty");
             run.add_holes([(&hole, contents)]).expect("there is room");
@@ -856,7 +857,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_noted_once() {
+    fn machine_is_recorded_once() {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
         assert_eq!(run.machines().expect("there are none"), []);
@@ -868,11 +869,11 @@ mod tests {
         for machine in [&this, &other, &this] {
             run.add_machine(machine).expect("there is room");
         }
-        assert_eq!(run.machines().expect("they were noted"), [this, other]);
+        assert_eq!(run.machines().expect("they were recorded"), [this, other]);
     }
 
     #[test]
-    fn another_run_is_not_mixed_in() {
+    fn run_of_other_identity_is_refused() {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         Run::open_or_begin(folder.path(), &json!({"seed": 1})).expect("the folder is empty");
         let error = Run::open_or_begin(folder.path(), &json!({"seed": 2}))
@@ -882,7 +883,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_run_is_told() {
+    fn folder_without_run_is_refused() {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let error = Run::open(folder.path()).err().expect("there is no run");
         assert!(matches!(error, StoreError::NoRun(_)));

@@ -9,7 +9,7 @@
 //! would point elsewhere.
 //!
 //! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
-//! one of [`Subject::ALL`], and why it was put there. Records of older programs don't. It has
+//! one of the variants of [`Topic`], and why it was put there. Records of older programs don't. It has
 //! `"at_import":true` if any of its lines runs when the file is imported, and not only from
 //! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
 //! the reference uses and the repository defines, as the reference calls them and each once: see
@@ -20,14 +20,13 @@
 //! it, and where the benchmark says which tests decide over it, these as `"tests"`: ids of tests,
 //! or the files, classes or functions that hold them. No others are run then.
 
-use std::fmt;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use fillrate_server::text::ByteOffset;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use strum::VariantArray;
 
 /// The version of the format this program writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -47,7 +46,7 @@ pub struct Hole {
     /// The file, relative to the project's root, with `/`.
     pub path: String,
     /// How the hole was chosen.
-    pub kind: Kind,
+    pub kind: HoleKind,
     /// Where it begins in the file.
     pub start: ByteOffset,
     /// Where it ends in the file, exclusive.
@@ -56,7 +55,7 @@ pub struct Hole {
     pub file_sha256: String,
     /// What stood in the hole.
     pub reference: String,
-    /// What its code is about, where that was told.
+    /// What its code is about; `None` if it was not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
     /// Whether any of its lines runs when the file is imported, so that every test meets it.
@@ -87,7 +86,7 @@ pub struct Mutation {
     pub survived: usize,
     /// Mutants with which the tests ran into a limit: a fault that was noticed, or a slow machine.
     pub timeout: usize,
-    /// Mutants of which nothing is known, because the machinery failed.
+    /// Mutants without a verdict because of an infrastructure failure.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unjudged: usize,
     /// The mutants that survived.
@@ -116,16 +115,31 @@ fn is_zero(number: &usize) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Category {
     /// The category.
-    pub name: Subject,
+    pub name: Topic,
     /// Why it is this one: a sentence.
     pub reason: String,
 }
 
 /// The thirteen categories of RepoMasterEval, §3.6 of
 /// [its paper](https://arxiv.org/abs/2408.03519).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
-pub enum Subject {
+#[strum(serialize_all = "kebab-case")]
+pub enum Topic {
     /// Arithmetic, conditions, plain loops: what belongs nowhere else.
     ProgrammingBasics,
     /// Files, dates, formats, logs, the command line.
@@ -154,41 +168,10 @@ pub enum Subject {
     LanguageFeatures,
 }
 
-impl Subject {
-    /// Every category, in the order in which the paper names them.
-    pub const ALL: [Self; 13] = [
-        Self::ProgrammingBasics,
-        Self::CommonTools,
-        Self::MachineLearning,
-        Self::NaturalLanguageProcessing,
-        Self::FrontEndDevelopment,
-        Self::ServerSideDevelopment,
-        Self::SecurityAndPrivacy,
-        Self::DataManagementAndAnalysis,
-        Self::Databases,
-        Self::DataStructuresAndAlgorithms,
-        Self::PerformanceOptimization,
-        Self::MultimediaProcessing,
-        Self::LanguageFeatures,
-    ];
-
+impl Topic {
     /// The category's name in records and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::ProgrammingBasics => "programming-basics",
-            Self::CommonTools => "common-tools",
-            Self::MachineLearning => "machine-learning",
-            Self::NaturalLanguageProcessing => "natural-language-processing",
-            Self::FrontEndDevelopment => "front-end-development",
-            Self::ServerSideDevelopment => "server-side-development",
-            Self::SecurityAndPrivacy => "security-and-privacy",
-            Self::DataManagementAndAnalysis => "data-management-and-analysis",
-            Self::Databases => "databases",
-            Self::DataStructuresAndAlgorithms => "data-structures-and-algorithms",
-            Self::PerformanceOptimization => "performance-optimization",
-            Self::MultimediaProcessing => "multimedia-processing",
-            Self::LanguageFeatures => "language-features",
-        }
+        self.into()
     }
 
     /// The category's name within a sentence.
@@ -201,16 +184,30 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
 /// How a hole was chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_fn = unknown_kind,
+    parse_err_ty = String
+)]
+pub enum HoleKind {
     /// One line, from its first token to its end.
     Line,
     /// One simple statement, over one line or several.
@@ -221,22 +218,12 @@ pub enum Kind {
     Body,
     /// From inside a line to the end of its statement, as when a person pauses while typing.
     Span,
-    /// As [`Kind::Span`], where what comes next is defined in another file of the repository.
+    /// As [`HoleKind::Span`], where what comes next is defined in another file of the repository.
     Api,
 }
 
-impl Kind {
-    /// Every kind, in the order of tables.
-    pub const ALL: [Self; 6] = [
-        Self::Line,
-        Self::Statement,
-        Self::Block,
-        Self::Body,
-        Self::Span,
-        Self::Api,
-    ];
-
-    /// The kinds that are mined where none is asked for.
+impl HoleKind {
+    /// The kinds that are mined by default.
     pub const DEFAULT: [Self; 5] = [
         Self::Line,
         Self::Statement,
@@ -247,35 +234,16 @@ impl Kind {
 
     /// The kind's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Line => "line",
-            Self::Statement => "statement",
-            Self::Block => "block",
-            Self::Body => "body",
-            Self::Span => "span",
-            Self::Api => "api",
-        }
+        self.into()
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| {
-                let known = Self::ALL.map(Self::name).join(", ");
-                format!("`{name}` is no kind of hole; the kinds are {known}")
-            })
-    }
+fn unknown_kind(name: &str) -> String {
+    let known: Vec<&str> = HoleKind::VARIANTS.iter().map(|kind| kind.name()).collect();
+    format!(
+        "`{name}` is no kind of hole; the kinds are {}",
+        known.join(", ")
+    )
 }
 
 impl Hole {
@@ -284,7 +252,7 @@ impl Hole {
         project: &str,
         language: &str,
         path: &str,
-        kind: Kind,
+        kind: HoleKind,
         range: std::ops::Range<usize>,
         contents: &str,
     ) -> Self {
@@ -458,7 +426,7 @@ mod tests {
             "demo",
             "python",
             "a.py",
-            Kind::Line,
+            HoleKind::Line,
             4..9,
             "x = 1 + 2\ny = 3\n",
         )
@@ -511,7 +479,7 @@ mod tests {
         let holes = read(&path).expect("both are holes");
         assert_eq!(holes[0], hole());
         let category = Category {
-            name: Subject::CommonTools,
+            name: Topic::CommonTools,
             reason: "Why.".to_owned(),
         };
         assert_eq!(holes[1].category, Some(category));
@@ -520,9 +488,9 @@ mod tests {
 
     #[test]
     fn names_are_those_of_records() {
-        for subject in Subject::ALL {
-            let name = serde_json::to_value(subject).expect("a name is plain data");
-            assert_eq!(name, subject.name());
+        for topic in Topic::VARIANTS {
+            let name = serde_json::to_value(topic).expect("a name is plain data");
+            assert_eq!(name, topic.name());
         }
     }
 

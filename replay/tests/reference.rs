@@ -12,6 +12,7 @@ use fillrate::score::ScoringLanguage;
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
 use fillrate_metrics::{READ_MS, TEXT_METRICS, Unit};
+use strum::VariantArray;
 
 const PAGE: &str = include_str!("../README.md");
 
@@ -174,7 +175,7 @@ fn every_policy_and_feature_has_its_row() {
     let mut expected: Vec<&str> = Policy::NAMES.to_vec();
     expected.push("probabilistic=FILE");
     expected.push("feature");
-    expected.extend(Feature::ALL.map(Feature::name));
+    expected.extend(Feature::VARIANTS.iter().map(|feature| feature.name()));
     assert_eq!(names("Policies"), expected);
 }
 

@@ -15,7 +15,7 @@ use fillrate::corpus::cache::Cache;
 use fillrate::corpus::manifest::Manifest;
 use fillrate::corpus::{Corpus, source};
 use fillrate::language::environment::Toolchain;
-use fillrate::task::{Hole, Kind};
+use fillrate::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
 use super::play::{Place, Said, cache, copy, holes, repository, text};
@@ -69,7 +69,7 @@ impl Module {
         let contents = fs::read_to_string(prepared.source.join(path)).unwrap();
         let language = prepared.project.language.name;
         let all = 0..contents.len();
-        let hole = Hole::new(project, language, path, Kind::Block, all, &contents);
+        let hole = Hole::new(project, language, path, HoleKind::Block, all, &contents);
         let line = serde_json::to_string(&hole).unwrap() + "\n";
         Self {
             path: path.to_owned(),

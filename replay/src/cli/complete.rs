@@ -1,4 +1,4 @@
-//! `fillrate complete`: one completion on the command line, got the way an editor gets it.
+//! `fillrate complete`: one completion on the command line, made the way an editor gets it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use clap::Args;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::ByteOffset;
 
-use super::place::{Place, workspace_of};
+use super::location::{FileLocation, workspace_for};
 use super::serve::ServerFlags;
 use super::show::{section, show_trace};
 use super::{CliError, Success};
-use crate::developer::{Developer, Offer, Server};
+use crate::developer::{CompletionReply, Developer, ServerCommand};
 
-/// Complete at one place of a file, as an editor would, and tell how it came about
+/// Complete at one location of a file, as an editor would, and show how it came about
 ///
 /// It starts `fillrate serve` on the repository, opens the file and asks. The best completion
 /// goes to standard output, everything else to standard error.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct CompleteArguments {
     /// FILE:LINE:COLUMN, both counted from 1, the column in characters; FILE:LINE is the line's
     /// end
     #[arg(value_name = "FILE:LINE[:COLUMN]")]
-    place: Place,
+    location: FileLocation,
     /// The folder that is the workspace [default: the nearest one above the file with a .git or
     /// a fillrate.toml, else the current one if the file is in it, else the file's own]
     #[arg(long, value_name = "DIR")]
@@ -44,9 +44,9 @@ pub(super) struct Arguments {
     server: ServerFlags,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
-    let file = std::path::absolute(&arguments.place.file)
-        .map_err(CliError::file(&arguments.place.file))?;
+pub(super) fn run(arguments: &CompleteArguments) -> Result<Success, CliError> {
+    let file = std::path::absolute(&arguments.location.file)
+        .map_err(CliError::file(&arguments.location.file))?;
     let contents = if arguments.stdin {
         let mut contents = String::new();
         std::io::stdin()
@@ -54,63 +54,68 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             .map_err(CliError::file("standard input"))?;
         contents
     } else {
-        std::fs::read_to_string(&file).map_err(CliError::file(&arguments.place.file))?
+        std::fs::read_to_string(&file).map_err(CliError::file(&arguments.location.file))?
     };
-    let cursor = arguments.place.cursor(&contents)?;
-    let workspace = workspace_of(&file, arguments.workspace.as_deref())?;
+    let cursor = arguments.location.cursor(&contents)?;
+    let workspace = workspace_for(&file, arguments.workspace.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
-    let offer = runtime.block_on(ask(arguments, &workspace, &file, &contents, cursor))?;
-    tell(arguments, &offer)
+    let reply = runtime.block_on(ask(arguments, &workspace, &file, &contents, cursor))?;
+    print_result(arguments, &reply)
 }
 
 async fn ask(
-    arguments: &Arguments,
+    arguments: &CompleteArguments,
     workspace: &Path,
     file: &Path,
     contents: &str,
     cursor: ByteOffset,
-) -> Result<Offer, CliError> {
+) -> Result<CompletionReply, CliError> {
     let patience = Duration::from_secs(arguments.patience);
-    let server = Server {
+    let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
-        arguments: [vec!["serve".to_owned()], arguments.server.again()?].concat(),
+        arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
         patience,
         telemetry: None,
     };
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);
-    let buffer = developer.open(file, language, contents).await?;
-    let offer = developer.ask(&buffer, cursor, patience, None).await?;
-    developer.close(buffer).await?;
-    developer.leave().await?;
-    Ok(offer)
+    let open_file = developer.open(file, language, contents).await?;
+    let reply = developer
+        .request_completion(&open_file, cursor, patience, None)
+        .await?;
+    developer.close(open_file).await?;
+    developer.shut_down().await?;
+    Ok(reply)
 }
 
-/// Prints what came of it.
-fn tell(arguments: &Arguments, offer: &Offer) -> Result<Success, CliError> {
-    let fault = offer.trace.as_ref().and_then(|trace| trace.fault.clone());
+/// Prints the completion, or says why there is none.
+fn print_result(
+    arguments: &CompleteArguments,
+    reply: &CompletionReply,
+) -> Result<Success, CliError> {
+    let fault = reply.trace.as_ref().and_then(|trace| trace.fault.clone());
     if arguments.json {
         let whole = serde_json::json!({
-            "candidates": offer.candidates,
-            "latency_ms": offer.latency.as_secs_f64() * 1000.0,
-            "trace": offer.trace,
+            "candidates": reply.candidates,
+            "latency_ms": reply.latency.as_secs_f64() * 1000.0,
+            "trace": reply.trace,
         });
         outln!("{whole:#}");
     } else {
         if arguments.trace
-            && let Some(trace) = &offer.trace
+            && let Some(trace) = &reply.trace
         {
             eprint!("{}", show_trace(trace));
         }
-        for (rank, candidate) in offer.candidates.iter().enumerate().skip(1) {
+        for (rank, candidate) in reply.candidates.iter().enumerate().skip(1) {
             eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
         }
-        if let Some(best) = offer.candidates.first() {
+        if let Some(best) = reply.candidates.first() {
             outln!("{best}");
         }
     }
-    let nothing = offer.trace.as_ref().and_then(|trace| trace.nothing.clone());
-    match (fault, nothing, offer.answered) {
+    let nothing = reply.trace.as_ref().and_then(|trace| trace.nothing.clone());
+    match (fault, nothing, reply.answered) {
         (Some(fault), ..) => Err(CliError::Refused(format!("no completion: {fault}"))),
         (None, _, false) => Err(CliError::Refused(format!(
             "no completion: the server did not answer within {} s; give it more with --patience",

@@ -8,9 +8,9 @@ use crate::language::environment::Toolchain;
 
 /// Say what this machine lacks and how to get it.
 #[derive(Args)]
-pub(super) struct Arguments {}
+pub(super) struct DoctorArguments {}
 
-pub(super) fn run(_arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(_arguments: &DoctorArguments) -> Result<Success, CliError> {
     let mut lacking = 0;
     let mut line = |name: &str, found: Result<String, String>| match found {
         Ok(version) => outln!("  ok       {name:16} {version}"),

@@ -11,7 +11,7 @@ use crate::report::export::{self, ExportFormat};
 ///
 /// Its columns stand in the evaluator's reference page.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct ExportArguments {
     /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
     /// all of them
     #[arg(required = true, value_name = "RUN")]
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
     let named = arguments.out.as_deref().and_then(ExportFormat::from_path);
     let format = arguments.format.or(named).unwrap_or(ExportFormat::Jsonl);
     let runs = super::report::open(&arguments.runs)?;

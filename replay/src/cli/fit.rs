@@ -7,8 +7,8 @@ use clap::Args;
 use fillrate_server::telemetry::{self, CursorKind, RecordedCompletion};
 
 use super::{CliError, Success};
-use crate::developer::fit::{Observation, fit};
-use crate::developer::policy::{Fitted, Place};
+use crate::developer::fit::{ShownObservation, fit};
+use crate::developer::policy::{FittedPolicy, LinePosition};
 
 /// Fit a policy that accepts completions as people did, for `replay --policy probabilistic=FILE`
 ///
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 }
 
 /// A completion that was shown; nothing of another. An accept is of what was shown.
-fn observation(recorded: &RecordedCompletion) -> Option<Observation> {
+fn observation(recorded: &RecordedCompletion) -> Option<ShownObservation> {
     let accepted = recorded.accepted.as_ref();
     if recorded.shown.is_none() && accepted.is_none() {
         return None;
@@ -57,7 +57,7 @@ fn observation(recorded: &RecordedCompletion) -> Option<Observation> {
     let answered = &recorded.answered;
     let candidate = accepted.map_or(0, |accepted| accepted.candidate);
     let size = answered.candidates.get(candidate)?;
-    Some(Observation {
+    Some(ShownObservation {
         completion: answered.completion.clone(),
         session: answered.session.clone(),
         at_ms: answered.at_ms,
@@ -65,9 +65,9 @@ fn observation(recorded: &RecordedCompletion) -> Option<Observation> {
         lines: size.lines,
         latency_ms: answered.timings.latency_ms,
         place: match answered.place {
-            CursorKind::MidLine => Place::MidLine,
-            CursorKind::LineEnd => Place::LineEnd,
-            CursorKind::NewBlock => Place::NewBlock,
+            CursorKind::MidLine => LinePosition::MidLine,
+            CursorKind::LineEnd => LinePosition::LineEnd,
+            CursorKind::NewBlock => LinePosition::NewBlock,
         },
         accepted: accepted.is_some(),
         simulated: answered.simulated,
@@ -75,7 +75,7 @@ fn observation(recorded: &RecordedCompletion) -> Option<Observation> {
 }
 
 /// What was fitted, for people.
-fn told(fitted: &Fitted) -> String {
+fn told(fitted: &FittedPolicy) -> String {
     let data = &fitted.data;
     let kind = if fitted.simulated {
         "simulated completions (no person's)"

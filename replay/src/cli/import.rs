@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::progress::Progress;
-use super::{CliError, Success};
+use super::{CliError, Success, progress};
 use crate::import::{self, FORMATS, ImportOptions};
+use crate::play::events::{Phase, PhaseProgress};
 
 /// Make holes of a public benchmark's records.
 ///
@@ -14,7 +14,7 @@ use crate::import::{self, FORMATS, ImportOptions};
 /// to replay them on. Holes of languages that can't be played are written all the same, and said
 /// to be.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct ImportArguments {
     /// The benchmark's format
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
     format: String,
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     limit: Option<usize>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ImportArguments) -> Result<Success, CliError> {
     let Some(format) = import::format_by_name(&arguments.format) else {
         return Err(CliError::Refused(format!(
             "`{}` is no format",
@@ -56,7 +56,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         whole_functions: arguments.whole_functions,
         limit: arguments.limit,
     };
-    let progress = Progress::of(format!("importing {}", format.name));
+    let listener = progress::listener();
+    let progress = PhaseProgress::start(&*listener, Phase::Import, Some(format.name), 0);
     let summary = import::import(
         format,
         &arguments.files,
@@ -64,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         &arguments.output,
         &|read, all| {
             let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-            progress.at(bytes(read), bytes(all));
+            progress.set(bytes(read), bytes(all));
         },
     )?;
     drop(progress);

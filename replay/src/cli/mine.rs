@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::stop::tell_when_stopped;
-use super::{CliError, Execution, HoleChoice, Success, projects};
-use crate::corpus::Corpus;
-use crate::corpus::manifest::Manifest;
+use super::events::EventArguments;
+use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
+use crate::play::events::Listener;
+use crate::play::mining::{self, MiningPlan};
 use crate::report;
 use crate::store::Run;
 use crate::task;
 
 /// Choose holes that a corpus's tests can judge, and write them to a file.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct MineArguments {
     /// The corpus: a manifest file
     corpus: PathBuf,
     /// The file for the holes, as JSON lines
@@ -26,44 +26,34 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "RUN")]
     unless_solved: Vec<PathBuf>,
     #[command(flatten)]
-    choice: HoleChoice,
+    choice: HoleArguments,
     #[command(flatten)]
-    execution: Execution,
+    execution: ExecutionArguments,
+    #[command(flatten)]
+    events: EventArguments,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &MineArguments) -> Result<Success, CliError> {
+    let advice = arguments.execution.advice();
+    arguments
+        .events
+        .listen("mine", advice, |listener| mine(arguments, listener))
+}
+
+fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, CliError> {
     let mut solved = BTreeSet::new();
     for run in &arguments.unless_solved {
         solved.extend(solved_alone(run)?);
     }
-    let manifest = Manifest::read(&arguments.corpus)?;
-    let corpus = Corpus::from_environment()?;
-    let jobs = arguments.execution.jobs();
-    let cache = corpus.cache.root().to_owned();
-    tell_when_stopped(arguments.execution.kept());
-    let (prepared, mut absent) =
-        projects::prepare(&corpus, &manifest, arguments.execution.tests.as_deref())?;
-    let (ready, failed) = projects::judge(
-        prepared,
-        &cache,
-        arguments.execution.engine,
-        arguments.execution.anew,
-        jobs,
-    )?;
-    absent.extend(failed);
+    let plan = MiningPlan {
+        corpus: arguments.corpus.clone(),
+        selection: arguments.choice.selection(),
+        solved,
+        execution: arguments.execution.plan(),
+    };
+    let outcome = mining::run(&plan, listener)?;
     let mut holes = Vec::new();
-    for ready in &ready {
-        let name = &ready.prepared.project.name;
-        let quota = projects::quota(&arguments.choice, &manifest, name);
-        let mined = projects::holes(
-            ready,
-            &ready.judge,
-            &arguments.choice,
-            quota,
-            &solved,
-            &cache,
-            jobs,
-        )?;
+    for (name, mined) in outcome.projects {
         let rejected: Vec<String> = mined
             .rejected
             .iter()
@@ -81,17 +71,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         );
         holes.extend(mined.holes);
     }
-    for (name, state) in &absent {
-        outln!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
-    }
-    if ready.is_empty() {
-        return Err(CliError::Refused(
-            "no project of the corpus could be mined".to_owned(),
-        ));
+    for absent in &outcome.absent {
+        outln!("{}", absent.describe());
     }
     task::write(&arguments.output, &holes)?;
     outln!("{} holes in {}", holes.len(), arguments.output.display());
-    Ok(super::replay::success(&absent))
+    Ok(success(&outcome.absent))
 }
 
 /// The holes of a run that a model filled without other files.
@@ -99,8 +84,8 @@ fn solved_alone(run: &Path) -> Result<BTreeSet<String>, CliError> {
     let (alone, solved) = report::solved_alone(&Run::open(run)?)?;
     if alone == 0 {
         return Err(CliError::Refused(format!(
-            "in the run {} every completion was given other files, so that it does not tell what a \
-             model can do without; replay the holes with `--context none`",
+            "in the run {} every completion was given other files, so it does not show what a model \
+             can do without; replay the holes with `--context none`",
             run.display()
         )));
     }

@@ -3,8 +3,8 @@
 use clap::Args;
 use serde_json::json;
 
-use super::progress::Progress;
-use super::{CliError, Success, share};
+use super::{CliError, Success, progress, share};
+use crate::play::events::{Phase, PhaseProgress};
 use crate::study::plan::{self, Assumptions, Clustering, Size};
 
 /// Say how many versions, holes and completions shown a study needs.
@@ -115,9 +115,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             }
         }
     }
-    let progress = Progress::of("simulated studies");
+    let listener = progress::listener();
+    let progress = PhaseProgress::start(&*listener, Phase::Simulate, None, sizes.len());
     let mut expected = Vec::with_capacity(sizes.len());
-    for (done, size) in sizes.iter().enumerate() {
+    for size in &sizes {
         let one = assumptions.expected(*size, arguments.simulations, arguments.seed);
         expected.push(one.ok_or_else(|| {
             CliError::Refused(
@@ -125,7 +126,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
                     .to_owned(),
             )
         })?);
-        progress.at(done + 1, sizes.len());
+        progress.advance(1);
     }
     drop(progress);
     if arguments.json {

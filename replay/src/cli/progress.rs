@@ -1,79 +1,132 @@
-//! Progress on standard error: a bar with the time left on a terminal, plain lines elsewhere.
+//! Shows events to people on standard error: a bar with the time left on a terminal, plain lines
+//! elsewhere.
 
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
-/// The progress of one stage of work.
-pub(super) struct Progress {
-    name: String,
-    bar: Option<ProgressBar>,
-    /// When the last plain line was written, and how far things were.
-    last_line: Mutex<Option<(Instant, usize)>>,
+use crate::play::events::{Event, Listener, Phase, PreparationStep};
+
+/// The listener for people: a bar on a terminal, plain lines elsewhere.
+pub(super) fn listener() -> Box<dyn Listener + Send> {
+    if std::io::stderr().is_terminal() {
+        Box::new(ProgressBarListener::default())
+    } else {
+        Box::new(PlainLineListener::default())
+    }
 }
 
-/// How far apart plain lines are.
+/// Draws a bar for the phase under way.
+#[derive(Default)]
+struct ProgressBarListener {
+    bar: Mutex<Option<ProgressBar>>,
+}
+
+impl Listener for ProgressBarListener {
+    fn receive(&self, event: &Event) {
+        let mut bar = self.bar.lock();
+        match event {
+            Event::PhaseStarted { phase, subject } => {
+                *bar = Some(new_bar(title(*phase, subject.as_deref())));
+            }
+            Event::PhaseProgress { done, total, .. } => {
+                if let Some(bar) = &*bar {
+                    bar.set_length(*total as u64);
+                    bar.set_position(*done as u64);
+                }
+            }
+            Event::PhaseFinished { .. } => {
+                if let Some(bar) = bar.take() {
+                    bar.finish_and_clear();
+                }
+            }
+            _ => {
+                if let Some(message) = message(event) {
+                    match &*bar {
+                        Some(bar) => bar.println(message),
+                        None => eprintln!("{message}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn new_bar(title: String) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style =
+        ProgressStyle::with_template("{prefix:>28} {wide_bar} {pos}/{len} {elapsed} left {eta}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.set_prefix(title);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Writes a line for a phase at its start, at its end and every [`LINE_EVERY`] between.
+#[derive(Default)]
+struct PlainLineListener {
+    /// When the last line of the phase was written, and how many units were done.
+    last: Mutex<Option<(Instant, usize)>>,
+}
+
+/// The time between plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-impl Progress {
-    /// A stage that is about to begin.
-    pub(super) fn of(name: impl Into<String>) -> Self {
-        let name = name.into();
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            let style = ProgressStyle::with_template(
-                "{prefix:>28} {wide_bar} {pos}/{len} {elapsed} left {eta}",
-            );
-            if let Ok(style) = style {
-                bar.set_style(style);
+impl Listener for PlainLineListener {
+    fn receive(&self, event: &Event) {
+        match event {
+            Event::PhaseStarted { .. } => *self.last.lock() = None,
+            Event::PhaseProgress {
+                phase,
+                subject,
+                done,
+                total,
+            } => {
+                let mut last = self.last.lock();
+                let due = last.is_none_or(|(when, before)| {
+                    when.elapsed() >= LINE_EVERY || (done == total && before != *total)
+                });
+                if due {
+                    eprintln!("{}: {done}/{total}", title(*phase, subject.as_deref()));
+                    *last = Some((Instant::now(), *done));
+                }
             }
-            bar.set_prefix(name.clone());
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
-        Self {
-            name,
-            bar,
-            last_line: Mutex::new(None),
-        }
-    }
-
-    /// So much of so much is done.
-    pub(super) fn at(&self, done: usize, all: usize) {
-        if let Some(bar) = &self.bar {
-            bar.set_length(all as u64);
-            bar.set_position(done as u64);
-            return;
-        }
-        let mut last = self
-            .last_line
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let due = match *last {
-            None => true,
-            Some((when, before)) => when.elapsed() >= LINE_EVERY || (done == all && before != all),
-        };
-        if due {
-            eprintln!("{}: {done}/{all}", self.name);
-            *last = Some((Instant::now(), done));
-        }
-    }
-
-    /// Says something without spoiling the bar.
-    pub(super) fn say(&self, message: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(message),
-            None => eprintln!("{message}"),
+            _ => {
+                if let Some(message) = message(event) {
+                    eprintln!("{message}");
+                }
+            }
         }
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+fn title(phase: Phase, subject: Option<&str>) -> String {
+    match subject {
+        Some(subject) => format!("{} ({subject})", phase.title()),
+        None => phase.title().to_owned(),
+    }
+}
+
+/// The line that people read about an event; most have none.
+fn message(event: &Event) -> Option<String> {
+    match event {
+        Event::ProjectPreparing { project, step } => Some(match step {
+            PreparationStep::Environment => format!("{project}: preparing its environment"),
+            PreparationStep::Waiting => {
+                format!("{project}: waiting for another process to prepare it")
+            }
+        }),
+        Event::ProjectFailed {
+            project, reason, ..
+        } => Some(format!("{project}: {reason}")),
+        Event::RunOpened { run, attempts, .. } if *attempts > 0 => Some(format!(
+            "continuing {}: {attempts} attempts are done",
+            run.display()
+        )),
+        _ => None,
     }
 }

@@ -12,7 +12,7 @@ use crate::store::{FILE_NAME, Run};
 
 /// Write a report on runs as pages that a browser opens from the disk.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct ReportArguments {
     /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
     /// all of them
     #[arg(required = true, value_name = "RUN")]
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     live: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     let runs = open(&arguments.runs)?;
     let site = HtmlReport::load(runs, arguments.live)?;
     let Some(out) = &arguments.out else {

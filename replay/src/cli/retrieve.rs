@@ -1,4 +1,4 @@
-//! `fillrate retrieve`: the windows of other files for one place, found the way an editor's are.
+//! `fillrate retrieve`: the windows of other files for one location, found the way an editor's are.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,25 +9,25 @@ use fillrate_server::context::Given;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::ByteOffset;
 
-use super::place::{Place, workspace_of};
+use super::location::{FileLocation, workspace_for};
 use super::serve::ServerFlags;
 use super::show::section;
 use super::{CliError, Success};
-use crate::developer::{Developer, Server};
+use crate::developer::{Developer, ServerCommand};
 
-/// Show the windows of other files that a completion at one place would be given
+/// Show the windows of other files that a completion at one location would be given
 ///
 /// It starts `fillrate serve` on the repository, opens the file and asks for the windows alone.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct RetrieveArguments {
     /// FILE:LINE:COLUMN, both counted from 1, the column in characters; FILE:LINE is the line's
     /// end
     #[arg(value_name = "FILE:LINE[:COLUMN]")]
-    place: Place,
+    location: FileLocation,
     /// The folder that is the workspace [default: as for `complete`]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// What is missing at the place, for `--context reference`
+    /// What is missing at the location, for `--context reference`
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     /// Print one JSON object
@@ -40,12 +40,12 @@ pub(super) struct Arguments {
     server: ServerFlags,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
-    let named = &arguments.place.file;
+pub(super) fn run(arguments: &RetrieveArguments) -> Result<Success, CliError> {
+    let named = &arguments.location.file;
     let file = std::path::absolute(named).map_err(CliError::file(named))?;
     let contents = std::fs::read_to_string(&file).map_err(CliError::file(named))?;
-    let cursor = arguments.place.cursor(&contents)?;
-    let workspace = workspace_of(&file, arguments.root.as_deref())?;
+    let cursor = arguments.location.cursor(&contents)?;
+    let workspace = workspace_for(&file, arguments.root.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let retrieved = runtime.block_on(ask(arguments, &workspace, &file, &contents, cursor))?;
     if let Some(fault) = &retrieved.fault {
@@ -54,40 +54,40 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     if arguments.json {
         outln!("{}", serde_json::json!(retrieved));
     } else {
-        tell(&retrieved);
+        print_result(&retrieved);
     }
     Ok(Success::Whole)
 }
 
 async fn ask(
-    arguments: &Arguments,
+    arguments: &RetrieveArguments,
     workspace: &Path,
     file: &Path,
     contents: &str,
     cursor: ByteOffset,
 ) -> Result<Retrieved, CliError> {
-    let server = Server {
+    let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
-        arguments: [vec!["serve".to_owned()], arguments.server.again()?].concat(),
+        arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
         patience: Duration::from_secs(arguments.patience),
         telemetry: None,
     };
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);
-    let buffer = developer.open(file, language, contents).await?;
+    let open_file = developer.open(file, language, contents).await?;
     let given = Given {
         reference: arguments.reference.clone(),
         windows: None,
         earlier: None,
     };
-    let retrieved = developer.retrieve(&buffer, cursor, Some(given)).await?;
-    developer.close(buffer).await?;
-    developer.leave().await?;
+    let retrieved = developer.retrieve(&open_file, cursor, Some(given)).await?;
+    developer.close(open_file).await?;
+    developer.shut_down().await?;
     Ok(retrieved)
 }
 
 /// Prints windows and scores, best first.
-fn tell(retrieved: &Retrieved) {
+fn print_result(retrieved: &Retrieved) {
     if let Some(completion) = &retrieved.first_round {
         out!("{}", section("completion of the first round", completion));
     }

@@ -10,9 +10,10 @@ use clap::{Args, ValueEnum};
 use fillrate_metrics::{Sample, Scorer, ScoringSyntax, TEXT_METRICS, TextMetric};
 use serde_json::{Map, Value, json};
 
-use super::{CliError, Success, projects};
+use super::{CliError, Success};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared};
+use crate::play::projects::prepare;
 use crate::report::scores::{Scored, Scores};
 use crate::score::ScoringLanguage;
 use crate::task::Hole;
@@ -101,7 +102,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let prepared = match &arguments.corpus {
         Some(path) => {
             let manifest = Manifest::read(path)?;
-            projects::prepare(&Corpus::from_environment()?, &manifest, None)?.0
+            prepare(
+                &Corpus::from_environment()?,
+                &manifest,
+                None,
+                &*super::progress::listener(),
+            )?
+            .0
         }
         None => Vec::new(),
     };

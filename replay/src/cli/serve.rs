@@ -11,7 +11,7 @@ use super::{CliError, Success};
 
 /// Give inline completions to an editor, over standard input and output.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct ServeArguments {
     #[command(flatten)]
     server: ServerFlags,
     /// Accepted for editors that pass it; standard input and output are always used
@@ -39,7 +39,7 @@ pub(super) struct ServerFlags {
     model: Option<String>,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: ServeArguments) -> Result<Success, CliError> {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_env_filter(
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Success, CliError> {
     };
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let served = runtime.block_on(lsp::serve(options));
-    // A read of standard input can't be interrupted; nobody waits for its thread.
+    // A read of standard input can't be interrupted; its thread is not joined.
     runtime.shutdown_background();
     served?;
     Ok(Success::Whole)
@@ -88,7 +88,7 @@ impl ServerFlags {
     }
 
     /// The same flags for a server in another folder.
-    pub(super) fn again(&self) -> Result<Vec<String>, CliError> {
+    pub(super) fn for_child(&self) -> Result<Vec<String>, CliError> {
         let config = match &self.config {
             Some(path) => Some(std::path::absolute(path).map_err(CliError::file(path))?),
             None => None,

@@ -15,7 +15,7 @@ use crate::verdict::Outcome;
 
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct ShowArguments {
     /// The run: a folder that `replay` wrote; or a file of holes that `mine` wrote
     run: PathBuf,
     /// A hole's id, or the beginning or end of one that names no other
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     if arguments.run.is_file() {
         return show_tasks(arguments);
     }
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     Ok(Success::Whole)
 }
 
-fn show_beside(first: Run, arguments: &Arguments) -> Result<Success, CliError> {
+fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
     let mut runs = vec![(name(&arguments.run), first)];
     for folder in &arguments.beside {
         runs.push((name(folder), Run::open(folder)?));
@@ -90,7 +90,10 @@ fn show_beside(first: Run, arguments: &Arguments) -> Result<Success, CliError> {
     out!("{}", comparison.table("run"));
     let solved = |run: &Run| -> Result<BTreeMap<String, bool>, CliError> {
         let mut solved = BTreeMap::new();
-        let first_answers = run.attempts()?.into_iter().filter(|one| one.round == 0);
+        let first_answers = run
+            .attempts()?
+            .into_iter()
+            .filter(|one| one.repair_round == 0);
         for attempt in first_answers {
             let passed = attempt.verdict.outcome == Outcome::Passed;
             *solved.entry(attempt.hole).or_default() |= passed;
@@ -126,9 +129,9 @@ fn show_attempt(attempt: &Attempt) {
         "\n======== {} sample {}{}: {}, {answer}",
         attempt.model,
         attempt.sample,
-        match attempt.round {
+        match attempt.repair_round {
             0 => String::new(),
-            round => format!(" round {round}"),
+            round => format!(" repair round {round}"),
         },
         attempt.verdict.outcome.name(),
     );
@@ -230,7 +233,7 @@ pub(super) fn section(name: &str, text: &str) -> String {
 fn the_one<'a>(
     holes: impl Iterator<Item = &'a Hole>,
     wanted: &str,
-    arguments: &Arguments,
+    arguments: &ShowArguments,
 ) -> Result<&'a Hole, CliError> {
     let matching: Vec<&Hole> = holes
         .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
@@ -251,7 +254,7 @@ fn the_one<'a>(
 }
 
 /// The holes of a tasks file, or one of them with the faults that its tests did not notice.
-fn show_tasks(arguments: &Arguments) -> Result<Success, CliError> {
+fn show_tasks(arguments: &ShowArguments) -> Result<Success, CliError> {
     let holes = crate::task::read(&arguments.run)?;
     let Some(wanted) = &arguments.hole else {
         if arguments.json {

@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{CliError, Success, projects};
+use super::{CliError, Success, progress};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
+use crate::play::projects::{check_projects, prepare};
 use crate::report::dataset::{Dataset, HoleInFile};
 use crate::task;
 
 /// Show what holes a tasks file has: how many, of what, and how large.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct StatsArguments {
     /// The holes: a file that `mine` wrote
     tasks: PathBuf,
     /// The corpus they were mined from, to measure what stands around them too
@@ -25,17 +26,22 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &StatsArguments) -> Result<Success, CliError> {
     let holes = task::read(&arguments.tasks)?;
     let (prepared, absent) = match &arguments.corpus {
         Some(path) => {
             let mut manifest = Manifest::read(path)?;
-            super::replay::check_projects(&holes, &manifest, path)?;
+            check_projects(&holes, &manifest, path)?;
             // Others need not be brought.
             manifest
                 .projects
                 .retain(|project| holes.iter().any(|hole| hole.project == project.name));
-            projects::prepare(&Corpus::from_environment()?, &manifest, None)?
+            prepare(
+                &Corpus::from_environment()?,
+                &manifest,
+                None,
+                &*progress::listener(),
+            )?
         }
         None => (Vec::new(), Vec::new()),
     };
@@ -65,15 +71,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     if arguments.json {
         let absent: BTreeMap<_, _> = absent
             .iter()
-            .map(|(name, state)| (name, &state.reason))
+            .map(|project| (&project.name, &project.state.reason))
             .collect();
         let whole = json!({"tasks": arguments.tasks, "rows": dataset.rows, "absent": absent});
         outln!("{whole}");
     } else {
         out!("{}", dataset.table());
-        for (name, state) in &absent {
-            outln!("{name}: {}", state.reason.as_deref().unwrap_or("left out"));
+        for project in &absent {
+            outln!("{}", project.describe());
         }
     }
-    Ok(super::replay::success(&absent))
+    Ok(super::success(&absent))
 }

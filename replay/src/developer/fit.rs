@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fillrate_metrics::{Logistic, LogisticError, LogisticSample, clustered_standard_error};
 use sha2::{Digest, Sha256};
+use strum::VariantArray;
 
 use super::policy::{
-    Calibration, Coefficient, Feature, FeatureCoefficient, Fitted, FittedData, Place, SCHEMA,
+    Calibration, Feature, FeatureCoefficient, FittedData, FittedPolicy, LinePosition,
+    PolicyCoefficient, SCHEMA,
 };
 
 /// A completion that was shown, and whether it was accepted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observation {
+pub struct ShownObservation {
     /// What tells the completion from others.
     pub completion: String,
     /// The session it was shown in.
@@ -25,7 +27,7 @@ pub struct Observation {
     /// From the request to the answer, in milliseconds.
     pub latency_ms: f64,
     /// Where the cursor was.
-    pub place: Place,
+    pub place: LinePosition,
     /// Whether it was accepted as a whole.
     pub accepted: bool,
     /// Whether no person was there.
@@ -35,7 +37,7 @@ pub struct Observation {
 /// Why a policy can't be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Nobody's completions and people's are never mixed.
+    /// Simulated completions and people's are never mixed.
     #[error(
         "{simulated} of {all} completions are simulated, no person's; a policy fitted to people \
          takes none of them: leave them out, or say --simulated to fit one to simulated \
@@ -90,7 +92,11 @@ const BINS: usize = 10;
 /// # Errors
 /// The data are too few, or mixed of people's and simulated ones; simulated ones alone are taken
 /// only where `simulated` says so.
-pub fn fit(name: &str, observations: &[Observation], simulated: bool) -> Result<Fitted, FitError> {
+pub fn fit(
+    name: &str,
+    observations: &[ShownObservation],
+    simulated: bool,
+) -> Result<FittedPolicy, FitError> {
     let all = observations.len();
     let not_people = observations.iter().filter(|one| one.simulated).count();
     if !simulated && not_people > 0 {
@@ -99,7 +105,7 @@ pub fn fit(name: &str, observations: &[Observation], simulated: bool) -> Result<
             all,
         });
     }
-    let mut taken: Vec<&Observation> = observations
+    let mut taken: Vec<&ShownObservation> = observations
         .iter()
         .filter(|one| one.simulated == simulated)
         .collect();
@@ -110,8 +116,9 @@ pub fn fit(name: &str, observations: &[Observation], simulated: bool) -> Result<
         return Err(FitError::None(kind));
     };
     let (first_day, last_day) = (day(first.at_ms), day(last.at_ms));
-    let features: Vec<Feature> = Feature::ALL
-        .into_iter()
+    let features: Vec<Feature> = Feature::VARIANTS
+        .iter()
+        .copied()
         .filter(|feature| {
             let first = value(*feature, taken[0]);
             taken.iter().any(|one| value(*feature, one) != first)
@@ -139,7 +146,7 @@ pub fn fit(name: &str, observations: &[Observation], simulated: bool) -> Result<
     let calibration = calibration(&samples)?;
     let number = |index: usize| (regression.coefficients[index], regression.errors[index]);
     let (intercept, se) = number(0);
-    Ok(Fitted {
+    Ok(FittedPolicy {
         schema: SCHEMA,
         name: name.to_owned(),
         simulated,
@@ -153,7 +160,7 @@ pub fn fit(name: &str, observations: &[Observation], simulated: bool) -> Result<
             program: format!("fillrate {}", env!("CARGO_PKG_VERSION")),
         },
         calibration,
-        intercept: Coefficient {
+        intercept: PolicyCoefficient {
             value: intercept,
             se,
         },
@@ -172,8 +179,8 @@ pub fn fit(name: &str, observations: &[Observation], simulated: bool) -> Result<
     })
 }
 
-fn value(feature: Feature, one: &Observation) -> f64 {
-    feature.of(one.characters, one.lines, one.latency_ms, one.place)
+fn value(feature: Feature, one: &ShownObservation) -> f64 {
+    feature.value(one.characters, one.lines, one.latency_ms, one.place)
 }
 
 /// How well a fit does on sessions that it was not fitted to.
@@ -237,7 +244,7 @@ fn calibration_error(predictions: &[(f64, f64)]) -> f64 {
 }
 
 /// The SHA-256 of all that a fit is made of.
-fn digest(taken: &[&Observation]) -> String {
+fn digest(taken: &[&ShownObservation]) -> String {
     let lines: Vec<String> = taken
         .iter()
         .map(|one| {
@@ -282,22 +289,26 @@ fn day(at_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::developer::policy::{Policy, Rule, View};
+    use crate::developer::policy::{DisplayedCompletion, Policy, Rule};
 
     /// Completions whose acceptance follows a known law, in so many sessions.
-    fn observations(count: usize, sessions: usize) -> Vec<Observation> {
+    fn observations(count: usize, sessions: usize) -> Vec<ShownObservation> {
         (0..count)
             .map(|index| {
                 let characters = 1 + index * 37 % 80;
                 let place = match index % 3 {
-                    0 => Place::MidLine,
-                    1 => Place::LineEnd,
-                    _ => Place::NewBlock,
+                    0 => LinePosition::MidLine,
+                    1 => LinePosition::LineEnd,
+                    _ => LinePosition::NewBlock,
                 };
                 let odds = 1.0 - 0.8 * (characters as f64).ln()
-                    + if place == Place::LineEnd { 1.0 } else { 0.0 };
+                    + if place == LinePosition::LineEnd {
+                        1.0
+                    } else {
+                        0.0
+                    };
                 let chance = crate::developer::typist::draw(&[&index.to_string(), "x"]);
-                Observation {
+                ShownObservation {
                     completion: format!("c{index}"),
                     session: format!("s{}", index % sessions),
                     at_ms: 1_760_000_000_000 + index as i64 * 1000,
@@ -316,7 +327,7 @@ mod tests {
     fn a_known_law_is_found_again() {
         let data = observations(6000, 40);
         let fitted = fit("mine", &data, false).expect("there is enough");
-        // All of one line, so nothing is told of lines.
+        // All have one line, so lines are no feature.
         let names: Vec<&str> = fitted
             .coefficients
             .iter()
@@ -358,7 +369,7 @@ mod tests {
     fn a_fitted_policy_survives_its_file() {
         let fitted = fit("mine", &observations(2000, 20), false).expect("there is enough");
         let text = toml::to_string(&fitted).expect("it can be written");
-        let policy = Policy::named("probabilistic=p.toml+latency", |file| {
+        let policy = Policy::parse("probabilistic=p.toml+latency", |file| {
             assert_eq!(file, "p.toml");
             Ok(text.clone())
         })
@@ -369,33 +380,33 @@ mod tests {
         };
         assert_eq!(**read, fitted);
         let candidates = ["x".to_owned()];
-        let view = View {
+        let view = DisplayedCompletion {
             remaining: "y",
             candidates: &candidates,
             latency_ms: 10.0,
-            place: Place::LineEnd,
+            place: LinePosition::LineEnd,
         };
-        let probability = fitted.probability("x", 10.0, Place::LineEnd);
-        assert_eq!(policy.choice(view, probability - 0.01), Some(0));
-        assert_eq!(policy.choice(view, probability + 0.01), None);
+        let probability = fitted.probability("x", 10.0, LinePosition::LineEnd);
+        assert_eq!(policy.choose(view, probability - 0.01), Some(0));
+        assert_eq!(policy.choose(view, probability + 0.01), None);
     }
 
     #[test]
     fn what_supports_no_fit_is_refused_in_a_sentence() {
-        let told = |data: &[Observation], simulated| {
+        let error = |data: &[ShownObservation], simulated| {
             fit("mine", data, simulated)
                 .expect_err("it is refused")
                 .to_string()
         };
-        insta::assert_snapshot!(told(&observations(60, 12), false), @"too little to fit a policy to: 15 of 60 shown completions were accepted, in 12 sessions, and it takes 50 accepted, 50 not accepted and 10 sessions");
-        assert!(told(&observations(6000, 9), false).contains("in 9 sessions"));
+        insta::assert_snapshot!(error(&observations(60, 12), false), @"too little to fit a policy to: 15 of 60 shown completions were accepted, in 12 sessions, and it takes 50 accepted, 50 not accepted and 10 sessions");
+        assert!(error(&observations(6000, 9), false).contains("in 9 sessions"));
         let mut mixed = observations(6000, 40);
         mixed[7].simulated = true;
-        insta::assert_snapshot!(told(&mixed, false), @"1 of 6000 completions are simulated, no person's; a policy fitted to people takes none of them: leave them out, or say --simulated to fit one to simulated completions alone");
+        insta::assert_snapshot!(error(&mixed, false), @"1 of 6000 completions are simulated, no person's; a policy fitted to people takes none of them: leave them out, or say --simulated to fit one to simulated completions alone");
         // Alone they are too few, and people's are not taken beside them.
-        assert!(told(&mixed, true).contains("of 1 shown"));
+        assert!(error(&mixed, true).contains("of 1 shown"));
         assert_eq!(
-            told(&mixed[..7], true),
+            error(&mixed[..7], true),
             "there are no simulated completions that were shown"
         );
         let mut simulated = observations(2000, 20);
@@ -403,7 +414,7 @@ mod tests {
         let fitted = fit("demo", &simulated, true).expect("it was asked for");
         assert!(fitted.simulated);
         let text = toml::to_string(&fitted).expect("it can be written");
-        let policy = Policy::named("probabilistic=p", |_| Ok(text.clone())).expect("it is one");
+        let policy = Policy::parse("probabilistic=p", |_| Ok(text.clone())).expect("it is one");
         assert_eq!(policy.name(), "probabilistic: simulated demo");
     }
 

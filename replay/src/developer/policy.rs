@@ -33,12 +33,12 @@ pub enum Rule {
     /// What begins with the right line.
     Line,
     /// By a probability that was fitted to what people did.
-    Probabilistic(Box<Fitted>),
+    Probabilistic(Box<FittedPolicy>),
 }
 
 /// What is on display, and what the developer was about to type.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct DisplayedCompletion<'a> {
     /// What remains to be typed.
     pub remaining: &'a str,
     /// What the server offered, best first; the first is on display.
@@ -46,13 +46,13 @@ pub struct View<'a> {
     /// From the request to the answer, in milliseconds.
     pub latency_ms: f64,
     /// Where the cursor is.
-    pub place: Place,
+    pub place: LinePosition,
 }
 
 /// The kind of place a completion is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum LinePosition {
     /// Something stands after the cursor in its line.
     MidLine,
     /// Something stands before the cursor in its line, and nothing after it.
@@ -70,10 +70,10 @@ pub const SCHEMA: u32 = 1;
 /// The file is TOML. Its coefficients are of [`Feature`]s as they are, not standardised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fitted {
+pub struct FittedPolicy {
     /// Version of the format, [`SCHEMA`].
     pub schema: u32,
-    /// The policy's own name, which figures are told by.
+    /// The policy's name in figures.
     pub name: String,
     /// Whether the accepts were no person's: then no figure of it says anything of people.
     pub simulated: bool,
@@ -82,7 +82,7 @@ pub struct Fitted {
     /// How well it does on data that it was not fitted to.
     pub calibration: Calibration,
     /// The log odds where every feature is 0.
-    pub intercept: Coefficient,
+    pub intercept: PolicyCoefficient,
     /// What each feature adds to the log odds.
     pub coefficients: Vec<FeatureCoefficient>,
 }
@@ -126,7 +126,7 @@ pub struct Calibration {
 /// A number with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Coefficient {
+pub struct PolicyCoefficient {
     /// The number.
     pub value: f64,
     /// Its standard error, clustered by session.
@@ -145,9 +145,22 @@ pub struct FeatureCoefficient {
     pub se: f64,
 }
 
-/// What is known of a shown completion both online and in a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What is known of a shown completion both online and in a replay, in the order of coefficients.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Feature {
     /// The natural logarithm of its characters.
     LogCharacters,
@@ -162,40 +175,31 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// Every feature, in the order of their coefficients.
-    pub const ALL: [Self; 5] = [
-        Self::LogCharacters,
-        Self::LogLines,
-        Self::LogLatency,
-        Self::AtLineEnd,
-        Self::AtNewBlock,
-    ];
-
     /// The name in files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::LogCharacters => "log_characters",
-            Self::LogLines => "log_lines",
-            Self::LogLatency => "log_latency",
-            Self::AtLineEnd => "at_line_end",
-            Self::AtNewBlock => "at_new_block",
-        }
+        self.into()
     }
 
     /// Its value at a completion of so many characters and lines.
-    pub fn of(self, characters: usize, lines: usize, latency_ms: f64, place: Place) -> f64 {
+    pub fn value(
+        self,
+        characters: usize,
+        lines: usize,
+        latency_ms: f64,
+        place: LinePosition,
+    ) -> f64 {
         let yes = |holds: bool| f64::from(u8::from(holds));
         match self {
             Self::LogCharacters => (characters.max(1) as f64).ln(),
             Self::LogLines => (lines.max(1) as f64).ln(),
             Self::LogLatency => latency_ms.max(0.0).ln_1p(),
-            Self::AtLineEnd => yes(place == Place::LineEnd),
-            Self::AtNewBlock => yes(place == Place::NewBlock),
+            Self::AtLineEnd => yes(place == LinePosition::LineEnd),
+            Self::AtNewBlock => yes(place == LinePosition::NewBlock),
         }
     }
 }
 
-/// Why a policy can't be had.
+/// Why there is no policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// There is none of this name.
@@ -223,7 +227,7 @@ impl Policy {
     ///
     /// # Errors
     /// There is no such policy, or its file is none.
-    pub fn named(
+    pub fn parse(
         text: &str,
         read: impl Fn(&str) -> Result<String, String>,
     ) -> Result<Self, PolicyError> {
@@ -244,7 +248,7 @@ impl Policy {
                     file: file.to_owned(),
                     reason,
                 };
-                let fitted: Fitted = read(file)
+                let fitted: FittedPolicy = read(file)
                     .and_then(|text| toml::from_str(&text).map_err(|error| error.to_string()))
                     .map_err(fault)?;
                 if fitted.schema != SCHEMA {
@@ -259,7 +263,7 @@ impl Policy {
         Ok(Self { rule, latency })
     }
 
-    /// The name that figures are told by.
+    /// The name in figures.
     pub fn name(&self) -> String {
         let name = match &self.rule {
             Rule::AcceptAll => "accept-all".to_owned(),
@@ -280,10 +284,10 @@ impl Policy {
         1
     }
 
-    /// Which candidate is accepted; `None` is a dismissal. All policies look at the one on
-    /// display but `oracle-prefix`, which goes through them all. `draw` lies between 0 and 1:
-    /// what is left to chance hangs on it alone.
-    pub fn choice(&self, view: View<'_>, draw: f64) -> Option<usize> {
+    /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix` considers
+    /// all candidates, the other policies the displayed one. `draw` lies between 0 and 1: random
+    /// choices depend on it alone.
+    pub fn choose(&self, view: DisplayedCompletion<'_>, draw: f64) -> Option<usize> {
         let shown = view.candidates.first()?;
         let accepted = match &self.rule {
             Rule::AcceptAll => true,
@@ -319,21 +323,21 @@ impl fmt::Display for Policy {
     }
 }
 
-impl Fitted {
+impl FittedPolicy {
     /// The probability that a person accepts this text.
-    pub fn probability(&self, shown: &str, latency_ms: f64, place: Place) -> f64 {
+    pub fn probability(&self, shown: &str, latency_ms: f64, place: LinePosition) -> f64 {
         let (characters, lines) = (shown.chars().count(), shown.split('\n').count());
         let log_odds = self.coefficients.iter().fold(
             self.intercept.value,
             |sum, FeatureCoefficient { feature, value, .. }| {
-                sum + value * feature.of(characters, lines, latency_ms, place)
+                sum + value * feature.value(characters, lines, latency_ms, place)
             },
         );
         1.0 / (1.0 + (-log_odds).exp())
     }
 }
 
-impl Place {
+impl LinePosition {
     /// The kind of the place between two texts.
     pub fn between(prefix: &str, suffix: &str) -> Self {
         let before = prefix.rsplit(['\n', '\r']).next().unwrap_or_default();
@@ -351,18 +355,18 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> Policy {
-        Policy::named(name, |_| Err("there is none".to_owned())).expect("the name is one")
+        Policy::parse(name, |_| Err("there is none".to_owned())).expect("the name is one")
     }
 
     fn choice(policy: &str, remaining: &str, candidates: &[&str]) -> Option<usize> {
         let candidates: Vec<String> = candidates.iter().map(|text| (*text).to_owned()).collect();
-        let view = View {
+        let view = DisplayedCompletion {
             remaining,
             candidates: &candidates,
             latency_ms: 100.0,
-            place: Place::LineEnd,
+            place: LinePosition::LineEnd,
         };
-        named(policy).choice(view, 0.5)
+        named(policy).choose(view, 0.5)
     }
 
     #[test]
@@ -386,11 +390,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_and_told() {
+    fn policy_names_are_parsed_and_displayed() {
         assert_eq!(named("line+latency").to_string(), "line+latency");
         assert!(named("line+latency").latency);
         let error = |name| {
-            let error = Policy::named(name, |_| Err("no such file".to_owned()));
+            let error = Policy::parse(name, |_| Err("no such file".to_owned()));
             error.expect_err("it is none").to_string()
         };
         assert!(error("greedy").contains("`first-token`, `line`"));
@@ -403,14 +407,14 @@ mod tests {
     #[test]
     fn a_place_is_what_its_line_says() {
         for (prefix, suffix, place) in [
-            ("x = ", "\ny", Place::LineEnd),
-            ("x = f(", ")\n", Place::MidLine),
-            ("x\n    ", "\n", Place::NewBlock),
-            ("", "", Place::NewBlock),
-            ("x\r\n", "y", Place::MidLine),
+            ("x = ", "\ny", LinePosition::LineEnd),
+            ("x = f(", ")\n", LinePosition::MidLine),
+            ("x\n    ", "\n", LinePosition::NewBlock),
+            ("", "", LinePosition::NewBlock),
+            ("x\r\n", "y", LinePosition::MidLine),
         ] {
             assert_eq!(
-                Place::between(prefix, suffix),
+                LinePosition::between(prefix, suffix),
                 place,
                 "{prefix:?} {suffix:?}"
             );

@@ -1,17 +1,17 @@
-//! A developer who types what stood in a hole, key by key, and takes completions by a policy.
+//! Simulates a developer who types the reference of a hole, key by key, and accepts completions by
+//! a policy.
 //!
 //! Time is a clock of its own ([`Pace::Virtual`]): the pauses of the keystroke model are counted,
 //! not slept, and what the server takes to answer is measured and laid onto that clock. A request
 //! that is still under way when the next key is due is cancelled, as editors do, so that such a
-//! pause is slept in full after all. What hangs on the wall's clock in the server is its wait for
-//! the next key (`typing.wait_ms`): under a virtual clock it would see keys come as fast as it
-//! answers. There the server is told to wait for nothing, and the developer asks the server's own
-//! [`Rhythm`] how long it would have waited, adds that to the answer's time, and does not ask
-//! where a key would have come before. Under [`Pace::Real`] every pause is slept and nothing is
+//! pause is slept in full. In the server the wait for the next key (`typing.wait_ms`) depends on
+//! the wall's clock: under a virtual clock it would see keys come as fast as it answers. So the
+//! server is configured not to wait, and the developer uses the server's own [`Rhythm`] to compute
+//! the wait, adds it to the answer's time, and sends no request if a key would have come before. Under [`Pace::Real`] every pause is slept and nothing is
 //! counted on the server's behalf.
 //!
 //! With a scripted latency every answer is waited for, whatever it takes, and is seen as if it
-//! had taken just that: what comes of it hangs on no clock, and is the same every time.
+//! had taken just that: the session depends on no clock and is the same every time.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use std::time::Duration;
 use fillrate_server::completion::{ModelTime, Rhythm};
 use serde::{Deserialize, Serialize};
 
-use super::policy::{Place, Policy, View};
-use super::typist::{Before, Typist, draw};
+use super::policy::{DisplayedCompletion, LinePosition, Policy};
+use super::typist::{KeyPosition, Typist, draw};
 use crate::verdict::Outcome;
 
 /// How long an editor waits after a key until it asks: VS Code's
@@ -30,7 +30,7 @@ pub const EDITOR_DELAY_MS: f64 = 50.0;
 
 /// How a developer types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hands {
+pub struct TypistSettings {
     /// The rhythm.
     pub typist: Typist,
     /// Another seed gives other pauses and other chances.
@@ -42,29 +42,45 @@ pub struct Hands {
     pub latency_ms: Option<f64>,
 }
 
-impl Hands {
+impl TypistSettings {
     /// The pause before the first key of a hole, in milliseconds.
     pub fn first_pause_ms(&self, hole: &str) -> f64 {
-        self.pause_ms(Before::Line, hole, 0, "")
+        self.pause_ms(KeyPosition::Line, hole, 0, "")
     }
 
-    /// What a policy leaves to chance at a place of a hole: a number between 0 and 1.
+    /// The random draw of a policy at a position in a hole: a number between 0 and 1.
     pub fn chance(&self, policy: &Policy, hole: &str, at: usize) -> f64 {
         let (seed, at) = (self.seed.to_string(), at.to_string());
         draw(&[&seed, hole, &at, &policy.name(), "accept"])
     }
 
-    /// The pause before a key. It hangs on the place alone, so that all policies meet the same
+    /// The pause before a key. It depends on the position alone, so that all policies meet the same
     /// typist.
-    fn pause_ms(&self, before: Before, hole: &str, at: usize, what: &str) -> f64 {
+    fn pause_ms(&self, before: KeyPosition, hole: &str, at: usize, what: &str) -> f64 {
         let draw = draw(&[&self.seed.to_string(), hole, &at.to_string(), what]);
         self.typist.pause_ms(before, draw)
     }
 }
 
 /// Whose clock counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_fn = unknown_pace,
+    parse_err_ty = String
+)]
 pub enum Pace {
     /// The typist's own: pauses are counted.
     #[default]
@@ -73,88 +89,72 @@ pub enum Pace {
     Real,
 }
 
-impl std::fmt::Display for Pace {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Virtual => "virtual",
-            Self::Real => "real",
-        })
-    }
+fn unknown_pace(_: &str) -> String {
+    "it is `virtual` or `real`".to_owned()
 }
 
-impl std::str::FromStr for Pace {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "virtual" => Ok(Self::Virtual),
-            "real" => Ok(Self::Real),
-            _ => Err("it is `virtual` or `real`".to_owned()),
-        }
-    }
-}
-
-/// What came of typing what stood in a hole.
+/// The record of typing the reference of a hole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub struct TypingSession {
     /// Every request, in order.
-    pub requests: Vec<Request>,
+    pub requests: Vec<TypingRequest>,
     /// The keys that were pressed.
-    pub keys: Keys,
+    pub keys: KeyCounts,
     /// How long it took on the typist's clock, in milliseconds.
     pub duration_ms: f64,
 }
 
 /// How many keys were pressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keys {
+pub struct KeyCounts {
     /// Those that put a character in.
     pub typed: usize,
     /// Those that accepted a completion.
     pub accepts: usize,
-    /// Those that took back what an accept put in wrongly, a character each.
+    /// Those that deleted what an accept put in wrongly, a character each.
     pub deletes: usize,
 }
 
-impl Keys {
+impl KeyCounts {
     /// All of them.
     pub fn total(self) -> usize {
         self.typed + self.accepts + self.deletes
     }
 }
 
-/// A completion that was asked for.
+/// A completion that was requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub struct TypingRequest {
     /// When the key before it came, in milliseconds since the file was opened.
     pub at_ms: f64,
-    /// How many bytes of the reference stood in the hole.
+    /// How many bytes of the reference were in the hole.
     pub written: usize,
     /// How long the developer paused before the next key, in milliseconds.
     pub pause_ms: f64,
     /// From the key to the answer, in milliseconds: the editor's wait, the server's wait for the
-    /// next key, and the answer itself. Nothing where no answer came before the request was
+    /// next key, and the answer itself. `None` if no answer came before the request was
     /// cancelled.
     pub latency_ms: Option<f64>,
     /// What the server offered, best first.
     pub candidates: Vec<String>,
-    /// What became of it.
-    pub fate: Fate,
+    /// How it ended.
+    #[serde(rename = "fate")]
+    pub result: RequestResult,
     /// How long it was on display, in milliseconds: typing what it says leaves it there.
     pub shown_ms: f64,
-    /// What was taken, where something was.
+    /// What was accepted; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accepted: Option<Accepted>,
+    pub accepted: Option<AcceptedCandidate>,
     /// What the tests say of the file in which the completion stands for the rest of the hole:
     /// of the one accepted, and of the first one that is shown where nothing is written yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
 }
 
-/// What became of a request.
+/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fate {
+pub enum RequestResult {
     /// A completion came on display that was not there.
     Shown,
     /// The answer is what is left of the completion on display, or the very one that was there
@@ -168,30 +168,30 @@ pub enum Fate {
     Cancelled,
 }
 
-/// A completion that was taken.
+/// A candidate that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedCandidate {
     /// Which of the candidates.
     pub candidate: usize,
     /// How many of its characters stayed.
     pub kept: usize,
-    /// How many were taken back.
+    /// How many were deleted.
     pub removed: usize,
 }
 
-impl Request {
-    /// What was taken of it, or was on display.
+impl TypingRequest {
+    /// The candidate that was accepted, or else the one on display.
     pub fn text(&self) -> Option<&str> {
         let index = self.accepted.map_or(0, |accepted| accepted.candidate);
         self.candidates.get(index).map(String::as_str)
     }
 }
 
-/// A hole as a developer meets it.
+/// A hole as it is typed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scene<'a> {
-    /// The hole's id: what is left to chance follows from it.
-    pub(crate) hole: &'a str,
+pub(crate) struct HoleText<'a> {
+    /// The hole's id: random choices follow from it.
+    pub(crate) id: &'a str,
     /// The open file before the hole.
     pub(crate) prefix: &'a str,
     /// The open file after it.
@@ -204,24 +204,28 @@ pub(crate) struct Scene<'a> {
     pub(crate) patience: Duration,
 }
 
-/// What a developer types into.
-pub(crate) trait Editor {
-    /// Why it broke off.
+/// The editor that a developer types into.
+pub(crate) trait TypingEditor {
+    /// Why typing stops early.
     type Error;
 
-    /// Asks at a cursor, in bytes of the file, as typing makes an editor ask; cancels the
-    /// request after `patience`.
-    async fn ask(&mut self, cursor: usize, patience: Duration) -> Result<Answer, Self::Error>;
+    /// Requests a completion at a cursor, in bytes of the file, as an editor does while a person
+    /// types; cancels the request after `patience`.
+    async fn ask(&mut self, cursor: usize, patience: Duration) -> Result<EditorReply, Self::Error>;
 
     /// Replaces a range of the file, in bytes, and tells the server.
     async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), Self::Error>;
 
     /// Tells the server that what it answered to a request, counted from 0, was on display for so
     /// many milliseconds.
-    async fn shown(&mut self, request: usize, ms: f64) -> Result<(), Self::Error>;
+    async fn report_shown(&mut self, request: usize, ms: f64) -> Result<(), Self::Error>;
 
     /// Tells the server that a candidate of that answer was accepted, whose text is already in.
-    async fn accepted(&mut self, request: usize, candidate: usize) -> Result<(), Self::Error>;
+    async fn report_accepted(
+        &mut self,
+        request: usize,
+        candidate: usize,
+    ) -> Result<(), Self::Error>;
 
     /// Lets time pass.
     async fn sleep(&mut self, time: Duration);
@@ -229,28 +233,28 @@ pub(crate) trait Editor {
 
 /// What the server answered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct EditorReply {
     /// The candidates, best first.
     pub(crate) candidates: Vec<String>,
-    /// From the request to the answer, in milliseconds; nothing where it was cancelled.
+    /// From the request to the answer, in milliseconds; `None` if it was cancelled.
     pub(crate) latency_ms: Option<f64>,
-    /// How long the model took, in milliseconds, where it was asked for this very answer.
+    /// How long the model took, in milliseconds; `None` if it was not called for this answer.
     pub(crate) model_ms: Option<f64>,
 }
 
-/// Types what stood in a hole.
-pub(crate) async fn play<E: Editor>(
+/// Types the reference of a hole.
+pub(crate) async fn type_hole<E: TypingEditor>(
     editor: &mut E,
-    scene: Scene<'_>,
-    hands: &Hands,
+    hole: HoleText<'_>,
+    settings: &TypistSettings,
     policy: &Policy,
-) -> Result<Session, E::Error> {
-    let mut desk = Desk {
+) -> Result<TypingSession, E::Error> {
+    let mut state = TypingState {
         editor,
-        scene,
-        hands,
+        hole,
+        settings,
         policy,
-        session: Session::default(),
+        session: TypingSession::default(),
         written: 0,
         now: 0.0,
         rhythm: Rhythm::default(),
@@ -258,47 +262,47 @@ pub(crate) async fn play<E: Editor>(
         display: None,
         last: None,
     };
-    let mut moment = Moment::Opened;
-    while let Some(key) = keys(desk.remaining()).next() {
-        let before = match moment {
-            Moment::Opened => Before::Line,
-            _ => Before::of(&desk.before_cursor(), key),
+    let mut last_action = LastAction::Opened;
+    while let Some(key) = keys(state.remaining()).next() {
+        let before = match last_action {
+            LastAction::Opened => KeyPosition::Line,
+            _ => KeyPosition::after(&state.before_cursor(), key),
         };
-        let pause = desk.pause(before, "");
-        let mut due = desk.now + pause;
+        let pause = state.pause(before, "");
+        let mut due = state.now + pause;
         let mut accepted = None;
-        if moment != Moment::Repaired {
-            let look = desk.look(moment, pause).await?;
-            due = due.max(look.seen_at);
-            accepted = look.accepted;
+        if last_action != LastAction::Repaired {
+            let check = state.check_display(last_action, pause).await?;
+            due = due.max(check.seen_at);
+            accepted = check.accepted;
         }
-        desk.until(due).await;
-        moment = match accepted {
-            Some((request, candidate)) => desk.accept(request, candidate).await?,
-            None => desk.key(key).await?,
+        state.advance_to(due).await;
+        last_action = match accepted {
+            Some((request, candidate)) => state.accept(request, candidate).await?,
+            None => state.key(key).await?,
         };
     }
-    desk.end_display().await?;
-    desk.session.duration_ms = desk.now;
-    Ok(desk.session)
+    state.end_display().await?;
+    state.session.duration_ms = state.now;
+    Ok(state.session)
 }
 
-/// What was just done.
+/// What the developer did last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+enum LastAction {
     /// The file was opened and the cursor put in the hole.
     Opened,
     /// A key was typed.
     Typed,
     /// A completion was accepted that was right to its end.
     Accepted,
-    /// What was wrong with an accepted completion was taken back: who does that looks at no
-    /// completion before the next key.
+    /// The wrong part of an accepted completion was deleted: no completion is considered before the
+    /// next key.
     Repaired,
 }
 
-/// What a developer saw before the next key.
-struct Look {
+/// What the developer saw before the next key.
+struct DisplayCheck {
     /// When the developer had seen it, where the developer waits for it.
     seen_at: f64,
     /// The request and the candidate that is accepted.
@@ -314,12 +318,12 @@ struct Display {
     since: f64,
 }
 
-struct Desk<'a, E> {
+struct TypingState<'a, E> {
     editor: &'a mut E,
-    scene: Scene<'a>,
-    hands: &'a Hands,
+    hole: HoleText<'a>,
+    settings: &'a TypistSettings,
     policy: &'a Policy,
-    session: Session,
+    session: TypingSession,
     /// How many bytes of the reference stand in the hole. Nothing else does.
     written: usize,
     /// Milliseconds since the file was opened.
@@ -331,44 +335,48 @@ struct Desk<'a, E> {
     last: Option<(usize, String)>,
 }
 
-impl<'a, E: Editor> Desk<'a, E> {
+impl<'a, E: TypingEditor> TypingState<'a, E> {
     /// What is still to be typed.
     fn remaining(&self) -> &'a str {
-        &self.scene.reference[self.written..]
+        &self.hole.reference[self.written..]
     }
 
     /// The file up to the cursor.
     fn before_cursor(&self) -> String {
-        [self.scene.prefix, &self.scene.reference[..self.written]].concat()
+        [self.hole.prefix, &self.hole.reference[..self.written]].concat()
     }
 
     /// Where the cursor is, in bytes of the file.
     fn cursor(&self) -> usize {
-        self.scene.prefix.len() + self.written
+        self.hole.prefix.len() + self.written
     }
 
-    fn pause(&self, before: Before, what: &str) -> f64 {
-        self.hands
-            .pause_ms(before, self.scene.hole, self.written, what)
+    fn pause(&self, before: KeyPosition, what: &str) -> f64 {
+        self.settings
+            .pause_ms(before, self.hole.id, self.written, what)
     }
 
-    /// Lets the typist's clock come to a time.
-    async fn until(&mut self, time: f64) {
-        if self.hands.pace == Pace::Real {
+    /// Advances the typist's clock to a time.
+    async fn advance_to(&mut self, time: f64) {
+        if self.settings.pace == Pace::Real {
             self.editor.sleep(milliseconds(time - self.now)).await;
         }
         self.now = time;
     }
 
     /// Asks for a completion and looks at it before the next key, which comes after `pause`.
-    async fn look(&mut self, moment: Moment, pause: f64) -> Result<Look, E::Error> {
+    async fn check_display(
+        &mut self,
+        last_action: LastAction,
+        pause: f64,
+    ) -> Result<DisplayCheck, E::Error> {
         let at = self.now;
         let hurried = self.policy.latency;
-        let asked_after = match moment {
-            Moment::Typed => EDITOR_DELAY_MS,
+        let asked_after = match last_action {
+            LastAction::Typed => EDITOR_DELAY_MS,
             _ => 0.0,
         };
-        let waited = match self.hands.pace {
+        let waited = match self.settings.pace {
             Pace::Real => 0.0,
             Pace::Virtual => self.server_wait(at + asked_after),
         };
@@ -376,97 +384,106 @@ impl<'a, E: Editor> Desk<'a, E> {
         let due = asked_after + waited;
         if hurried && due >= pause {
             // The next key is there before the model is asked.
-            return Ok(Look {
+            return Ok(DisplayCheck {
                 seen_at: at,
                 accepted: None,
             });
         }
-        let patience = match self.hands.latency_ms {
-            None if hurried => self.scene.patience.min(milliseconds(pause - due)),
-            _ => self.scene.patience,
+        let patience = match self.settings.latency_ms {
+            None if hurried => self.hole.patience.min(milliseconds(pause - due)),
+            _ => self.hole.patience,
         };
-        if self.hands.pace == Pace::Real {
+        if self.settings.pace == Pace::Real {
             self.editor.sleep(milliseconds(asked_after)).await;
         }
         let answer = self.editor.ask(self.cursor(), patience).await?;
-        if let Some(took) = self.hands.latency_ms.or(answer.model_ms) {
+        if let Some(took) = self.settings.latency_ms.or(answer.model_ms) {
             self.model_time.took(took);
         }
         let latency = answer
             .latency_ms
-            .map(|measured| due + self.hands.latency_ms.unwrap_or(measured));
+            .map(|measured| due + self.settings.latency_ms.unwrap_or(measured));
         let took = latency.unwrap_or(due + milliseconds_of(patience));
-        if self.hands.pace == Pace::Real {
+        if self.settings.pace == Pace::Real {
             // What was slept while the request was under way is not slept again.
             self.now = at + took.max(asked_after);
         }
-        let index = self.session.requests.len();
-        let mut request = Request {
+        let mut request = TypingRequest {
             at_ms: at,
             written: self.written,
             pause_ms: pause,
             latency_ms: latency,
             candidates: answer.candidates,
-            fate: Fate::Shown,
+            result: RequestResult::Shown,
             shown_ms: 0.0,
             accepted: None,
             outcome: None,
         };
         let seen_at = at + took;
-        let mut look = Look {
-            seen_at: if hurried { at } else { seen_at },
-            accepted: None,
-        };
         let late = hurried && took > pause;
-        let Some(text) = request.candidates.first().filter(|_| !late) else {
-            request.fate = match latency {
-                None => Fate::Cancelled,
-                Some(_) if late => Fate::Late,
-                Some(_) => Fate::Nothing,
+        let mut accepted = None;
+        if late || request.candidates.is_empty() {
+            request.result = match latency {
+                None => RequestResult::Cancelled,
+                Some(_) if late => RequestResult::Late,
+                Some(_) => RequestResult::Nothing,
             };
-            if request.fate == Fate::Nothing {
+            if request.result == RequestResult::Nothing {
                 self.end_display_at(seen_at).await?;
             }
-            self.session.requests.push(request);
-            return Ok(look);
-        };
-        let whole = [&self.scene.reference[..self.written], text].concat();
-        let again = self.last.as_ref().filter(|(_, last)| *last == whole);
-        let origin = again.map(|(origin, _)| *origin);
-        if let Some(origin) = origin {
-            request.fate = Fate::Continued;
-            // It may have been away for a moment.
-            self.display.get_or_insert_with(|| Display {
-                request: origin,
-                text: text.clone(),
-                since: seen_at,
-            });
         } else {
-            let text = text.clone();
-            self.end_display_at(seen_at).await?;
-            self.last = Some((index, whole));
-            self.display = Some(Display {
-                request: index,
+            // What an editor's own wait adds is not known online.
+            accepted = self
+                .display_reply(&mut request, seen_at, took - asked_after)
+                .await?;
+        }
+        self.session.requests.push(request);
+        Ok(DisplayCheck {
+            seen_at: if hurried { at } else { seen_at },
+            accepted,
+        })
+    }
+
+    /// Displays the first candidate of a reply and lets the policy choose. A candidate that continues
+    /// the one displayed last is no new display, and no choice is made again.
+    async fn display_reply(
+        &mut self,
+        request: &mut TypingRequest,
+        seen_at: f64,
+        latency_ms: f64,
+    ) -> Result<Option<(usize, usize)>, E::Error> {
+        let index = self.session.requests.len();
+        let text = request.candidates[0].clone();
+        let whole = [&self.hole.reference[..self.written], &text].concat();
+        let again = self.last.as_ref().filter(|(_, last)| *last == whole);
+        if let Some((origin, _)) = again {
+            request.result = RequestResult::Continued;
+            // It may have been away for a while.
+            self.display.get_or_insert(Display {
+                request: *origin,
                 text,
                 since: seen_at,
             });
-            let chance = self
-                .hands
-                .chance(self.policy, self.scene.hole, self.written);
-            let view = View {
-                remaining: self.remaining(),
-                candidates: &request.candidates,
-                // What an editor's own wait adds is not known online.
-                latency_ms: took - asked_after,
-                place: Place::between(&self.before_cursor(), self.scene.suffix),
-            };
-            look.accepted = self
-                .policy
-                .choice(view, chance)
-                .map(|candidate| (index, candidate));
+            return Ok(None);
         }
-        self.session.requests.push(request);
-        Ok(look)
+        self.end_display_at(seen_at).await?;
+        self.last = Some((index, whole));
+        self.display = Some(Display {
+            request: index,
+            text,
+            since: seen_at,
+        });
+        let chance = self
+            .settings
+            .chance(self.policy, self.hole.id, self.written);
+        let view = DisplayedCompletion {
+            remaining: self.remaining(),
+            candidates: &request.candidates,
+            latency_ms,
+            place: LinePosition::between(&self.before_cursor(), self.hole.suffix),
+        };
+        let choice = self.policy.choose(view, chance);
+        Ok(choice.map(|candidate| (index, candidate)))
     }
 
     /// How long the server would wait for the next key with the typist's clock for its own.
@@ -474,12 +491,12 @@ impl<'a, E: Editor> Desk<'a, E> {
         if self.model_time.is_short() {
             return 0.0;
         }
-        let most = Duration::from_millis(self.scene.wait_ms);
+        let most = Duration::from_millis(self.hole.wait_ms);
         milliseconds_of(self.rhythm.delay(milliseconds(asked_at), most))
     }
 
     /// Types the next key.
-    async fn key(&mut self, key: &str) -> Result<Moment, E::Error> {
+    async fn key(&mut self, key: &str) -> Result<LastAction, E::Error> {
         self.put(key).await?;
         self.written += key.len();
         self.session.keys.typed += 1;
@@ -492,38 +509,38 @@ impl<'a, E: Editor> Desk<'a, E> {
             (Some(left), Some(display)) => display.text = left,
             _ => self.end_display_at(now).await?,
         }
-        Ok(Moment::Typed)
+        Ok(LastAction::Typed)
     }
 
-    /// Accepts a candidate, and takes back what departs from the reference.
-    async fn accept(&mut self, request: usize, candidate: usize) -> Result<Moment, E::Error> {
+    /// Accepts a candidate and deletes what differs from the reference.
+    async fn accept(&mut self, request: usize, candidate: usize) -> Result<LastAction, E::Error> {
         self.end_display().await?;
         self.last = None;
         self.session.keys.accepts += 1;
         let text = self.session.requests[request].candidates[candidate].clone();
         self.put(&text).await?;
-        self.editor.accepted(request, candidate).await?;
+        self.editor.report_accepted(request, candidate).await?;
         let kept = agreeing(&text, self.remaining());
         let (right, wrong) = text.split_at(kept);
         let back: Vec<&str> = keys(wrong).collect();
         let mut end = self.cursor() + text.len();
         for (index, key) in back.iter().rev().enumerate() {
-            let pause = self.pause(Before::Key, &format!("-{index}"));
-            self.until(self.now + pause).await;
+            let pause = self.pause(KeyPosition::Key, &format!("-{index}"));
+            self.advance_to(self.now + pause).await;
             self.editor.edit(end - key.len()..end, "").await?;
             self.rhythm.edited(milliseconds(self.now), key.len());
             end -= key.len();
         }
         self.session.keys.deletes += back.len();
-        self.session.requests[request].accepted = Some(Accepted {
+        self.session.requests[request].accepted = Some(AcceptedCandidate {
             candidate,
             kept: right.chars().count(),
             removed: wrong.chars().count(),
         });
         self.written += kept;
         Ok(match back.is_empty() {
-            true => Moment::Accepted,
-            false => Moment::Repaired,
+            true => LastAction::Accepted,
+            false => LastAction::Repaired,
         })
     }
 
@@ -543,7 +560,7 @@ impl<'a, E: Editor> Desk<'a, E> {
         if let Some(Display { request, since, .. }) = self.display.take() {
             let shown_ms = &mut self.session.requests[request].shown_ms;
             *shown_ms += (time - since).max(0.0);
-            self.editor.shown(request, *shown_ms).await?;
+            self.editor.report_shown(request, *shown_ms).await?;
         }
         Ok(())
     }
@@ -595,12 +612,12 @@ mod tests {
         asked: usize,
     }
 
-    impl<F: Fn(&str) -> Vec<String>> Editor for Scripted<F> {
+    impl<F: Fn(&str) -> Vec<String>> TypingEditor for Scripted<F> {
         type Error = std::convert::Infallible;
 
-        async fn ask(&mut self, cursor: usize, _: Duration) -> Result<Answer, Self::Error> {
+        async fn ask(&mut self, cursor: usize, _: Duration) -> Result<EditorReply, Self::Error> {
             self.asked += 1;
-            Ok(Answer {
+            Ok(EditorReply {
                 candidates: (self.offers)(&self.text[..cursor]),
                 latency_ms: Some(7.0),
                 model_ms: Some(5.0),
@@ -612,12 +629,16 @@ mod tests {
             Ok(())
         }
 
-        async fn shown(&mut self, request: usize, ms: f64) -> Result<(), Self::Error> {
+        async fn report_shown(&mut self, request: usize, ms: f64) -> Result<(), Self::Error> {
             assert!(request < self.asked && ms >= 0.0, "{request} {ms}");
             Ok(())
         }
 
-        async fn accepted(&mut self, request: usize, candidate: usize) -> Result<(), Self::Error> {
+        async fn report_accepted(
+            &mut self,
+            request: usize,
+            candidate: usize,
+        ) -> Result<(), Self::Error> {
             assert!(
                 request < self.asked && candidate < 5,
                 "{request} {candidate}"
@@ -630,8 +651,8 @@ mod tests {
         }
     }
 
-    fn hands(latency_ms: Option<f64>) -> Hands {
-        Hands {
+    fn settings(latency_ms: Option<f64>) -> TypistSettings {
+        TypistSettings {
             typist: Typist::default(),
             seed: 1,
             pace: Pace::Virtual,
@@ -640,23 +661,23 @@ mod tests {
     }
 
     fn named(policy: &str) -> Policy {
-        Policy::named(policy, |_| Err(String::new())).expect("there is one")
+        Policy::parse(policy, |_| Err(String::new())).expect("there is one")
     }
 
-    /// Types a reference between `f(` and `)`; gives what came of it and the text.
+    /// Types a reference between `f(` and `)`; returns the session and the text.
     fn typed(
         reference: &str,
         policy: &str,
         latency_ms: Option<f64>,
         offers: impl Fn(&str) -> Vec<String>,
-    ) -> (Session, String) {
+    ) -> (TypingSession, String) {
         let mut editor = Scripted {
             text: "f()\n".to_owned(),
             offers,
             asked: 0,
         };
-        let scene = Scene {
-            hole: "h",
+        let hole = HoleText {
+            id: "h",
             prefix: "f(",
             suffix: ")\n",
             reference,
@@ -666,17 +687,21 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .expect("the system gives a runtime");
-        let Ok(session) =
-            runtime.block_on(play(&mut editor, scene, &hands(latency_ms), &named(policy)));
+        let Ok(session) = runtime.block_on(type_hole(
+            &mut editor,
+            hole,
+            &settings(latency_ms),
+            &named(policy),
+        ));
         assert_eq!(editor.asked, session.requests.len());
         (session, editor.text)
     }
 
-    fn fates(session: &Session) -> Vec<Fate> {
+    fn fates(session: &TypingSession) -> Vec<RequestResult> {
         session
             .requests
             .iter()
-            .map(|request| request.fate)
+            .map(|request| request.result)
             .collect()
     }
 
@@ -689,7 +714,7 @@ mod tests {
         assert_eq!(text, "f(alpha, beta)\n");
         assert_eq!(
             session.keys,
-            Keys {
+            KeyCounts {
                 typed: 0,
                 accepts: 2,
                 deletes: 0
@@ -707,7 +732,7 @@ mod tests {
         });
         assert_eq!(text, "f(abc)\n");
         let accepted: Vec<_> = session.requests.iter().map(|one| one.accepted).collect();
-        let wrong = Accepted {
+        let wrong = AcceptedCandidate {
             candidate: 0,
             kept: 1,
             removed: 2,
@@ -726,10 +751,10 @@ mod tests {
         let (session, _) = typed(whole, "line", Some(10.0), |before| {
             vec![format!("{}2", &whole[before.len() - 2..])]
         });
-        assert_eq!(fates(&session)[0], Fate::Shown);
+        assert_eq!(fates(&session)[0], RequestResult::Shown);
         let continued = fates(&session)[1..]
             .iter()
-            .all(|fate| *fate == Fate::Continued);
+            .all(|fate| *fate == RequestResult::Continued);
         assert!(continued, "{:?}", fates(&session));
         // From its arrival to the end: `2` is still there when all is typed.
         let shown = session.requests[0].shown_ms;
@@ -744,7 +769,11 @@ mod tests {
         let offers = |before: &str| vec!["alpha_beta"[before.len() - 2..].to_owned()];
         let (session, _) = typed("alpha_beta", "oracle-prefix+latency", Some(1e6), offers);
         assert_eq!(session.keys.typed, 10);
-        assert!(fates(&session).iter().all(|fate| *fate == Fate::Late));
+        assert!(
+            fates(&session)
+                .iter()
+                .all(|fate| *fate == RequestResult::Late)
+        );
         // Who waits sees it.
         let (session, _) = typed("alpha_beta", "oracle-prefix", Some(1e6), offers);
         assert_eq!(session.keys.accepts, 1);
@@ -764,7 +793,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is offered and whoever takes it: the reference stands there in the end, every
+        /// Whatever is offered and accepted: the hole holds the reference in the end, every
         /// key is accounted for by the requests alone, and it is the same a second time.
         #[test]
         fn the_reference_stands_there_in_the_end(
@@ -794,7 +823,7 @@ mod tests {
                 kept += one.kept;
                 removed += one.removed;
             }
-            let expected = Keys {
+            let expected = KeyCounts {
                 typed: reference.chars().count() - kept,
                 accepts,
                 deletes: removed,

@@ -43,11 +43,11 @@ pub struct Typist {
     pub name: String,
     /// Where the numbers are from.
     pub source: String,
-    /// Before any other key.
+    /// KeyPosition any other key.
     pub key: Pause,
-    /// Before the first letter or digit of a word.
+    /// KeyPosition the first letter or digit of a word.
     pub word: Pause,
-    /// Before the first key of a line, and of a hole.
+    /// KeyPosition the first key of a line, and of a hole.
     pub line: Pause,
 }
 
@@ -63,7 +63,7 @@ pub struct Pause {
 
 /// Where a key stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
+pub enum KeyPosition {
     /// Within a word, a space, a sign; a Backspace.
     Key,
     /// A word's first letter or digit.
@@ -72,7 +72,7 @@ pub enum Before {
     Line,
 }
 
-/// Why a typist can't be had.
+/// Why a typist's file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TypistError {
     /// The file is none of this format.
@@ -132,20 +132,20 @@ impl Typist {
 
     /// How long this person pauses before a key, in milliseconds. `draw` is the pause's place
     /// among all that are possible, between 0 and 1, exclusive.
-    pub fn pause_ms(&self, before: Before, draw: f64) -> f64 {
+    pub fn pause_ms(&self, before: KeyPosition, draw: f64) -> f64 {
         let Pause { mean_ms, sigma } = match before {
-            Before::Key => self.key,
-            Before::Word => self.word,
-            Before::Line => self.line,
+            KeyPosition::Key => self.key,
+            KeyPosition::Word => self.word,
+            KeyPosition::Line => self.line,
         };
         let standard = Normal::standard().inverse_cdf(draw);
         mean_ms * (sigma * standard - sigma * sigma / 2.0).exp()
     }
 }
 
-impl Before {
+impl KeyPosition {
     /// Where a key stands that is typed after `text`.
-    pub fn of(text: &str, key: &str) -> Self {
+    pub fn after(text: &str, key: &str) -> Self {
         let is_word = |character: char| character.is_alphanumeric() || character == '_';
         let last = text.chars().next_back();
         if last.is_none_or(|last| last == '\n' || last == '\r') {
@@ -181,9 +181,9 @@ mod tests {
     fn pauses_have_their_means() {
         let typist = Typist::default();
         for (before, mean) in [
-            (Before::Key, 200.0),
-            (Before::Word, 240.0),
-            (Before::Line, 1550.0),
+            (KeyPosition::Key, 200.0),
+            (KeyPosition::Word, 240.0),
+            (KeyPosition::Line, 1550.0),
         ] {
             let draws = 20_000;
             let sum: f64 = (0..draws)
@@ -197,15 +197,15 @@ mod tests {
     #[test]
     fn a_key_stands_where_the_text_says() {
         for (text, key, before) in [
-            ("", "x", Before::Line),
-            ("x = 1\n", " ", Before::Line),
-            ("x = 1\n ", " ", Before::Key),
-            ("x = 1\n  ", "y", Before::Word),
-            ("x.", "y", Before::Word),
-            ("x", "y", Before::Key),
-            ("x", ".", Before::Key),
+            ("", "x", KeyPosition::Line),
+            ("x = 1\n", " ", KeyPosition::Line),
+            ("x = 1\n ", " ", KeyPosition::Key),
+            ("x = 1\n  ", "y", KeyPosition::Word),
+            ("x.", "y", KeyPosition::Word),
+            ("x", "y", KeyPosition::Key),
+            ("x", ".", KeyPosition::Key),
         ] {
-            assert_eq!(Before::of(text, key), before, "{text:?} {key:?}");
+            assert_eq!(KeyPosition::after(text, key), before, "{text:?} {key:?}");
         }
     }
 
@@ -215,12 +215,12 @@ mod tests {
                     key = { mean_ms = 280, sigma = 0.4 }\nword = { mean_ms = 300, sigma = 0 }\n\
                     line = { mean_ms = 900, sigma = 1 }\n";
         let typist = Typist::parse(file).expect("it is sound");
-        assert_eq!(typist.pause_ms(Before::Word, 0.99), 300.0);
-        let told = |text: String| Typist::parse(&text).expect_err("it is not").to_string();
-        assert!(told(file.replace("280", "0")).contains("`key` is out of range"));
-        assert!(told(file.replace("sigma = 1", "sigma = nan")).contains("`line`"));
-        assert!(told(file.replace("schema = 1", "schema = 2")).contains("schema 2"));
-        assert!(told(file.replace("name", "nome")).contains("no typist"));
+        assert_eq!(typist.pause_ms(KeyPosition::Word, 0.99), 300.0);
+        let error = |text: String| Typist::parse(&text).expect_err("it is not").to_string();
+        assert!(error(file.replace("280", "0")).contains("`key` is out of range"));
+        assert!(error(file.replace("sigma = 1", "sigma = nan")).contains("`line`"));
+        assert!(error(file.replace("schema = 1", "schema = 2")).contains("schema 2"));
+        assert!(error(file.replace("name", "nome")).contains("no typist"));
     }
 
     proptest! {

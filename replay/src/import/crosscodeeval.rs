@@ -12,7 +12,7 @@ use super::hole_text::{self, HoleText};
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::name_for_path;
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "crosscodeeval",
@@ -58,6 +58,6 @@ fn read(
         }
     };
     // Its holes begin where the name of something in another file is due.
-    let kind = Kind::Api;
+    let kind = HoleKind::Api;
     Ok(text.into_task(id.to_owned(), name, kind, language, &file_name(id), file))
 }

@@ -14,7 +14,7 @@ use super::hole_text;
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, project_name};
 use crate::language::name_for_path;
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "deveval",
@@ -66,7 +66,7 @@ fn read(
         project: project_name(name),
         language,
         path: file.to_owned(),
-        kind: Kind::Body,
+        kind: HoleKind::Body,
         contents,
         range,
         origin: FileOrigin::Repository(repository),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::error::RecordFault;
 use super::task::{FileOrigin, ImportOptions, ImportedTask, project_name};
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 /// A file and the hole in it.
 pub(super) struct HoleText {
@@ -32,7 +32,7 @@ impl HoleText {
         self,
         id: String,
         project: &str,
-        kind: Kind,
+        kind: HoleKind,
         language: &'static str,
         folder: &str,
         file: &str,

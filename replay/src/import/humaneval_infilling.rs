@@ -9,7 +9,7 @@ use super::error::RecordFault;
 use super::hole_text::HoleText;
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
-use crate::task::{Kind, sha256_hex};
+use crate::task::{HoleKind, sha256_hex};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "humaneval-infilling",
@@ -47,9 +47,9 @@ fn read(
     let hash = &sha256_hex(parts.as_bytes())[..8];
     let module = format!("{}_{hash}", file_name(&problem));
     let kind = match set {
-        "SingleLineInfilling" => Kind::Line,
-        "MultiLineInfilling" => Kind::Block,
-        _ => Kind::Span,
+        "SingleLineInfilling" => HoleKind::Line,
+        "MultiLineInfilling" => HoleKind::Block,
+        _ => HoleKind::Span,
     };
     let mut packages: Vec<String> = PYTEST.map(str::to_owned).to_vec();
     packages.extend(options.packages.iter().cloned());

@@ -14,7 +14,7 @@ use super::hole_text::{self, HoleText};
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::{LanguageSupport, name_for_path};
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "mrg-bench",
@@ -78,7 +78,7 @@ fn read(
     let task = text.into_task(
         id.to_owned(),
         name,
-        Kind::Body,
+        HoleKind::Body,
         language,
         &file_name(id),
         file,

@@ -15,7 +15,7 @@ use super::hole_text::{self, HoleText};
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::name_for_path;
-use crate::task::{Kind, sha256_hex};
+use crate::task::{HoleKind, sha256_hex};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repobench",
@@ -64,7 +64,7 @@ fn read(
         }
     };
     let folder = format!("{}_{hash}", file_name(name));
-    Ok(text.into_task(id, name, Kind::Line, language, &folder, file))
+    Ok(text.into_task(id, name, HoleKind::Line, language, &folder, file))
 }
 
 /// The one line that is `next_line` and stands right after `code`, blank lines aside; from its

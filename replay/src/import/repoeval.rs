@@ -12,7 +12,7 @@ use super::hole_text::{self, HoleText};
 use super::record::{self, BenchmarkRecord};
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::name_for_path;
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoeval",
@@ -46,11 +46,11 @@ fn read(
         .unwrap_or_default()
         .to_string_lossy();
     let kind = if source.starts_with("function") {
-        Kind::Body
+        HoleKind::Body
     } else if source.starts_with("api") {
-        Kind::Api
+        HoleKind::Api
     } else {
-        Kind::Line
+        HoleKind::Line
     };
     let text = match hole_text::repository(options, "metadata.fpath_tuple", name)? {
         Some(repository) => {

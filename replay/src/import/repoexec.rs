@@ -19,7 +19,7 @@ use super::task::{
     BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name,
 };
 use super::writer::TESTS;
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoexec",
@@ -94,7 +94,7 @@ fn read(
         project: project_name(name.rsplit_once('/').map_or(name, |(_, last)| last)),
         language: "python",
         path,
-        kind: Kind::Body,
+        kind: HoleKind::Body,
         range: start..whole.end,
         contents,
         origin: FileOrigin::Repository(repository),

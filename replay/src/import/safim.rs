@@ -17,7 +17,7 @@ use super::error::RecordFault;
 use super::hole_text::HoleText;
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "safim",
@@ -72,9 +72,9 @@ fn read(
     };
     let program_text = HoleText::from_parts(before, reference, after);
     let kind = if id.starts_with("block") {
-        Kind::Block
+        HoleKind::Block
     } else {
-        Kind::Span
+        HoleKind::Span
     };
     let cases = cases(record)?;
     let name = file_name(id);

@@ -7,7 +7,7 @@ use fillrate_server::syntax::Language;
 
 use super::error::RecordFault;
 use super::record::BenchmarkRecord;
-use crate::task::{Hole, Kind};
+use crate::task::{Hole, HoleKind};
 
 /// A benchmark's format.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(super) struct ImportedTask {
     pub(super) language: &'static str,
     /// The file with the hole, in the project.
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: HoleKind,
     /// The file's text.
     pub(super) contents: String,
     /// The hole in it, in bytes.

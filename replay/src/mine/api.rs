@@ -29,9 +29,9 @@ use super::imports::{imported_names, is_import};
 use super::tokens::leaves;
 use super::uses::{NameUse, find_undefined};
 use crate::language::{LanguageSupport, SourceFile};
-use crate::task::{Kind, sha256_hex};
+use crate::task::{HoleKind, sha256_hex};
 
-/// Finds every candidate of [`Kind::Api`] in a file. `files` are all of the repository.
+/// Finds every candidate of [`HoleKind::Api`] in a file. `files` are all of the repository.
 pub fn find_api_candidates(
     project: &str,
     file: &SourceFile,
@@ -60,7 +60,7 @@ pub fn find_api_candidates(
         .filter_map(|used| {
             let range = hole(&used, file, &tokens, seed)?;
             if passes_filters(&range, file.language, &tokens) {
-                covered.candidate(Kind::Api, range)
+                covered.candidate(HoleKind::Api, range)
             } else {
                 None
             }

@@ -11,7 +11,7 @@ use tree_sitter::Tree;
 use super::category::categorize;
 use crate::language::SourceFile;
 use crate::mutate;
-use crate::task::{Hole, Kind};
+use crate::task::{Hole, HoleKind};
 use ranges::Statement;
 pub(super) use ranges::{FoundRanges, find_ranges};
 
@@ -87,7 +87,7 @@ pub(super) struct CoveredFile<'a> {
 
 impl CoveredFile<'_> {
     /// The candidate in a range, if the range is short enough and tests run all of it.
-    pub(super) fn candidate(&self, kind: Kind, range: Range<usize>) -> Option<Candidate> {
+    pub(super) fn candidate(&self, kind: HoleKind, range: Range<usize>) -> Option<Candidate> {
         let file = self.file;
         let lines = file.contents[range.clone()].lines().count();
         let begins_in = self

@@ -13,7 +13,7 @@ use tree_sitter::Node;
 
 use crate::language::LanguageSupport;
 use crate::language::names::RECEIVERS;
-use crate::task::{Category, Subject};
+use crate::task::{Category, Topic};
 
 /// The category of what stands in `range` of a file, given the file's syntax tree.
 ///
@@ -21,7 +21,7 @@ use crate::task::{Category, Subject};
 /// once, each word once; the category with most wins, if it has two or more, and of equals the
 /// first in the order of the words' table. Failing that, syntax decides: JSX, what few programs
 /// use of a language, recursion and loops within loops. Everything else is
-/// [`Subject::ProgrammingBasics`].
+/// [`Topic::ProgrammingBasics`].
 pub fn categorize(
     root: Node<'_>,
     contents: &str,
@@ -60,7 +60,7 @@ pub fn categorize(
     by_words(&inside, &around)
         .or_else(|| by_syntax(&reference_nodes, contents, name, language))
         .unwrap_or_else(|| Category {
-            name: Subject::ProgrammingBasics,
+            name: Topic::ProgrammingBasics,
             reason: match name {
                 Some(name) => format!(
                     "Neither the reference nor the rest of `{name}` points to another category."
@@ -73,67 +73,67 @@ pub fn categorize(
 /// The words of each category, specialised ones before general ones. A word belongs to one.
 /// Each stands for its plural too; a name of several words is looked up whole and by its words.
 /// What is common in every kind of program (`table`, `token`, `state`, `model`) is no sign.
-const WORDS: [(Subject, &str); 12] = [
+const WORDS: [(Topic, &str); 12] = [
     (
-        Subject::MachineLearning,
+        Topic::MachineLearning,
         "backpropagation classifier cuda embedding epoch gradient hyperparameter keras logits \
          neural optimizer perceptron pytorch regression sklearn softmax tensor tensorflow torch",
     ),
     (
-        Subject::NaturalLanguageProcessing,
+        Topic::NaturalLanguageProcessing,
         "bleu corpus lemma lemmatize llm ngram nlp nltk sentence spacy stem stemmer stopword \
          tokenizer vocab vocabulary",
     ),
     (
-        Subject::FrontEndDevelopment,
+        Topic::FrontEndDevelopment,
         "addeventlistener button classname click component css dom hover html innerhtml jsx \
          layout onclick props queryselector react scroll stylesheet svelte tooltip useeffect \
          usestate viewport vue widget",
     ),
     (
-        Subject::ServerSideDevelopment,
+        Topic::ServerSideDevelopment,
         "cookie cors django endpoint express fastapi flask graphql grpc http middleware request \
          response route router rpc server session socket webhook websocket",
     ),
     (
-        Subject::SecurityAndPrivacy,
+        Topic::SecurityAndPrivacy,
         "anonymize auth authenticate authentication authorization authorize bcrypt certificate \
          cipher credential crypto cryptography csrf decrypt encrypt encryption hmac jwt oauth \
          password permission privacy redact salt sanitize secret ssl tls xss",
     ),
     (
-        Subject::Databases,
+        Topic::Databases,
         "cursor database db migration mongo mysql orm postgres prisma query redis sql sqlalchemy \
          sqlite tablename",
     ),
     (
-        Subject::DataManagementAndAnalysis,
+        Topic::DataManagementAndAnalysis,
         "aggregate analytics average chart column correlation csv dataframe dataset df groupby \
          histogram median np numpy pandas pd percentile pivot plot statistic variance",
     ),
     (
-        Subject::MultimediaProcessing,
+        Topic::MultimediaProcessing,
         "audio bitmap canvas codec color colour cv2 ffmpeg gif image img jpeg opencv pixel png \
          rgb subtitle svg thumbnail video waveform",
     ),
     (
-        Subject::PerformanceOptimization,
+        Topic::PerformanceOptimization,
         "benchmark cache cached concurrency debounce latency lazy lru memoize optimization \
          parallel prefetch profiler throttle throughput vectorize",
     ),
     (
-        Subject::DataStructuresAndAlgorithms,
+        Topic::DataStructuresAndAlgorithms,
         "algorithm ancestor bfs bisect deque descendant dfs edge graph heap heapq matrix node \
          permutation priority queue search shortest sort sorted stack subtree topological \
          traverse tree trie vertex",
     ),
     (
-        Subject::LanguageFeatures,
+        Topic::LanguageFeatures,
         "closure coroutine decorator descriptor functools generator getattr hasattr inspect \
          iterator metaclass mixin overload partial prototype proxy reflect setattr typevar wraps",
     ),
     (
-        Subject::CommonTools,
+        Topic::CommonTools,
         "argparse argv calendar cli config configuration convert date datetime decode directory \
          duration encode env environ escape file filename folder format formatter json locale \
          log logger logging month parse parser path pathlib regex serialize shell subprocess \
@@ -258,14 +258,14 @@ fn by_syntax(
             .is_some_and(|markup| node.kind().starts_with(markup))
     };
     if named().any(is_markup) {
-        return category(Subject::FrontEndDevelopment, "holds JSX".to_owned());
+        return category(Topic::FrontEndDevelopment, "holds JSX".to_owned());
     }
     let feature = rules
         .features
         .iter()
         .find(|(kind, _)| named().any(|node| node.kind() == *kind));
     if let Some((_, what)) = feature {
-        return category(Subject::LanguageFeatures, format!("holds {what}"));
+        return category(Topic::LanguageFeatures, format!("holds {what}"));
     }
     let called = named().find_map(|node| {
         let function = support.names.callee(*node)?;
@@ -278,7 +278,7 @@ fn by_syntax(
     });
     if let Some(name) = called {
         return category(
-            Subject::DataStructuresAndAlgorithms,
+            Topic::DataStructuresAndAlgorithms,
             format!("calls `{name}`, which it stands in: recursion"),
         );
     }
@@ -294,7 +294,7 @@ fn by_syntax(
     });
     if nested {
         return category(
-            Subject::DataStructuresAndAlgorithms,
+            Topic::DataStructuresAndAlgorithms,
             "has a loop within a loop".to_owned(),
         );
     }
@@ -373,7 +373,10 @@ mod tests {
                 assert!(seen.insert(word), "`{word}` stands twice");
             }
         }
-        let subjects: BTreeSet<Subject> = WORDS.iter().map(|(subject, _)| *subject).collect();
-        assert_eq!(subjects.len(), Subject::ALL.len() - 1);
+        let subjects: BTreeSet<Topic> = WORDS.iter().map(|(subject, _)| *subject).collect();
+        assert_eq!(
+            subjects.len(),
+            <Topic as strum::VariantArray>::VARIANTS.len() - 1
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a reference can be read elsewhere in what a server sees.
 
-use crate::task::{Hole, Kind};
+use crate::task::{Hole, HoleKind};
 
 /// The files a server sees, ready to be searched.
 #[derive(Debug, Default)]
@@ -27,14 +27,14 @@ impl Audit {
 
     /// Whether a file other than the hole's own holds the reference, or, for a short reference,
     /// the reference with the lines around it. `contents` is the hole's own file. Of
-    /// [`Kind::Api`], every reference leaks by itself, as CrossCodeEval has it (§2.3).
+    /// [`HoleKind::Api`], every reference leaks by itself, as CrossCodeEval has it (§2.3).
     pub fn leaks(&self, hole: &Hole, contents: &str) -> bool {
         let ink = hole
             .reference
             .chars()
             .filter(|c| !c.is_whitespace())
             .count();
-        let needle = if ink >= TELLING_CHARACTERS || hole.kind == Kind::Api {
+        let needle = if ink >= TELLING_CHARACTERS || hole.kind == HoleKind::Api {
             folded(&hole.reference)
         } else {
             folded(&contents[around(contents, hole.start.0, hole.end.0)])
@@ -71,7 +71,7 @@ mod tests {
     const OWN: &str = "def f(a):\n    b = a\n    return b\n";
 
     fn leaks(range: std::ops::Range<usize>, own: &str, other: &str) -> bool {
-        let hole = Hole::new("demo", "python", "src/a.py", Kind::Line, range, own);
+        let hole = Hole::new("demo", "python", "src/a.py", HoleKind::Line, range, own);
         Audit::new([
             ("src/a.py".to_owned(), own.to_owned()),
             ("build/lib/a.py".to_owned(), other.to_owned()),
@@ -112,12 +112,12 @@ mod tests {
             let hole = Hole::new("demo", "python", "src/a.py", kind, 14..19, OWN);
             Audit::new(other.clone()).leaks(&hole, OWN)
         };
-        assert!(leaks(Kind::Api) && !leaks(Kind::Span));
+        assert!(leaks(HoleKind::Api) && !leaks(HoleKind::Span));
     }
 
     #[test]
     fn the_own_file_is_no_leak() {
-        let hole = Hole::new("demo", "python", "src/a.py", Kind::Line, 14..19, OWN);
+        let hole = Hole::new("demo", "python", "src/a.py", HoleKind::Line, 14..19, OWN);
         assert!(!Audit::new([("src/a.py".to_owned(), OWN.to_owned())]).leaks(&hole, OWN));
     }
 }

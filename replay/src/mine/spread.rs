@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use super::Wanted;
 use super::candidates::Candidate;
-use crate::task::{Kind, Subject, sha256_hex};
+use crate::task::{HoleKind, Topic, sha256_hex};
 
 /// Candidates that are yet to be tried.
 ///
@@ -19,10 +19,10 @@ pub(super) struct Queue {
     /// By class, the next one last, each with the number that chance gave it.
     waiting: BTreeMap<Class, Vec<(String, Candidate)>>,
     /// Holes of each kind, those under way included.
-    kinds: HashMap<Kind, usize>,
+    kinds: HashMap<HoleKind, usize>,
     files: HashMap<String, usize>,
-    sizes: HashMap<(Kind, u32), usize>,
-    subjects: HashMap<Option<Subject>, usize>,
+    sizes: HashMap<(HoleKind, u32), usize>,
+    subjects: HashMap<Option<Topic>, usize>,
     taken_lines: BTreeSet<(String, usize)>,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct Queue {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     /// The kind, after its place among the wanted ones.
-    kind: (usize, Kind),
+    kind: (usize, HoleKind),
     path: String,
     size: u32,
-    subject: Option<Subject>,
+    subject: Option<Topic>,
 }
 
 impl Queue {
@@ -116,7 +116,7 @@ impl Queue {
     }
 
     /// Gives back a kind's turn: one of its candidates was rejected.
-    pub(super) fn give_back(&mut self, kind: Kind) {
+    pub(super) fn give_back(&mut self, kind: HoleKind) {
         if let Some(count) = self.kinds.get_mut(&kind) {
             *count = count.saturating_sub(1);
         }

@@ -257,7 +257,7 @@ fn lines(text: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Category, Kind, Subject};
+    use crate::task::{Category, HoleKind, Topic};
 
     const PYTHON: &str = "def f(a):\n    b = a + 1\n    log(b)\n    return b\n";
     const TYPESCRIPT: &str = "export function g(a: number) {\n  return a;\n}\n";
@@ -265,16 +265,23 @@ mod tests {
     fn holes() -> Vec<Hole> {
         let python = |path: &str, kind, range| Hole::new("p", "python", path, kind, range, PYTHON);
         vec![
-            python("a.py", Kind::Body, 14..PYTHON.len() - 1),
-            python("a.py", Kind::Line, 14..23),
+            python("a.py", HoleKind::Body, 14..PYTHON.len() - 1),
+            python("a.py", HoleKind::Line, 14..23),
             Hole {
                 category: Some(Category {
-                    name: Subject::CommonTools,
+                    name: Topic::CommonTools,
                     reason: "It logs.".to_owned(),
                 }),
-                ..python("b.py", Kind::Line, 28..34)
+                ..python("b.py", HoleKind::Line, 28..34)
             },
-            Hole::new("t", "typescript", "c.ts", Kind::Line, 34..43, TYPESCRIPT),
+            Hole::new(
+                "t",
+                "typescript",
+                "c.ts",
+                HoleKind::Line,
+                34..43,
+                TYPESCRIPT,
+            ),
         ]
     }
 

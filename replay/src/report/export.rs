@@ -17,7 +17,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 use super::ScoredAttempt;
-use crate::store::{Audit, Run, StoreError};
+use crate::store::{AuditRecord, Run, StoreError};
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
@@ -68,7 +68,7 @@ struct Row<'a> {
     context: Option<&'a str>,
     hole: &'a Hole,
     scored: &'a ScoredAttempt,
-    audit: Option<&'a Audit>,
+    audit: Option<&'a AuditRecord>,
 }
 
 /// What stands in a column; `None` where there is nothing.
@@ -157,7 +157,7 @@ pub static COLUMNS: [ExportColumn; 41] = [
         .into()),
     column!("context", Text, |row| row.context.into()),
     column!("sample", Whole, |row| row.scored.attempt.sample.into()),
-    column!("round", Whole, |row| row.scored.attempt.round.into()),
+    column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
     column!("answered", Truth, |row| row.scored.attempt.answered.into()),
     column!("offered", Whole, |row| {
         row.scored.attempt.offered.len().into()

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use super::page::Page;
 use super::{DeveloperFigures, ScoredAttempt, context_of};
-use crate::store::{Attempt, Audit, Run, StoreError};
+use crate::store::{Attempt, AuditRecord, Run, StoreError};
 use crate::task::Hole;
 
 /// How many attempts a shard holds.
@@ -173,7 +173,7 @@ struct ReportedRun {
     developers: DeveloperFigures,
     typed: (i64, i64),
     /// What judging attempts again came to, by key.
-    audits: BTreeMap<String, Audit>,
+    audits: BTreeMap<String, AuditRecord>,
     /// Its attempts of all rounds, without traces and test outputs.
     scored: Vec<ScoredAttempt>,
     /// Of each attempt, by key, its place in `scored` and its outcome.
@@ -443,7 +443,7 @@ impl HtmlReport {
             columns.run.push(run);
             columns.hole.push(self.places[&attempt.hole]);
             columns.sample.push(attempt.sample);
-            columns.round.push(attempt.round);
+            columns.round.push(attempt.repair_round);
             columns.outcome.push(outcome.unwrap_or_default());
             columns
                 .latency
@@ -561,7 +561,10 @@ impl ReportedRun {
 
     /// First answers: those that all figures but those by round are of.
     fn first_answers(&self) -> Vec<&ScoredAttempt> {
-        let first = self.scored.iter().filter(|one| one.attempt.round == 0);
+        let first = self
+            .scored
+            .iter()
+            .filter(|one| one.attempt.repair_round == 0);
         first.collect()
     }
 

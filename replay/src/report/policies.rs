@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use super::ScoredAttempt;
 use super::table::{TextTable, figure, right};
-use crate::developer::policy::{Place, View};
-use crate::developer::typing::{EDITOR_DELAY_MS, Fate, Request};
-use crate::store::{Behaviour, Typing};
+use crate::developer::policy::{DisplayedCompletion, LinePosition};
+use crate::developer::typing::{EDITOR_DELAY_MS, RequestResult, TypingRequest};
+use crate::store::{DeveloperSettings, TypingAttempt};
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
@@ -70,7 +70,7 @@ pub struct TypedHole<'a> {
     /// The characters of what stood in the hole.
     pub characters: usize,
     /// What came of it.
-    pub typing: &'a Typing,
+    pub typing: &'a TypingAttempt,
 }
 
 /// A completion that a developer saw, or could have seen.
@@ -96,18 +96,23 @@ pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
                 metrics.insert(named(metric.name, policy), estimate);
             }
         };
-        let requests: Vec<(&str, &Request)> = typed
+        let requests: Vec<(&str, &TypingRequest)> = typed
             .iter()
             .flat_map(|one| {
                 let requests = one.typing.session.requests.iter();
                 requests.map(|request| (one.cluster, request))
             })
             .collect();
-        let on_display = || requests.iter().filter(|(_, one)| one.fate == Fate::Shown);
+        let on_display = || {
+            requests
+                .iter()
+                .filter(|(_, one)| one.result == RequestResult::Shown)
+        };
         let read =
             || on_display().filter(|(_, one)| one.accepted.is_some() || one.shown_ms >= READ_MS);
-        let accepted =
-            |(cluster, one): &(&str, &Request)| ((*cluster).to_owned(), one.accepted.is_some());
+        let accepted = |(cluster, one): &(&str, &TypingRequest)| {
+            ((*cluster).to_owned(), one.accepted.is_some())
+        };
         put(ACCEPTANCE_SHOWN, proportion(on_display().map(accepted)));
         put(ACCEPTANCE_READ, proportion(read().map(accepted)));
         let weighted: Vec<(&str, f64, f64)> = read()
@@ -164,7 +169,7 @@ pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
         });
         put(REPAIRED, proportion(repaired));
         let late = requests.iter().map(|(cluster, one)| {
-            let late = matches!(one.fate, Fate::Late | Fate::Cancelled);
+            let late = matches!(one.result, RequestResult::Late | RequestResult::Cancelled);
             ((*cluster).to_owned(), late)
         });
         put(LATE, proportion(late));
@@ -182,10 +187,13 @@ pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
 
 /// The figures of completions that nobody typed for, each held against every policy: of those
 /// offered, what a developer takes who was about to type the reference.
-pub(super) fn of_attempts(scored: &[&ScoredAttempt], behaviour: &Behaviour) -> Vec<PolicyFigures> {
+pub(super) fn of_attempts(
+    scored: &[&ScoredAttempt],
+    behaviour: &DeveloperSettings,
+) -> Vec<PolicyFigures> {
     let figures = behaviour.policies.iter().map(|policy| {
         let name = policy.name();
-        let hands = &behaviour.hands;
+        let hands = &behaviour.typing;
         let seen: Vec<(&str, Seen, f64)> = scored
             .iter()
             .filter_map(|one| {
@@ -195,14 +203,14 @@ pub(super) fn of_attempts(scored: &[&ScoredAttempt], behaviour: &Behaviour) -> V
                 if attempt.offered.is_empty() || late {
                     return None;
                 }
-                let view = View {
+                let view = DisplayedCompletion {
                     remaining: &one.reference,
                     candidates: &attempt.offered,
                     latency_ms: attempt.latency_ms,
                     place: one.place,
                 };
                 let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
-                let choice = policy.choice(view, chance);
+                let choice = policy.choose(view, chance);
                 // Only the first candidate was judged.
                 let judged = choice.unwrap_or(0) == 0;
                 let seen = Seen {
@@ -275,7 +283,7 @@ pub(super) fn keystrokes_saved(typed: &TypedHole<'_>) -> f64 {
 pub(super) fn acceptance(typed: &TypedHole<'_>) -> Option<f64> {
     let requests = typed.typing.session.requests.iter();
     let shown: Vec<bool> = requests
-        .filter(|request| request.fate == Fate::Shown)
+        .filter(|request| request.result == RequestResult::Shown)
         .map(|request| request.accepted.is_some())
         .collect();
     let accepted = shown.iter().filter(|accepted| **accepted).count();
@@ -288,10 +296,10 @@ pub(super) fn characters(hole: &Hole) -> usize {
 }
 
 /// The kind of place a hole is.
-pub(super) fn place(hole: &Hole, contents: &str) -> Place {
+pub(super) fn place(hole: &Hole, contents: &str) -> LinePosition {
     hole.cut(contents)
-        .map_or(Place::LineEnd, |(prefix, suffix)| {
-            Place::between(prefix, suffix)
+        .map_or(LinePosition::LineEnd, |(prefix, suffix)| {
+            LinePosition::between(prefix, suffix)
         })
 }
 

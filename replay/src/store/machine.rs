@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a machine has, as far as figures hang on it. Nothing in it names the machine or its owner.
+/// The properties of a machine that figures depend on. Nothing in it identifies the machine or its
+/// owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The version of this program.

@@ -7,7 +7,7 @@ use fillrate_metrics::{Sample, dependency_invocation_rate, text_scores};
 use fillrate_server::syntax::Language;
 
 use super::{Figure, Mix, Observation, Side, Unit};
-use crate::developer::policy::Place;
+use crate::developer::policy::LinePosition;
 use crate::score::{ScoringLanguage, syntax_identifiers};
 use crate::store::Attempt;
 use crate::task::Hole;
@@ -45,7 +45,7 @@ pub struct Seen<'a> {
 pub fn side(seen: &[Seen<'_>], source: &str, label: Option<&str>) -> Side {
     let configuration = configuration(seen.iter().map(|one| one.attempt)).map(str::to_owned);
     let mut groups: BTreeMap<(&str, &str), Vec<&Seen<'_>>> = BTreeMap::new();
-    for one in seen.iter().filter(|one| one.attempt.round == 0) {
+    for one in seen.iter().filter(|one| one.attempt.repair_round == 0) {
         let group = (one.attempt.model.as_str(), one.hole.language.as_str());
         groups.entry(group).or_default().push(one);
     }
@@ -70,7 +70,7 @@ pub fn side(seen: &[Seen<'_>], source: &str, label: Option<&str>) -> Side {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for one in by_hole.values() {
             if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
-                let place = Place::between(prefix, suffix);
+                let place = LinePosition::between(prefix, suffix);
                 *places.entry(place_name(place).to_owned()).or_default() += 1;
             }
         }
@@ -99,11 +99,11 @@ pub fn configuration<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Opt
 }
 
 /// What a kind of place is called.
-fn place_name(place: Place) -> &'static str {
+fn place_name(place: LinePosition) -> &'static str {
     match place {
-        Place::MidLine => "mid_line",
-        Place::LineEnd => "line_end",
-        Place::NewBlock => "new_block",
+        LinePosition::MidLine => "mid_line",
+        LinePosition::LineEnd => "line_end",
+        LinePosition::NewBlock => "new_block",
     }
 }
 

@@ -9,16 +9,16 @@ use fillrate_metrics::metric::{
 };
 
 use super::{Figure, Mix, Observation, Side, Unit};
-use crate::developer::typing::Fate;
+use crate::developer::typing::RequestResult;
 use crate::report::policies::named;
-use crate::store::Typing;
+use crate::store::TypingAttempt;
 use crate::task::Hole;
 
 /// A hole that was typed.
 #[derive(Clone, Copy, Debug)]
 pub struct Typed<'a> {
     /// What came of it.
-    pub typing: &'a Typing,
+    pub typing: &'a TypingAttempt,
     /// The hole.
     pub hole: &'a Hole,
 }
@@ -87,7 +87,7 @@ fn figures(group: &[&Typed<'_>]) -> Vec<(&'static str, Figure)> {
             if let Some(accepted) = request.accepted {
                 taken += accepted.kept + accepted.removed;
             }
-            if request.fate != Fate::Shown {
+            if request.result != RequestResult::Shown {
                 continue;
             }
             let accepted = f64::from(u8::from(request.accepted.is_some()));

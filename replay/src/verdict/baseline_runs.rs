@@ -1,15 +1,13 @@
 //! Measures a project's baseline, or loads it from the cache.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA};
 use super::error::VerdictError;
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
 use crate::corpus::tree;
+use crate::queue::run_jobs;
 use fillrate_sandbox::{End, Limits, SandboxError};
 
 /// The time limit for a run of all tests.
@@ -24,7 +22,7 @@ pub(super) fn load_or_measure(
     runner: &ProjectRunner,
     warm: &WarmWorkers,
     cache: &Path,
-    jobs: usize,
+    threads: usize,
     progress: impl Fn(usize, usize) + Sync,
 ) -> Result<Baseline, VerdictError> {
     let folder = cache.join("baselines");
@@ -36,7 +34,7 @@ pub(super) fn load_or_measure(
     if let Some(baseline) = cached {
         return Ok(baseline);
     }
-    let baseline = measure(runner, warm, jobs, progress)?;
+    let baseline = measure(runner, warm, threads, progress)?;
     let cache_error = |source| VerdictError::Cache {
         path: path.clone(),
         source,
@@ -54,7 +52,7 @@ pub(super) fn load_or_measure(
 fn measure(
     runner: &ProjectRunner,
     warm: &WarmWorkers,
-    jobs: usize,
+    threads: usize,
     progress: impl Fn(usize, usize) + Sync,
 ) -> Result<Baseline, VerdictError> {
     let prepared = runner.prepared();
@@ -87,45 +85,27 @@ fn measure(
         coverage: Some(&files),
         ..plain.clone()
     };
-    let runs = Mutex::new(vec![BaselineRun {
+    let mut runs = vec![BaselineRun {
         with_coverage: false,
         result: first,
-    }]);
-    let failure = Mutex::new(None);
-    let next = AtomicUsize::new(1);
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= RUNS {
-                break;
-            }
-            let records = index == 1;
-            let run = if records { &with_coverage } else { &plain };
-            let result = runner
-                .run(run)
-                .and_then(|result| check_complete(result, &project));
-            match result {
-                Ok(result) => {
-                    let mut runs = runs.lock();
-                    runs.push(BaselineRun {
-                        with_coverage: records,
-                        result,
-                    });
-                    progress(runs.len(), RUNS);
-                }
-                Err(error) => *failure.lock() = Some(error),
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, RUNS) {
-            scope.spawn(work);
-        }
-    });
-    if let Some(error) = failure.into_inner() {
-        return Err(error);
-    }
-    let mut baseline = Baseline::from_runs(&project, &runs.into_inner())?;
+    }];
+    // One of the other runs records lines.
+    let jobs: Vec<bool> = (1..RUNS).map(|index| index == 1).collect();
+    runs.extend(run_jobs(
+        &jobs,
+        threads,
+        || (),
+        |(), records| {
+            let run = if *records { &with_coverage } else { &plain };
+            let result = check_complete(runner.run(run)?, &project)?;
+            Ok::<_, VerdictError>(BaselineRun {
+                with_coverage: *records,
+                result,
+            })
+        },
+        |done| progress(done + 1, RUNS),
+    )?);
+    let mut baseline = Baseline::from_runs(&project, &runs)?;
     baseline.lacks_coverage = !runner.can_select();
     baseline.unfit = try_warm(runner, warm, &mut baseline, &plain, Readiness::Loaded)?;
     baseline.uncollectable = match &baseline.unfit {

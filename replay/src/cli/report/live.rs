@@ -29,7 +29,7 @@ struct Shown {
 
 /// What every request is given.
 #[derive(Clone)]
-struct Desk {
+struct LiveReport {
     shown: Arc<Mutex<Shown>>,
     address: SocketAddr,
 }
@@ -52,7 +52,7 @@ pub(super) fn serve(site: HtmlReport) -> Result<(), CliError> {
             .await
             .map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let desk = Desk {
+        let live = LiveReport {
             shown: Arc::new(Mutex::new(Shown {
                 site,
                 read: Instant::now(),
@@ -60,7 +60,7 @@ pub(super) fn serve(site: HtmlReport) -> Result<(), CliError> {
             address,
         };
         outln!("http://{address}/");
-        let router = Router::new().fallback(answer).with_state(desk);
+        let router = Router::new().fallback(answer).with_state(live);
         let until = async {
             // Without signals the program ends as any program does.
             if tokio::signal::ctrl_c().await.is_err() {
@@ -74,13 +74,13 @@ pub(super) fn serve(site: HtmlReport) -> Result<(), CliError> {
     })
 }
 
-async fn answer(State(desk): State<Desk>, request: Request) -> Response {
-    let mut response = match refusal(desk.address, request.method(), request.headers()) {
+async fn answer(State(live): State<LiveReport>, request: Request) -> Response {
+    let mut response = match refusal(live.address, request.method(), request.headers()) {
         Some((status, reason)) => (status, reason).into_response(),
         None => {
             let path = request.uri().path().trim_start_matches('/').to_owned();
             // Reading a run takes a while, and must not hold up what is answered at once.
-            let found = tokio::task::spawn_blocking(move || found(&desk.shown, &path)).await;
+            let found = tokio::task::spawn_blocking(move || found(&live.shown, &path)).await;
             match found {
                 Ok(Ok(Some((media_type, contents)))) => {
                     ([(header::CONTENT_TYPE, media_type)], contents).into_response()

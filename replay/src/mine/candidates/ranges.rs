@@ -7,7 +7,7 @@ use tree_sitter::{Node, Tree};
 
 use super::super::tokens::leaves;
 use crate::language::{LanguageSupport, SourceFile};
-use crate::task::{Kind, sha256_hex};
+use crate::task::{HoleKind, sha256_hex};
 
 /// The most statements of a block that is cut out of a longer one.
 const MOST_FOLLOWING: usize = 3;
@@ -17,7 +17,7 @@ pub(in crate::mine) struct FoundRanges {
     /// Their statements.
     pub(in crate::mine) statements: Vec<Statement>,
     /// The ranges that could be holes, in bytes.
-    pub(in crate::mine) ranges: Vec<(Kind, Range<usize>)>,
+    pub(in crate::mine) ranges: Vec<(HoleKind, Range<usize>)>,
 }
 
 /// Finds the statements of a file's functions, and the ranges that could be holes; `covered` says
@@ -53,7 +53,7 @@ struct RangeFinder<'a> {
     file: &'a SourceFile,
     covered: &'a dyn Fn(usize) -> bool,
     statements: Vec<Statement>,
-    ranges: Vec<(Kind, Range<usize>)>,
+    ranges: Vec<(HoleKind, Range<usize>)>,
 }
 
 impl RangeFinder<'_> {
@@ -65,7 +65,7 @@ impl RangeFinder<'_> {
                 line: node.start_position().row + 1,
             });
             if !self.is_documentation(node) && !is_compound(language, node) {
-                self.ranges.push((Kind::Statement, node.byte_range()));
+                self.ranges.push((HoleKind::Statement, node.byte_range()));
                 self.span(node);
             }
         }
@@ -77,7 +77,7 @@ impl RangeFinder<'_> {
             && language.is_block(body)
         {
             if let Some(range) = self.extent(&self.members(body)) {
-                self.ranges.push((Kind::Body, range));
+                self.ranges.push((HoleKind::Body, range));
             }
             let mut cursor = body.walk();
             for child in body.named_children(&mut cursor) {
@@ -109,7 +109,7 @@ impl RangeFinder<'_> {
             _ => true,
         };
         if let Some(range) = self.extent(&members).filter(|_| more) {
-            self.ranges.push((Kind::Block, range));
+            self.ranges.push((HoleKind::Block, range));
         }
         self.following(block);
     }
@@ -123,7 +123,7 @@ impl RangeFinder<'_> {
             }
             for run in members.windows(count) {
                 if let Some(range) = self.extent(run) {
-                    self.ranges.push((Kind::Block, range));
+                    self.ranges.push((HoleKind::Block, range));
                 }
             }
         }
@@ -168,7 +168,8 @@ impl RangeFinder<'_> {
         let digest = sha256_hex(format!("{}\0{text}", statement.start_byte()).as_bytes());
         let draw = usize::from_str_radix(&digest[..8], 16).unwrap_or_default();
         let start = starts[draw % starts.len()];
-        self.ranges.push((Kind::Span, start..statement.end_byte()));
+        self.ranges
+            .push((HoleKind::Span, start..statement.end_byte()));
     }
 
     /// Whole lines within the statements found, headers of loops and branches among them.
@@ -208,7 +209,7 @@ impl RangeFinder<'_> {
                 self.is_simple(tree, statement) || (self.covered)(index + 1)
             };
             if runs {
-                self.ranges.push((Kind::Line, start..end));
+                self.ranges.push((HoleKind::Line, start..end));
             }
         }
     }

@@ -4,7 +4,7 @@ use fillrate_server::syntax::Language;
 use proptest::prelude::*;
 
 use super::*;
-use crate::task::Kind;
+use crate::task::HoleKind;
 
 fn source(path: &str, contents: &str) -> SourceFile {
     SourceFile {
@@ -35,7 +35,7 @@ fn show(paper: Paper) -> Shown {
         "demo",
         "python",
         "text/main.py",
-        Kind::Block,
+        HoleKind::Block,
         start..end,
         &main.contents,
     );
@@ -223,7 +223,7 @@ fn a_method_in_typescript_is_shown_within_its_class() {
         "demo",
         "typescript",
         "cart.ts",
-        Kind::Line,
+        HoleKind::Line,
         start..start + 23,
         contents,
     );

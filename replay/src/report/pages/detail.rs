@@ -10,7 +10,7 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::{HtmlReport, HtmlReportError};
 use crate::report::ScoredAttempt;
-use crate::store::{Attempt, Audit, Typing};
+use crate::store::{Attempt, AuditRecord, TypingAttempt};
 use crate::task::Hole;
 
 /// The most lines that are shown before a hole and after it.
@@ -41,7 +41,7 @@ struct Detail<'a> {
     prompts: Vec<ModelInput>,
     attempts: Vec<AttemptDetail>,
     /// What simulated developers did, each with its run's number.
-    typings: Vec<(usize, &'a Typing)>,
+    typings: Vec<(usize, &'a TypingAttempt)>,
 }
 
 /// What a model was told.
@@ -69,7 +69,7 @@ struct AttemptDetail {
     told: Option<usize>,
     /// How the candidates came about.
     steps: Vec<Step>,
-    audit: Option<Audit>,
+    audit: Option<AuditRecord>,
 }
 
 impl HtmlReport {
@@ -108,7 +108,7 @@ impl HtmlReport {
             of_hole.into_iter().map(move |one| (run, one.typing))
         });
         let typings = typings.collect();
-        attempts.sort_by_key(|one| (one.run, one.attempt.sample, one.attempt.round));
+        attempts.sort_by_key(|one| (one.run, one.attempt.sample, one.attempt.repair_round));
         let contents = self.source(hole)?;
         let (before, after) = hole.cut(&contents).unwrap_or_default();
         let (before, above) = last_lines(before);
@@ -142,7 +142,7 @@ fn attempt_detail(
     run: usize,
     hole: &Hole,
     scored: ScoredAttempt,
-    audit: Option<Audit>,
+    audit: Option<AuditRecord>,
     prompts: &mut Vec<ModelInput>,
 ) -> AttemptDetail {
     let mut attempt = scored.attempt;

@@ -12,8 +12,8 @@ use crate::report::comparison::{RunDifference, against, by_hole, standings};
 use crate::report::policies::POLICY_METRICS;
 use crate::report::sensitivity::Sensitivity;
 use crate::report::{RepairRound, ReportRow, ScoredAttempt, rounds, row};
-use crate::store::{Audit, Machine, ProjectState};
-use crate::task::Kind;
+use crate::store::{AuditRecord, Machine, ProjectState};
+use crate::task::HoleKind;
 
 /// What `data/summary.js` holds.
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ struct RunSummary<'a> {
     again: usize,
     /// Verdicts that were reached again in the slow way, and those that differ.
     audited: usize,
-    differing: Vec<Audit>,
+    differing: Vec<AuditRecord>,
     rounds: Vec<RepairRound>,
 }
 
@@ -191,7 +191,8 @@ impl HtmlReport {
     /// A run's figures over all, by language, by kind, by both, by project, and by project and
     /// kind.
     fn cells(&self, number: usize, reported: &ReportedRun) -> Result<Vec<Cell>, HtmlReportError> {
-        let mut groups: BTreeMap<(&str, &str, Option<Kind>), Vec<&ScoredAttempt>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, &str, Option<HoleKind>), Vec<&ScoredAttempt>> =
+            BTreeMap::new();
         let all = reported.first_answers();
         for one in &all {
             let hole = &self.holes[self.places[&one.attempt.hole]];
@@ -217,7 +218,7 @@ impl HtmlReport {
                 });
                 Cell {
                     run: number,
-                    kind: kind.map_or("*", Kind::name),
+                    kind: kind.map_or("*", HoleKind::name),
                     row,
                 }
             });

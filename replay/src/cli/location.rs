@@ -1,4 +1,4 @@
-//! A place in a file, as the command line names it, and the workspace around it.
+//! A location in a file, as the command line names it, and the workspace around it.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,22 +7,22 @@ use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
 
 use super::CliError;
 
-/// A file and a place in it.
+/// A file and a location in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FileLocation {
     pub(super) file: PathBuf,
     /// From 1.
     pub(super) line: u32,
-    /// From 1, in characters; nothing is the line's end.
+    /// From 1, in characters; `None` is the line's end.
     pub(super) column: Option<u32>,
 }
 
-impl FromStr for Place {
+impl FromStr for FileLocation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| text.parse().ok().filter(|number| *number >= 1);
-        let place = |file: &str, line, column| Place {
+        let location = |file: &str, line, column| FileLocation {
             file: PathBuf::from(file),
             line,
             column,
@@ -32,16 +32,19 @@ impl FromStr for Place {
         let last = number(last);
         match (rest.rsplit_once(':'), last) {
             (Some((file, line)), Some(column)) if number(line).is_some() && !file.is_empty() => {
-                Ok(place(file, number(line).unwrap_or(1), Some(column)))
+                Ok(location(file, number(line).unwrap_or(1), Some(column)))
             }
-            (_, Some(line)) if !rest.is_empty() => Ok(place(rest, line, None)),
+            (_, Some(line)) if !rest.is_empty() => Ok(location(rest, line, None)),
             _ => Err("write FILE:LINE:COLUMN, e.g. src/app.py:12:5, both counted from 1".into()),
         }
     }
 }
 
-impl Place {
-    /// The place in these contents.
+impl FileLocation {
+    /// The byte offset in these contents.
+    ///
+    /// # Errors
+    /// There is no such line.
     pub(super) fn cursor(&self, contents: &str) -> Result<ByteOffset, CliError> {
         let text = Text::new(contents);
         let last = text.position(text.len(), Encoding::Utf32).line + 1;
@@ -60,9 +63,9 @@ impl Place {
     }
 }
 
-/// The folder that is the workspace: the one that is named, else the one that an editor would have
-/// open for a file, given by its absolute path.
-pub(super) fn workspace_of(file: &Path, named: Option<&Path>) -> Result<PathBuf, CliError> {
+/// The workspace's folder: the named one, else the one that an editor would have open for a file
+/// with this absolute path.
+pub(super) fn workspace_for(file: &Path, named: Option<&Path>) -> Result<PathBuf, CliError> {
     match named {
         Some(folder) => std::path::absolute(folder).map_err(CliError::file(folder)),
         None => {
@@ -91,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_read_from_its_end() {
+    fn location_is_parsed_from_its_end() {
         let read = |text: &str| {
-            text.parse::<Place>()
-                .map(|place| (place.file.display().to_string(), place.line, place.column))
+            text.parse::<FileLocation>()
+                .map(|it| (it.file.display().to_string(), it.line, it.column))
         };
         assert_eq!(read("a.py:3:5"), Ok(("a.py".into(), 3, Some(5))));
         assert_eq!(read("a.py:3"), Ok(("a.py".into(), 3, None)));
@@ -106,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn a_column_counts_characters_and_stays_on_its_line() {
-        let place: Place = "a.py:1:3".parse().expect("it is one");
-        assert_eq!(place.cursor("é😀x\ny").ok(), Some(ByteOffset(6)));
-        let place: Place = "a.py:1:99".parse().expect("it is one");
-        assert_eq!(place.cursor("é😀x\ny").ok(), Some(ByteOffset(7)));
-        let place: Place = "a.py:3".parse().expect("it is one");
-        let error = place.cursor("x\ny").expect_err("there is no such line");
+    fn column_counts_characters_and_stays_on_its_line() {
+        let location: FileLocation = "a.py:1:3".parse().expect("it is one");
+        assert_eq!(location.cursor("é😀x\ny").ok(), Some(ByteOffset(6)));
+        let location: FileLocation = "a.py:1:99".parse().expect("it is one");
+        assert_eq!(location.cursor("é😀x\ny").ok(), Some(ByteOffset(7)));
+        let location: FileLocation = "a.py:3".parse().expect("it is one");
+        let error = location.cursor("x\ny").expect_err("there is no such line");
         assert_eq!(error.to_string(), "a.py has 2 lines, and no line 3");
     }
 }

@@ -1,7 +1,7 @@
-//! A file of predictions: what some program wrote at holes, as JSON lines.
+//! Reads predictions, the completions that some program wrote at holes, from JSON lines.
 //!
-//! Our own form is one line a hole, `{"hole": ID, "completions": [TEXT, …]}`. The forms in which
-//! benchmarks ask for predictions are read, too, with one line a prediction or one a task:
+//! The native format is one line a hole, `{"hole": ID, "completions": [TEXT, …]}`. The formats of
+//! benchmarks are read, too, with one line for each prediction or each task:
 //!
 //! | benchmark | id | text |
 //! | --- | --- | --- |
@@ -17,33 +17,33 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::CliError;
+use super::PlayError;
 use crate::task::Hole;
 
-/// What was predicted, in the file's order.
+/// The completions of a predictions file, in its order.
 #[derive(Debug)]
-pub(super) struct Predictions {
-    /// The file.
+pub(super) struct HolePredictions {
+    /// The file's path.
     pub(super) path: PathBuf,
-    /// By hole or by the benchmark's task.
+    /// By the id of the hole or of the benchmark's task.
     by_id: HashMap<String, Vec<String>>,
 }
 
-impl Predictions {
+impl HolePredictions {
     /// Reads a file.
     ///
     /// # Errors
-    /// Names the file, and the line where one is no prediction.
-    pub(super) fn read(path: &Path) -> Result<Self, CliError> {
-        let file = std::fs::File::open(path).map_err(CliError::file(path))?;
+    /// The file can't be read, or a line is no prediction: names it.
+    pub(super) fn read(path: &Path) -> Result<Self, PlayError> {
+        let file = std::fs::File::open(path).map_err(PlayError::file(path))?;
         let mut by_id: HashMap<String, Vec<String>> = HashMap::new();
         for (index, line) in BufReader::new(file).lines().enumerate() {
-            let line = line.map_err(CliError::file(path))?;
+            let line = line.map_err(PlayError::file(path))?;
             if line.trim().is_empty() {
                 continue;
             }
             let refuse = |reason: String| {
-                CliError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
+                PlayError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
             };
             let record: Value =
                 serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
@@ -52,7 +52,7 @@ impl Predictions {
             if !known.is_empty() && record.get("hole").is_some() {
                 let hole = &record["hole"];
                 return Err(refuse(format!(
-                    "{} stands there twice",
+                    "{} occurs twice",
                     hole.as_str().unwrap_or_default()
                 )));
             }
@@ -64,11 +64,11 @@ impl Predictions {
         })
     }
 
-    /// What was predicted for a hole.
+    /// The completions for a hole.
     ///
     /// # Errors
-    /// Nothing was.
-    pub(super) fn of(&self, hole: &Hole) -> Result<&[String], CliError> {
+    /// There are none.
+    pub(super) fn for_hole(&self, hole: &Hole) -> Result<&[String], PlayError> {
         self.by_id
             .get(&hole.id)
             .or_else(|| self.by_id.get(hole.task_id.as_ref()?))
@@ -78,17 +78,17 @@ impl Predictions {
                     Some(task) => format!(" (task {task})"),
                     None => String::new(),
                 };
-                CliError::Refused(format!(
-                    "the predictions have nothing for the hole {}{task}",
+                PlayError::Refused(format!(
+                    "the predictions have no completion for the hole {}{task}",
                     hole.id
                 ))
             })
     }
 }
 
-/// The hole or task of a line, and what was predicted for it: at least one text.
+/// The id of a line's hole or task, and its completions, at least one.
 fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
-    // Our own form is strict, so that a slip does not go unseen.
+    // The native format is strict, so a misspelled member is an error.
     let own = ["hole", "completions"];
     if let Some(fields) = record.as_object().filter(|it| it.contains_key("hole"))
         && let Some(key) = fields.keys().find(|key| !own.contains(&key.as_str()))
@@ -122,7 +122,7 @@ fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
         };
         text.and_then(Value::as_str)
             .map(str::to_owned)
-            .ok_or_else(|| format!("`{key}` holds something else than text"))
+            .ok_or_else(|| format!("`{key}` is not text"))
     };
     let texts = match (one, several) {
         (Some((key, value)), _) => vec![text(key, value)?],
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_benchmarks_write_them() {
+    fn prediction_reads_formats_of_benchmarks() {
         let read = |record: Value| match prediction(&record) {
             Ok((id, texts)) => format!("{id}: {texts:?}"),
             Err(reason) => reason,
@@ -182,7 +182,7 @@ mod tests {
         `completion` does not go with `hole`; write `completions`, a list
         it has no `completion` and no `completions`
         `completions` is empty
-        `completion` holds something else than text
+        `completion` is not text
         "#);
     }
 }

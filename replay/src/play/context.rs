@@ -1,4 +1,4 @@
-//! What a model is told of the repository: a profile of the server, or a context of a paper.
+//! The context a model is given: a profile of the server, or a context of a paper.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -6,31 +6,31 @@ use std::str::FromStr;
 
 use fillrate_server::configuration::Profile;
 
-use super::super::CliError;
-use super::super::projects::{self, Playable};
+use super::PlayError;
+use super::projects::{PlayableProject, visible_sources};
 use crate::mine::contexts::{Paper, Shown};
 use crate::mine::dependencies::Repository;
 use crate::task::Hole;
 
-/// What `--context` names.
+/// The context that a model is given of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Context {
-    /// The server looks for windows itself.
+pub enum ReplayContext {
+    /// The server retrieves windows itself.
     Profile(Profile),
-    /// The hole is shown as a paper shows it, and the server is given its windows.
+    /// The hole is presented as in a paper, and the server is given its windows.
     Paper(Paper),
 }
 
-impl Context {
+impl ReplayContext {
     /// The name on the command line.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Profile(profile) => profile.name(),
             Self::Paper(paper) => paper.name(),
         }
     }
 
-    /// How the server looks for windows.
+    /// How the server retrieves windows.
     pub(super) fn profile(self) -> Profile {
         match self {
             Self::Profile(profile) => profile,
@@ -38,7 +38,7 @@ impl Context {
         }
     }
 
-    /// The paper's context, where it is one.
+    /// The paper's context; `None` for a profile.
     pub(super) fn paper(self) -> Option<Paper> {
         match self {
             Self::Profile(_) => None,
@@ -47,13 +47,13 @@ impl Context {
     }
 }
 
-impl fmt::Display for Context {
+impl fmt::Display for ReplayContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
     }
 }
 
-impl FromStr for Context {
+impl FromStr for ReplayContext {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
@@ -63,7 +63,7 @@ impl FromStr for Context {
         };
         match name.parse::<Profile>() {
             Ok(Profile::Given) => Err(format!(
-                "`given` is what the contexts of papers come to the server by: {paper}"
+                "`given` is reserved for the contexts of papers: {paper}"
             )),
             Ok(profile) => Ok(Self::Profile(profile)),
             Err(profiles) => Err(format!("{profiles}; {paper}")),
@@ -71,16 +71,16 @@ impl FromStr for Context {
     }
 }
 
-/// How each hole is shown to the server, by the paper that shows it and by its id: where none
-/// does, with its whole file around it.
+/// Presents each hole to the server: by the paper whose context it is given in, and by the hole's
+/// id. Without a paper a hole is presented with its whole file.
 ///
 /// # Errors
 /// A project's files can't be read, or a hole is not one of them.
-pub(super) fn show(
+pub(super) fn present_holes(
     papers: &HashSet<Option<Paper>>,
-    ready: &[Playable],
+    projects: &[PlayableProject],
     holes: &[(&Hole, &str)],
-) -> Result<HashMap<Option<Paper>, HashMap<String, Shown>>, CliError> {
+) -> Result<HashMap<Option<Paper>, HashMap<String, Shown>>, PlayError> {
     let mut all: HashMap<_, HashMap<_, _>> = HashMap::new();
     if papers.contains(&None) {
         let shown = all.entry(None).or_default();
@@ -101,14 +101,12 @@ pub(super) fn show(
     if papers.is_empty() {
         return Ok(all);
     }
-    for ready in ready {
-        let name = &ready.prepared.project.name;
-        let sources = projects::visible_sources(&ready.prepared)?;
+    for project in projects {
+        let name = project.name();
+        let sources = visible_sources(&project.prepared)?;
         let repository = Repository::new(&sources);
-        for (hole, _) in holes.iter().filter(|(hole, _)| hole.project == *name) {
-            let Some(file) = ready.files.iter().find(|file| file.path == hole.path) else {
-                continue;
-            };
+        for (hole, _) in holes.iter().filter(|(hole, _)| hole.project == name) {
+            let file = project.source_file(hole)?;
             for paper in &papers {
                 let shown = paper.show(&repository, file, hole);
                 let of_paper = all.entry(Some(*paper)).or_default();
@@ -124,14 +122,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_profiles_and_papers() {
-        assert_eq!("none".parse(), Ok(Context::Profile(Profile::None)));
+    fn context_names_are_those_of_profiles_and_papers() {
+        assert_eq!("none".parse(), Ok(ReplayContext::Profile(Profile::None)));
         assert_eq!(
             "repoexec-small".parse(),
-            Ok(Context::Paper(Paper::RepoExecSmall))
+            Ok(ReplayContext::Paper(Paper::RepoExecSmall))
         );
         for name in ["given", "repoexec"] {
-            let refusal = name.parse::<Context>().expect_err("it is no context");
+            let refusal = name.parse::<ReplayContext>().expect_err("it is no context");
             assert!(refusal.contains("mrg-folder"), "{refusal}");
         }
     }

@@ -1,0 +1,26 @@
+//! The engine: replaying, mining, mutating, augmenting and auditing as jobs of one queue.
+//!
+//! Each file that does work takes plain data, a plan, and returns plain data, an outcome; while it
+//! works it sends [`Event`]s to a [`Listener`]. All parallel work goes through
+//! [`run_jobs`](crate::queue::run_jobs): jobs are taken in order, the first error stops the queue.
+//! A run that is killed is resumed by the keys of its attempts: see [`replay`].
+
+pub mod audit;
+pub mod augment;
+pub mod context;
+mod editor;
+mod error;
+pub mod events;
+mod hole;
+pub mod mining;
+pub mod mutate;
+mod plan;
+mod predictions;
+pub mod projects;
+pub mod replay;
+mod schedule;
+mod subject;
+mod worker;
+
+pub use error::PlayError;
+pub use events::{Event, Listener};

@@ -1,0 +1,464 @@
+//! Replays one hole at a time: the conversation with the server, the verdict, the record.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fillrate_server::context::Earlier;
+use fillrate_server::syntax::Language;
+use fillrate_server::text::ByteOffset;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::editor::{ServerEditor, TypingFailure, requests_to_judge};
+use super::events::{Event, Listener, Phase, PhaseProgress};
+use super::projects::{PlayableProject, UNTESTED};
+use super::schedule::{
+    CompletionSource, HoleJob, MissingSample, ReplayParameters, earlier_attempt,
+};
+use super::subject::SERVER_SETTINGS;
+use super::worker::ReplayWorker;
+use super::{PlayError, audit};
+use crate::developer::policy::Policy;
+use crate::developer::typing::{HoleText, Pace, type_hole};
+use crate::developer::{CompletionReply, Developer, DeveloperError, ServerCommand};
+use crate::mine::contexts::Shown;
+use crate::queue::run_jobs;
+use crate::store::{Attempt, Run, TypingAttempt};
+use crate::task::{Hole, TaskError};
+use crate::verdict::{Outcome, Verdict};
+
+/// Replays the holes of one subject into its run.
+pub(super) struct SubjectReplay<'a> {
+    parameters: ReplayParameters<'a>,
+    run: Mutex<Run>,
+    listener: &'a dyn Listener,
+    /// Requests in a row that the model failed.
+    failures: AtomicUsize,
+}
+
+/// How many requests in a row a model may fail before the run is stopped.
+const MOST_FAILURES_IN_A_ROW: usize = 4;
+
+/// How long a language server may take to read a repository.
+const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a job works on.
+struct HoleSite<'a> {
+    hole: &'a Hole,
+    project: &'a PlayableProject,
+    /// The file with the reference in it.
+    contents: &'a str,
+}
+
+impl<'a> SubjectReplay<'a> {
+    /// A replay into a run.
+    pub(super) fn new(
+        parameters: ReplayParameters<'a>,
+        run: Run,
+        listener: &'a dyn Listener,
+    ) -> Self {
+        Self {
+            parameters,
+            run: Mutex::new(run),
+            listener,
+            failures: AtomicUsize::new(0),
+        }
+    }
+
+    /// Makes the attempts that are missing and returns the run.
+    ///
+    /// # Errors
+    /// A server, the sandbox or the database fails, or the model fails several times in a row.
+    pub(super) fn play(self, holes: &[Hole], threads: usize) -> Result<Run, PlayError> {
+        let (attempts, typings) = {
+            let run = self.run.lock();
+            (run.attempts()?, run.typings()?)
+        };
+        let jobs = self.parameters.missing_jobs(holes, attempts, typings);
+        let missing: usize = jobs
+            .iter()
+            .map(|job| job.samples.len() + job.policies.len())
+            .sum();
+        let total = self.parameters.total(holes);
+        let name = self.parameters.subject.name.as_str();
+        let progress = PhaseProgress::start(self.listener, Phase::Replay, Some(name), total);
+        progress.advance(total - missing);
+        run_jobs(
+            &jobs,
+            threads,
+            ReplayWorker::default,
+            |worker, job| self.run_job(job, worker, &progress),
+            |_| {},
+        )?;
+        drop((jobs, progress));
+        Ok(self.run.into_inner())
+    }
+
+    /// Makes what is missing at one hole. Each hole has a fresh server, so none sees another.
+    fn run_job(
+        &self,
+        job: &HoleJob<'_>,
+        worker: &mut ReplayWorker,
+        progress: &PhaseProgress<'_>,
+    ) -> Result<(), PlayError> {
+        let hole = job.hole;
+        let missing = || TaskError::OtherFile {
+            id: hole.id.clone(),
+            path: hole.path.clone(),
+        };
+        let project = *self
+            .parameters
+            .projects
+            .get(hole.project.as_str())
+            .ok_or_else(missing)?;
+        let site = HoleSite {
+            hole,
+            project,
+            contents: &project.source_file(hole)?.contents,
+        };
+        let (prefix, suffix) = hole.cut(site.contents)?;
+        match &self.parameters.source {
+            CompletionSource::Verbatim(texts) => {
+                let texts = texts.get(&hole.id).map_or(&[][..], Vec::as_slice);
+                for sample in &job.samples {
+                    if let Some(text) = texts.get(sample.number as usize) {
+                        self.judge_and_store(&site, sample, verbatim_reply(text))?;
+                    }
+                    progress.advance(1);
+                }
+                Ok(())
+            }
+            CompletionSource::Server(presented) => {
+                let shown = presented.get(&hole.id).ok_or_else(missing)?;
+                let cut = [prefix, suffix].concat();
+                let workspace = worker.write_cut_file(project, hole, &cut)?;
+                let done = worker.block_on(async {
+                    if !job.samples.is_empty() {
+                        self.fill(&site, &job.samples, &workspace, shown, progress)
+                            .await?;
+                    }
+                    for policy in &job.policies {
+                        self.type_in(&site, policy, &workspace, shown).await?;
+                        progress.advance(1);
+                    }
+                    Ok(())
+                });
+                worker.restore_file(project, hole)?;
+                done
+            }
+        }
+    }
+
+    /// Requests the missing samples of a hole, each with its repair rounds. The tests run between
+    /// the requests of a conversation.
+    async fn fill(
+        &self,
+        site: &HoleSite<'_>,
+        samples: &[MissingSample],
+        workspace: &Path,
+        shown: &Shown,
+        progress: &PhaseProgress<'_>,
+    ) -> Result<(), PlayError> {
+        let mut developer = Developer::start(&self.server_command()?, workspace).await?;
+        let seed = self.parameters.subject.configuration.model.seed;
+        let path = workspace.join(&site.hole.path);
+        for sample in samples {
+            if self.parameters.samples_at(site.hole) > 1 {
+                let seed = seed + u64::from(sample.number);
+                developer
+                    .configure(&json!({"model": {"seed": seed}}))
+                    .await?;
+            }
+            let mut sample = MissingSample {
+                earlier: sample.earlier.clone(),
+                ..*sample
+            };
+            loop {
+                let earlier = sample.earlier.take();
+                let reply = self
+                    .request_completion(&mut developer, site.hole, &path, shown, earlier)
+                    .await?;
+                let attempt = self.judge_and_store(site, &sample, reply)?;
+                if !attempt.is_repairable() || sample.repair_round == self.parameters.repair_rounds
+                {
+                    break;
+                }
+                sample.repair_round += 1;
+                sample.earlier = Some(earlier_attempt(&attempt));
+            }
+            progress.advance(1);
+        }
+        developer.shut_down().await?;
+        Ok(())
+    }
+
+    /// Opens the hole's file, requests a completion and accepts it.
+    async fn request_completion(
+        &self,
+        developer: &mut Developer,
+        hole: &Hole,
+        path: &Path,
+        shown: &Shown,
+        earlier: Option<Earlier>,
+    ) -> Result<CompletionReply, PlayError> {
+        let Shown { prefix, suffix, .. } = shown;
+        let cursor = ByteOffset(prefix.len());
+        let given = self.parameters.subject.given(hole, shown, earlier);
+        let cut = [prefix.as_str(), suffix].concat();
+        let mut file = developer.open(path, language_id(hole), &cut).await?;
+        let reply = developer
+            .request_completion(&file, cursor, self.parameters.patience, given)
+            .await?;
+        if let Some(text) = reply.candidates.first() {
+            developer.accept(&mut file, cursor, text).await?;
+            if let Some(command) = reply
+                .commands
+                .first()
+                .filter(|_| self.parameters.telemetry.is_some())
+            {
+                developer.run_command(command).await?;
+            }
+            // The tests get what the editor shows.
+            check_contents(hole, &file.contents(), &[prefix.as_str(), text, suffix])?;
+        }
+        developer.close(file).await?;
+        Ok(reply)
+    }
+
+    /// Types the reference under a policy, with a fresh server, judges the accepted completions
+    /// and stores the session. If the model fails, nothing is stored.
+    async fn type_in(
+        &self,
+        site: &HoleSite<'_>,
+        policy: &Policy,
+        workspace: &Path,
+        shown: &Shown,
+    ) -> Result<(), PlayError> {
+        let Some(settings) = self.parameters.developer else {
+            return Ok(());
+        };
+        let (hole, subject) = (site.hole, self.parameters.subject);
+        let Shown { prefix, suffix, .. } = shown;
+        let mut developer = Developer::start(&self.server_command()?, workspace).await?;
+        if settings.typing.pace == Pace::Virtual {
+            // The wait for the next key is counted and does not pass.
+            developer
+                .configure(&json!({"typing": {"wait_ms": 0}}))
+                .await?;
+        }
+        let cut = [prefix.as_str(), suffix].concat();
+        let path = workspace.join(&hole.path);
+        let file = developer.open(&path, language_id(hole), &cut).await?;
+        let mut editor = ServerEditor {
+            developer: &mut developer,
+            file,
+            given: subject.given(hole, shown, None),
+            configuration: String::new(),
+            accept_commands: self.parameters.telemetry.is_some().then(Vec::new),
+        };
+        let text = HoleText {
+            id: &hole.id,
+            prefix,
+            suffix,
+            reference: &hole.reference,
+            wait_ms: subject.configuration.typing.wait_ms,
+            patience: self.parameters.patience,
+        };
+        let mut session = match type_hole(&mut editor, text, &settings.typing, policy).await {
+            Ok(session) => session,
+            Err(TypingFailure::Conversation(error)) => return Err(error.into()),
+            Err(TypingFailure::Model(reason)) => return self.count_model_failure(hole, &reason),
+        };
+        self.failures.store(0, Ordering::Relaxed);
+        let (file, configuration) = (editor.file, editor.configuration);
+        check_contents(hole, &file.contents(), &[prefix, &hole.reference, suffix])?;
+        developer.close(file).await?;
+        developer.shut_down().await?;
+        for index in requests_to_judge(&session.requests) {
+            let request = &session.requests[index];
+            let completion = [
+                &hole.reference[..request.written],
+                request.text().unwrap_or_default(),
+            ]
+            .concat();
+            session.requests[index].outcome = Some(site.judge(&completion)?.outcome);
+        }
+        let typing = TypingAttempt {
+            key: self.parameters.typing_key(hole, policy),
+            hole: hole.id.clone(),
+            project: hole.project.clone(),
+            model: subject.name.clone(),
+            configuration,
+            policy: policy.name(),
+            policy_version: policy.version(),
+            session,
+        };
+        self.run.lock().add_typing(&typing)?;
+        self.listener.receive(&Event::TypingFinished {
+            key: typing.key,
+            project: typing.project,
+            hole: typing.hole,
+            model: typing.model,
+            policy: typing.policy,
+            accepts: typing.session.keys.accepts,
+        });
+        Ok(())
+    }
+
+    /// Judges a reply and stores the attempt.
+    fn judge_and_store(
+        &self,
+        site: &HoleSite<'_>,
+        sample: &MissingSample,
+        reply: CompletionReply,
+    ) -> Result<Attempt, PlayError> {
+        let hole = site.hole;
+        let verdict = self.verdict(site, &reply)?;
+        let repair_round = sample.repair_round;
+        let attempt = Attempt {
+            key: self
+                .parameters
+                .attempt_key(hole, sample.number, repair_round),
+            hole: hole.id.clone(),
+            project: hole.project.clone(),
+            model: self.parameters.subject.name.clone(),
+            sample: sample.number,
+            repair_round,
+            answered: reply.answered,
+            latency_ms: self
+                .parameters
+                .scripted_latency()
+                .unwrap_or(reply.latency.as_secs_f64() * 1000.0),
+            offered: reply.candidates,
+            trace: reply.trace,
+            verdict,
+        };
+        self.run.lock().add_attempt(&attempt)?;
+        self.listener.receive(&Event::AttemptFinished {
+            key: attempt.key.clone(),
+            project: attempt.project.clone(),
+            hole: attempt.hole.clone(),
+            model: attempt.model.clone(),
+            sample: attempt.sample,
+            repair_round,
+            answered: attempt.answered,
+            latency_ms: attempt.latency_ms,
+            outcome: attempt.verdict.outcome,
+        });
+        self.audit(site, &attempt)?;
+        Ok(attempt)
+    }
+
+    fn verdict(&self, site: &HoleSite<'_>, reply: &CompletionReply) -> Result<Verdict, PlayError> {
+        if let Some(fault) = reply.trace.as_ref().and_then(|trace| trace.fault.as_ref()) {
+            self.count_model_failure(site.hole, fault)?;
+            return Ok(Verdict::infrastructure(fault));
+        }
+        self.failures.store(0, Ordering::Relaxed);
+        let completion = reply
+            .candidates
+            .first()
+            .map(String::as_str)
+            .unwrap_or_default();
+        Ok(site.judge(completion)?)
+    }
+
+    /// Audits a small share of all attempts while the run is made.
+    fn audit(&self, site: &HoleSite<'_>, attempt: &Attempt) -> Result<(), PlayError> {
+        if attempt.verdict.outcome == Outcome::Infrastructure
+            || !audit::is_sampled(&attempt.key, audit::CONTINUOUS_SHARE, 0)
+        {
+            return Ok(());
+        }
+        if let Some(judge) = &site.project.judge {
+            let filled = site.hole.filled(site.contents, attempt.completion())?;
+            let record = audit::audit_attempt(judge, attempt, site.hole, &filled, self.listener)?;
+            self.run.lock().add_audit(&record)?;
+        }
+        Ok(())
+    }
+
+    /// Counts requests in a row that the model failed.
+    ///
+    /// # Errors
+    /// There are too many.
+    fn count_model_failure(&self, hole: &Hole, reason: &str) -> Result<(), PlayError> {
+        let in_a_row = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        let model = &self.parameters.subject.name;
+        self.listener.receive(&Event::ModelFailed {
+            hole: hole.id.clone(),
+            model: model.clone(),
+            reason: reason.to_owned(),
+            in_a_row,
+        });
+        if in_a_row >= MOST_FAILURES_IN_A_ROW {
+            return Err(PlayError::Refused(format!(
+                "the model {model} gave no answer {in_a_row} times in a row: {reason}; fix that \
+                 and rerun the command, finished attempts are kept"
+            )));
+        }
+        Ok(())
+    }
+
+    /// How the language server is started.
+    fn server_command(&self) -> Result<ServerCommand, PlayError> {
+        let folder = self.run.lock().folder().to_owned();
+        let settings =
+            std::path::absolute(folder.join(SERVER_SETTINGS)).map_err(PlayError::file(&folder))?;
+        Ok(ServerCommand {
+            // This very program, even if its file was replaced since it started.
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: vec![
+                "serve".to_owned(),
+                "--config".to_owned(),
+                settings.display().to_string(),
+            ],
+            patience: SERVER_PATIENCE,
+            telemetry: self.parameters.telemetry.clone(),
+        })
+    }
+}
+
+impl HoleSite<'_> {
+    /// Judges the file with a completion in its hole.
+    fn judge(&self, completion: &str) -> Result<Verdict, TaskError> {
+        let filled = self.hole.filled(self.contents, completion)?;
+        let Some(judge) = &self.project.judge else {
+            return Ok(Verdict {
+                reason: UNTESTED.to_owned(),
+                ..Verdict::from_outcome(Outcome::Unjudged)
+            });
+        };
+        Ok(judge
+            .judge(&self.hole.path, &filled, &self.hole.tests)
+            .unwrap_or_else(|error| Verdict::infrastructure(&error)))
+    }
+}
+
+/// The language's identifier in LSP.
+fn language_id(hole: &Hole) -> &'static str {
+    Language::for_path(Path::new(&hole.path)).map_or("", |language| language.id)
+}
+
+/// Compares what the editor shows with what it should show.
+fn check_contents(hole: &Hole, shown: &str, expected: &[&str]) -> Result<(), DeveloperError> {
+    if shown == expected.concat() {
+        return Ok(());
+    }
+    Err(DeveloperError::Garbled(format!(
+        "{}: the editor's text differs from what was inserted",
+        hole.id
+    )))
+}
+
+/// A prediction as if a server had offered it; it has no latency.
+fn verbatim_reply(text: &str) -> CompletionReply {
+    CompletionReply {
+        candidates: vec![text.to_owned()],
+        latency: Duration::ZERO,
+        answered: false,
+        trace: None,
+        commands: Vec::new(),
+    }
+}

@@ -1,0 +1,276 @@
+//! Chooses the holes of projects that tests can judge.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::PlayError;
+use super::events::{Event, Listener, Phase, PhaseProgress};
+use super::mutate;
+use super::projects::{AbsentProject, ExecutionPlan, PlayProject, ProjectLoader, visible_sources};
+use crate::corpus::manifest::Manifest;
+use crate::corpus::{Corpus, Prepared, tree};
+use crate::mine::candidates::{self, Candidate, Coverage};
+use crate::mine::dependencies::Repository;
+use crate::mine::leak::Audit;
+use crate::mine::{self, Mined, Tests, Wanted, api};
+use crate::store::{MiningCounts, ProjectState, ProjectStatus};
+use crate::task::{Hole, HoleKind, sha256_hex};
+use crate::verdict::Judge;
+
+/// Which holes are wanted.
+#[derive(Clone, Debug)]
+pub struct HoleSelection {
+    /// The most holes, spread evenly over the projects of the corpus.
+    pub holes: usize,
+    /// Chooses other holes.
+    pub seed: u64,
+    /// The kinds of holes, taken in turn.
+    pub kinds: Vec<HoleKind>,
+    /// The least mutation score of a hole, from 0 to 1; `None` asks for none.
+    pub min_mutation_score: Option<f64>,
+}
+
+/// What to mine.
+#[derive(Clone, Debug)]
+pub struct MiningPlan {
+    /// The corpus's manifest.
+    pub corpus: PathBuf,
+    /// Which holes.
+    pub selection: HoleSelection,
+    /// The ids of holes that are left out because a model wrote the reference without other files.
+    pub solved: BTreeSet<String>,
+    /// How tests are run.
+    pub execution: ExecutionPlan,
+}
+
+/// What mining a corpus came to.
+#[derive(Debug)]
+pub struct MiningOutcome {
+    /// By project, in the manifest's order.
+    pub projects: Vec<(String, Mined)>,
+    /// The projects that take no part.
+    pub absent: Vec<AbsentProject>,
+}
+
+/// Mines the projects of a corpus.
+///
+/// # Errors
+/// No project can be mined, or the sandbox is unavailable.
+pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, PlayError> {
+    let manifest = Manifest::read(&plan.corpus)?;
+    let corpus = Corpus::from_environment()?;
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &plan.execution,
+        listener,
+    };
+    let (tested, absent) = loader.load_tested(&manifest)?;
+    if tested.is_empty() {
+        let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
+        return Err(PlayError::Refused(format!(
+            "no project of the corpus could be mined: {}",
+            reasons.join("; ")
+        )));
+    }
+    let mut projects = Vec::new();
+    for project in &tested {
+        let name = project.name();
+        let quota = quota(&plan.selection, &manifest, name);
+        let mined = mine_project(
+            project,
+            &project.judge,
+            &plan.selection,
+            quota,
+            &plan.solved,
+            &loader,
+        )?;
+        projects.push((name.to_owned(), mined));
+    }
+    Ok(MiningOutcome { projects, absent })
+}
+
+/// The version of the mining rules: the cache's holes of older rules are ignored.
+const RULES: u32 = 7;
+
+/// Mines one project, or reads its holes from the cache.
+///
+/// # Errors
+/// The sandbox is unavailable, or the cache can't be written.
+pub(super) fn mine_project<J>(
+    project: &PlayProject<J>,
+    judge: &Judge,
+    selection: &HoleSelection,
+    quota: usize,
+    solved: &BTreeSet<String>,
+    loader: &ProjectLoader<'_>,
+) -> Result<Mined, PlayError> {
+    let cache = loader.corpus.cache.root();
+    let name = project.name();
+    let wanted = Wanted {
+        holes: quota,
+        kinds: selection.kinds.clone(),
+        seed: selection.seed,
+        mutation_score: selection.min_mutation_score,
+        solved: solved.clone(),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let key = json!([
+        version,
+        RULES,
+        name,
+        judge.key(),
+        wanted.holes,
+        wanted.kinds,
+        wanted.seed,
+        wanted.mutation_score,
+        wanted.solved,
+    ]);
+    let folder = cache.join("mined");
+    let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
+    let known = std::fs::read(&path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Mined>(&bytes).ok());
+    let mined = match known {
+        Some(mined) => mined,
+        None => {
+            let mined = choose_holes(project, judge, &wanted, loader)?;
+            store(&mined, &folder, &path)?;
+            mined
+        }
+    };
+    loader.listener.receive(&Event::HolesMined {
+        project: name.to_owned(),
+        candidates: mined.candidates,
+        admitted: mined.holes.len(),
+        rejected: mined.rejected.clone(),
+    });
+    Ok(mined)
+}
+
+/// Mines one project.
+fn choose_holes<J>(
+    project: &PlayProject<J>,
+    judge: &Judge,
+    wanted: &Wanted,
+    loader: &ProjectLoader<'_>,
+) -> Result<Mined, PlayError> {
+    let PlayProject {
+        prepared, files, ..
+    } = project;
+    let name = project.name();
+    let visible = tree::visible_files(prepared)?;
+    let audit = Audit::new(visible.iter().filter_map(|path| {
+        let bytes = std::fs::read(prepared.source.join(path)).ok()?;
+        // Bytecode and archives hold strings too.
+        Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
+    }));
+    let baseline = judge.baseline();
+    let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
+    let mut needing_others = Vec::new();
+    let mut candidates: Vec<Candidate> = files
+        .iter()
+        .flat_map(|file| {
+            let coverage = Coverage {
+                tested: &|line| baseline.covers(&file.path, line),
+                at_import: &|line| baseline.runs_at_import(&file.path, line),
+            };
+            if wanted.kinds.contains(&HoleKind::Api) {
+                needing_others.extend(api::find_api_candidates(
+                    name,
+                    file,
+                    &paths,
+                    coverage,
+                    wanted.seed,
+                ));
+            }
+            candidates::find_candidates(name, file, coverage)
+        })
+        .collect();
+    candidates.extend(api::deduplicate(needing_others));
+    let progress = PhaseProgress::start(loader.listener, Phase::Mine, Some(name), 0);
+    let mut mined = mine::admit(
+        files,
+        candidates,
+        &audit,
+        wanted,
+        &Tests {
+            judge: |path: &str, contents: &str| judge.judge(path, contents, &[]),
+            mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
+        },
+        loader.execution.threads,
+        |done, all| progress.set(done, all),
+    )?;
+    let sources = visible_sources(prepared)?;
+    let repository = Repository::new(&sources);
+    for hole in &mut mined.holes {
+        let range = hole.start.0..hole.end.0;
+        hole.dependencies = Some(repository.names_used(&hole.path, &range));
+    }
+    Ok(mined)
+}
+
+/// Writes mined holes into the cache, whole or not at all.
+fn store(mined: &Mined, folder: &Path, path: &Path) -> Result<(), PlayError> {
+    std::fs::create_dir_all(folder).map_err(PlayError::file(folder))?;
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(PlayError::file(folder))?;
+    serde_json::to_writer(&file, mined).map_err(|error| PlayError::File {
+        path: path.to_owned(),
+        source: error.into(),
+    })?;
+    file.persist(path)
+        .map_err(|error| PlayError::file(path)(error.error))?;
+    Ok(())
+}
+
+/// How many holes each project of a corpus gets. It depends on the manifest alone, so a project
+/// that is absent on one machine does not change the others' holes.
+pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) -> usize {
+    let all = manifest.projects.len().max(1);
+    let index = manifest
+        .projects
+        .iter()
+        .position(|project| project.name == name)
+        .unwrap_or_default();
+    selection.holes / all + usize::from(index < selection.holes % all)
+}
+
+/// What a run records of a project that takes part.
+pub(super) fn project_state(prepared: &Prepared, mined: Option<(&Judge, &Mined)>) -> ProjectState {
+    ProjectState {
+        language: prepared.project.language.name.to_owned(),
+        status: ProjectStatus::Ready,
+        reason: None,
+        mined: mined.map(|(judge, mined)| MiningCounts {
+            tests: judge.baseline().stable().len(),
+            quarantined: judge.baseline().quarantined().len(),
+            candidates: mined.candidates,
+            admitted: mined.holes.len(),
+            rejected: mined.rejected.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_spread_over_the_projects_of_the_manifest() {
+        let text = "schema = 1\n".to_owned()
+            + &["a", "b", "c"].map(|name| {
+                format!("[[project]]\nname = \"{name}\"\nlanguage = \"python\"\nsource = {{ path = \".\" }}\nholes = [\"*.py\"]\n[project.environment]\npackages = [\"pytest==8.4.2\"]\n[project.test]\nrunner = \"pytest\"\n")
+            })
+            .concat();
+        let manifest = Manifest::parse(&text, Path::new("a.toml")).expect("it is well-formed");
+        let selection = HoleSelection {
+            holes: 8,
+            seed: 0,
+            kinds: HoleKind::DEFAULT.to_vec(),
+            min_mutation_score: None,
+        };
+        let quotas = ["a", "b", "c"].map(|name| quota(&selection, &manifest, name));
+        assert_eq!(quotas, [3, 3, 2]);
+    }
+}

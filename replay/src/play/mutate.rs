@@ -1,0 +1,460 @@
+//! Puts faults into the lines of holes and judges whether the tests notice them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fillrate_server::syntax::Language;
+
+use super::PlayError;
+use super::audit::is_sampled;
+use super::events::{Event, Listener, Phase, PhaseProgress};
+use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
+use crate::corpus::Corpus;
+use crate::corpus::manifest::Manifest;
+use crate::language::SourceFile;
+use crate::mutate::{self, Mutant, Operator};
+use crate::queue::run_jobs;
+use crate::task::{self, Hole, Mutation, Survivor};
+use crate::verdict::{Engine, Judge, Outcome, VerdictError};
+
+/// What to mutate.
+#[derive(Clone, Debug)]
+pub struct MutationPlan {
+    /// The tasks file.
+    pub tasks: PathBuf,
+    /// The manifest of the corpus that the holes were mined from.
+    pub corpus: PathBuf,
+    /// The share of the verdicts that is audited, from 0 to 1.
+    pub audit: f64,
+    /// How tests are run.
+    pub execution: ExecutionPlan,
+}
+
+/// What mutating holes came to.
+#[derive(Debug)]
+pub struct MutationOutcome {
+    /// All holes of the tasks file; those that were judged have new scores, or none if a canary
+    /// failed.
+    pub holes: Vec<Hole>,
+    /// How many holes have a score.
+    pub scored: usize,
+    /// The mutants of the scored holes by operator, each with one count for each hole.
+    pub by_operator: Vec<(Operator, Mutation)>,
+    /// The ids of the holes whose canaries failed, and why.
+    pub void: Vec<(String, String)>,
+    /// The verdicts that were audited.
+    pub audits: Vec<MutantAudit>,
+    /// The projects that take no part.
+    pub absent: Vec<AbsentProject>,
+}
+
+/// A mutant that was judged twice.
+#[derive(Clone, Debug)]
+pub struct MutantAudit {
+    /// The hole's id.
+    pub hole: String,
+    /// The fault in a line.
+    pub fault: String,
+    /// The outcome of the chosen engine.
+    pub outcome: Outcome,
+    /// The outcome of the naive engine.
+    pub again: Outcome,
+    /// What decided the second verdict.
+    pub reason: String,
+}
+
+impl MutantAudit {
+    /// Whether the two outcomes differ.
+    pub fn differs(&self) -> bool {
+        self.outcome != self.again
+    }
+}
+
+impl std::fmt::Display for MutantAudit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            hole,
+            fault,
+            outcome,
+            again,
+            reason,
+        } = self;
+        let (outcome, again) = (outcome.name(), again.name());
+        write!(
+            formatter,
+            "{hole}: {fault}: {outcome}, and {again} by the naive engine ({reason})"
+        )
+    }
+}
+
+/// One hole's mutants in its file.
+pub struct MutatedHole<'a> {
+    /// The hole's index in the tasks file.
+    index: usize,
+    /// The hole.
+    pub hole: &'a Hole,
+    project: &'a TestedProject,
+    /// The file with the reference in it.
+    pub contents: &'a str,
+    /// The mutants, in the order of their edits.
+    pub mutants: Vec<Mutant>,
+    /// The file with a statement that raises; `None` if there is no room for one.
+    raising: Option<String>,
+}
+
+/// One file to judge.
+struct MutantJob<'a> {
+    of: &'a MutatedHole<'a>,
+    change: Change,
+}
+
+/// How the file of a [`MutantJob`] is changed.
+#[derive(Clone, Copy)]
+enum Change {
+    /// Not at all: the tests must pass.
+    Unchanged,
+    /// By a statement that raises: the tests must fail.
+    Raising,
+    /// By the mutant with this index.
+    Mutant(usize),
+}
+
+/// What judging a [`MutantJob`] came to.
+struct JudgedMutant {
+    /// `None` if there was no file to judge.
+    outcome: Option<Outcome>,
+    audit: Option<MutantAudit>,
+}
+
+/// The score of one hole.
+enum HoleScore {
+    Scored(Mutation, BTreeMap<Operator, Mutation>),
+    /// A canary failed, for this reason.
+    Void(String),
+}
+
+/// Judges the mutants of all holes of a tasks file.
+///
+/// # Errors
+/// A file does not fit, or the sandbox is unavailable.
+pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutcome, PlayError> {
+    with_mutants(plan, listener, |mut holes, mutated, absent| {
+        let (scores, audits) = judge_mutants(&mutated, plan, listener)?;
+        let mut outcome = MutationOutcome {
+            holes: Vec::new(),
+            scored: 0,
+            by_operator: Vec::new(),
+            void: Vec::new(),
+            audits,
+            absent,
+        };
+        for (index, score) in scores {
+            holes[index].mutation = match score {
+                HoleScore::Scored(mutation, by_operator) => {
+                    outcome.scored += 1;
+                    outcome.by_operator.extend(by_operator);
+                    Some(mutation)
+                }
+                HoleScore::Void(reason) => {
+                    outcome.void.push((holes[index].id.clone(), reason));
+                    None
+                }
+            };
+        }
+        outcome.holes = holes;
+        Ok(outcome)
+    })
+}
+
+/// Lists the mutants of all holes of a tasks file to `visit` and judges none.
+///
+/// # Errors
+/// A file does not fit, or the sandbox is unavailable.
+pub fn list(
+    plan: &MutationPlan,
+    listener: &dyn Listener,
+    visit: impl Fn(&MutatedHole<'_>),
+) -> Result<Vec<AbsentProject>, PlayError> {
+    with_mutants(plan, listener, |_, mutated, absent| {
+        mutated.iter().for_each(&visit);
+        Ok(absent)
+    })
+}
+
+/// Calls a function with all holes, the mutants of those whose projects are present, and the
+/// projects that are absent.
+fn with_mutants<T>(
+    plan: &MutationPlan,
+    listener: &dyn Listener,
+    function: impl FnOnce(Vec<Hole>, Vec<MutatedHole<'_>>, Vec<AbsentProject>) -> Result<T, PlayError>,
+) -> Result<T, PlayError> {
+    let holes = task::read(&plan.tasks)?;
+    let mut manifest = Manifest::read(&plan.corpus)?;
+    check_projects(&holes, &manifest, &plan.corpus)?;
+    manifest
+        .projects
+        .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+    let corpus = Corpus::from_environment()?;
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &plan.execution,
+        listener,
+    };
+    let (projects, absent) = loader.load_tested(&manifest)?;
+    let mutated = mutate_holes(&projects, &holes)?;
+    function(holes.clone(), mutated, absent)
+}
+
+/// What a hole's tests make of its mutants, one after the other. Once so many survived that the
+/// score must be below `least`, the others are left out.
+///
+/// # Errors
+/// The sandbox is unavailable.
+pub(super) fn until_below(
+    judge: &Judge,
+    files: &[SourceFile],
+    hole: &Hole,
+    least: f64,
+) -> Result<Mutation, VerdictError> {
+    let mut mutation = Mutation::default();
+    let Some(file) = files.iter().find(|file| file.path == hole.path) else {
+        return Ok(mutation);
+    };
+    let mutants = distinct_mutants(judge, file, hole)?;
+    for mutant in &mutants {
+        let text = mutant.edit.apply(&file.contents);
+        let outcome = judge.judge(&hole.path, &text, &hole.tests)?.outcome;
+        count(&mut mutation, mutant, &file.contents, outcome);
+        let most_killed = mutants.len() - mutation.survived;
+        if (most_killed as f64) < least * mutants.len() as f64 {
+            break;
+        }
+    }
+    Ok(mutation)
+}
+
+/// The mutants of a hole's lines that differ in what they compile to.
+fn distinct_mutants(
+    judge: &Judge,
+    file: &SourceFile,
+    hole: &Hole,
+) -> Result<Vec<Mutant>, VerdictError> {
+    let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
+    let mutants = mutate::mutants(file.language, &file.contents, range);
+    let texts: Vec<String> = mutants
+        .iter()
+        .map(|mutant| mutant.edit.apply(&file.contents))
+        .collect();
+    let compiled = judge.compiled_forms(&hole.path, &file.contents, &texts)?;
+    Ok(match compiled {
+        Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
+        None => mutants,
+    })
+}
+
+/// The mutants of each hole whose project is present.
+fn mutate_holes<'a>(
+    projects: &'a [TestedProject],
+    holes: &'a [Hole],
+) -> Result<Vec<MutatedHole<'a>>, PlayError> {
+    let mut mutated = Vec::new();
+    for (index, hole) in holes.iter().enumerate() {
+        let Some(project) = projects.iter().find(|one| one.name() == hole.project) else {
+            continue;
+        };
+        let file = project.source_file(hole)?;
+        hole.cut(&file.contents)?;
+        let language: &'static Language = file.language;
+        let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
+        let raising =
+            mutate::canary(language, &file.contents, range).map(|edit| edit.apply(&file.contents));
+        mutated.push(MutatedHole {
+            index,
+            hole,
+            project,
+            contents: &file.contents,
+            mutants: distinct_mutants(&project.judge, file, hole)?,
+            raising,
+        });
+    }
+    Ok(mutated)
+}
+
+/// Widens a range to whole lines, without the indentation of the first.
+pub(super) fn whole_lines(contents: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let line = contents[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
+    let end = contents[range.end..]
+        .find('\n')
+        .map_or(contents.len(), |end| range.end + end);
+    line + blanks..end
+}
+
+/// Judges every mutant and canary, and audits a share of the mutants. Returns the score of each
+/// hole by its index.
+fn judge_mutants(
+    mutated: &[MutatedHole<'_>],
+    plan: &MutationPlan,
+    listener: &dyn Listener,
+) -> Result<(BTreeMap<usize, HoleScore>, Vec<MutantAudit>), PlayError> {
+    let jobs: Vec<MutantJob<'_>> = mutated
+        .iter()
+        .flat_map(|of| {
+            let mutants = (0..of.mutants.len()).map(Change::Mutant);
+            [Change::Unchanged, Change::Raising]
+                .into_iter()
+                .chain(mutants)
+                .map(move |change| MutantJob { of, change })
+        })
+        .collect();
+    let progress = PhaseProgress::start(listener, Phase::JudgeMutants, None, jobs.len());
+    let judged = run_jobs(
+        &jobs,
+        plan.execution.threads,
+        || (),
+        |(), job| {
+            let judged = judge_one(job, plan.audit, listener);
+            progress.advance(1);
+            judged
+        },
+        |_| {},
+    )?;
+    drop(progress);
+    let mut scores: BTreeMap<usize, HoleScore> = mutated
+        .iter()
+        .map(|of| {
+            let score = HoleScore::Scored(Mutation::default(), BTreeMap::new());
+            (of.index, score)
+        })
+        .collect();
+    let mut audits = Vec::new();
+    for (job, judged) in jobs.iter().zip(judged) {
+        audits.extend(judged.audit);
+        if let Some(score) = scores.get_mut(&job.of.index) {
+            score.add(job, judged.outcome);
+        }
+    }
+    audits.sort_by(|a, b| (&a.hole, &a.fault).cmp(&(&b.hole, &b.fault)));
+    Ok((scores, audits))
+}
+
+fn judge_one(
+    job: &MutantJob<'_>,
+    audited_share: f64,
+    listener: &dyn Listener,
+) -> Result<JudgedMutant, VerdictError> {
+    let MutatedHole {
+        hole,
+        project,
+        contents,
+        mutants,
+        raising,
+        ..
+    } = job.of;
+    let text = match job.change {
+        Change::Unchanged => Some((*contents).to_owned()),
+        Change::Raising => raising.clone(),
+        Change::Mutant(index) => Some(mutants[index].edit.apply(contents)),
+    };
+    let Some(text) = text else {
+        return Ok(JudgedMutant {
+            outcome: None,
+            audit: None,
+        });
+    };
+    let judge = &project.judge;
+    let outcome = judge.judge(&hole.path, &text, &hole.tests)?.outcome;
+    let mut audit = None;
+    if let Change::Mutant(index) = job.change {
+        let mutant = &mutants[index];
+        let fault = mutant.describe(contents);
+        listener.receive(&Event::MutantJudged {
+            project: hole.project.clone(),
+            hole: hole.id.clone(),
+            operator: mutant.operator.name().to_owned(),
+            fault: fault.clone(),
+            outcome,
+        });
+        if is_sampled(&format!("{}\0{text}", hole.id), audited_share, 0) {
+            let again = judge.judge_with(Engine::Naive, &hole.path, &text, &hole.tests)?;
+            listener.receive(&Event::VerdictAudited {
+                hole: hole.id.clone(),
+                attempt: None,
+                fault: Some(fault.clone()),
+                outcome,
+                again: again.outcome,
+                agrees: outcome == again.outcome,
+                reason: again.reason.clone(),
+            });
+            audit = Some(MutantAudit {
+                hole: hole.id.clone(),
+                fault,
+                outcome,
+                again: again.outcome,
+                reason: again.reason,
+            });
+        }
+    }
+    Ok(JudgedMutant {
+        outcome: Some(outcome),
+        audit,
+    })
+}
+
+impl HoleScore {
+    /// Counts what a job of the hole came to.
+    fn add(&mut self, job: &MutantJob<'_>, outcome: Option<Outcome>) {
+        match (job.change, outcome) {
+            (Change::Unchanged, Some(Outcome::Passed)) => {}
+            (Change::Unchanged, outcome) => {
+                let outcome = outcome.map_or("nothing", Outcome::name);
+                *self = Self::Void(format!("the unchanged code ends as {outcome}"));
+            }
+            (Change::Raising, None) => {
+                *self = Self::Void("no statement that raises can be put before it".to_owned());
+            }
+            (Change::Raising, Some(Outcome::Passed)) => {
+                *self = Self::Void("its tests pass with a statement that raises".to_owned());
+            }
+            (Change::Raising, Some(_)) => {}
+            (Change::Mutant(index), outcome) => {
+                if let (Self::Scored(mutation, by_operator), Some(outcome)) = (self, outcome) {
+                    let mutant = &job.of.mutants[index];
+                    let of_operator = by_operator.entry(mutant.operator).or_default();
+                    for mutation in [mutation, of_operator] {
+                        count(mutation, mutant, job.of.contents, outcome);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outcome) {
+    match outcome {
+        Outcome::Passed => {
+            mutation.survived += 1;
+            mutation.survivors.push(Survivor {
+                operator: mutant.operator.name().to_owned(),
+                fault: mutant.describe(contents),
+                diff: mutant.edit.diff(contents),
+            });
+        }
+        Outcome::Failed | Outcome::Syntax => mutation.killed += 1,
+        Outcome::Timeout | Outcome::Memory | Outcome::Sandbox => mutation.timeout += 1,
+        Outcome::Infrastructure | Outcome::Flaky | Outcome::Unjudged => mutation.unjudged += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutation_covers_whole_lines_of_hole() {
+        let contents = "def f(a):\n    x = a + 1  # why\n    return x\n";
+        let at = contents.find("a + 1").unwrap_or_default();
+        let range = whole_lines(contents, at..at + 5);
+        assert_eq!(&contents[range], "x = a + 1  # why");
+    }
+}
