@@ -30,6 +30,8 @@ mod judge;
 mod outcome;
 mod runner;
 mod selection;
+mod twin_check;
+mod twins;
 mod type_checker;
 
 pub use engine::Engine;

@@ -733,6 +733,7 @@ mod tests {
             Outcome::Timeout,
             Outcome::Memory,
             Outcome::Sandbox,
+            Outcome::Forged,
             Outcome::Infrastructure,
             Outcome::Flaky,
             Outcome::Unjudged,

@@ -43,6 +43,7 @@ impl Rules<'_> {
             failed: decision.failed,
             missing: decision.missing,
             unavailable: self.runner.unavailable_evidence().to_vec(),
+            twins: Vec::new(),
             executed: run.report.tests.len(),
             rerun: false,
             seconds: run.wall.as_secs_f64(),
@@ -50,6 +51,20 @@ impl Rules<'_> {
             output,
             types: None,
         }
+    }
+
+    /// The evidence that is missing in a run in which some tests must fail, or a limit that it
+    /// exceeded, as a sentence.
+    pub(super) fn missing_beside_twins(&self, run: &TestRunResult) -> Option<String> {
+        if let Some((_, reason)) = exceeded_limit(run.end) {
+            return Some(reason.to_owned());
+        }
+        // Which tests must run and with which status the runner exits is the caller's to check.
+        let counts = |(evidence, _): &(Evidence, String)| {
+            !matches!(evidence, Evidence::Executed | Evidence::Status)
+        };
+        let missing = self.missing(run, &[]).into_iter().find(counts);
+        missing.map(|(_, sentence)| sentence)
     }
 
     fn decide(&self, run: &TestRunResult, expected: &[&str]) -> Decision {

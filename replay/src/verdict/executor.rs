@@ -119,6 +119,22 @@ impl Executor {
         rules.interpret(result, expected)
     }
 
+    /// The evidence that is missing in a run with twins, see [`Rules::missing_beside_twins`].
+    pub(super) fn missing_beside_twins(&self, result: &TestRunResult) -> Option<String> {
+        let rules = Rules {
+            runner: &self.runner,
+            baseline: &self.baseline,
+        };
+        rules.missing_beside_twins(result)
+    }
+
+    /// Tests in the order of how many lines of the project they run, the fewest first: such a test
+    /// depends the most on each.
+    pub(super) fn most_specific_first<'a>(&self, mut tests: Vec<&'a str>) -> Vec<&'a str> {
+        tests.sort_by_key(|id| self.line_counts.get(*id).copied().unwrap_or(usize::MAX));
+        tests
+    }
+
     /// The tests in the batches in which an engine runs them, see [`TestSelection::batches`].
     pub(super) fn batches<'a>(
         &self,

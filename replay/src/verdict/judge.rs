@@ -16,6 +16,7 @@ use super::executor::Executor;
 use super::flaky::FlakyTests;
 use super::outcome::{Outcome, Verdict};
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
+use super::twin_check::{JudgedCode, TwinCheck};
 use super::type_checker::TypeChecker;
 use crate::corpus::Prepared;
 use crate::task::sha256_hex;
@@ -30,6 +31,7 @@ pub struct Judge {
     /// `None` disables reading and storing verdicts.
     cache: Option<VerdictCache>,
     flaky: FlakyTests,
+    twins: TwinCheck,
     /// `None` disables type checks.
     type_checker: Option<TypeChecker>,
 }
@@ -61,6 +63,7 @@ impl Judge {
         let warm = WarmWorkers::default();
         let baseline = load_or_measure(&runner, &warm, cache, jobs, progress)?;
         Ok(Self {
+            twins: TwinCheck::new(cache, &runner.key()),
             executor: Executor::new(runner, warm, baseline),
             engine,
             verdicts: Mutex::default(),
@@ -209,6 +212,8 @@ impl Judge {
         };
         let is_changed = contents != original;
         let covering = executor.covering(path, original, contents);
+        let mut deciding = expected.clone();
+        deciding.retain(|id| covering.contains(id));
         let batches = match engine {
             Engine::Naive => vec![expected],
             _ if !is_changed => vec![expected],
@@ -243,6 +248,12 @@ impl Judge {
             if verdict.outcome != Outcome::Passed {
                 break;
             }
+        }
+        if verdict.outcome == Outcome::Passed && is_changed {
+            let code = JudgedCode { path, contents };
+            let deciding = executor.most_specific_first(deciding);
+            self.twins
+                .check(executor, engine, code, &deciding, &mut verdict)?;
         }
         Ok(verdict)
     }

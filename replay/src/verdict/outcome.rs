@@ -18,6 +18,9 @@ pub struct Verdict {
     /// it proves less.
     #[serde(default, rename = "unasked", skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<Evidence>,
+    /// The ids of the tests whose twins ran and failed, as they must.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twins: Vec<String>,
     /// How many tests ran.
     pub executed: usize,
     /// Whether failed tests were rerun because the change can hardly have caused the failure.
@@ -44,6 +47,7 @@ impl Verdict {
             failed: Vec::new(),
             missing: Vec::new(),
             unavailable: Vec::new(),
+            twins: Vec::new(),
             executed: 0,
             rerun: false,
             seconds: 0.0,
@@ -93,6 +97,8 @@ pub enum Outcome {
     Passed,
     /// A test failed, or evidence is missing.
     Failed,
+    /// A twin of a test passed, which the reference fails: what the tests say is made up.
+    Forged,
     /// The changed file does not parse, and the tests fail.
     Syntax,
     /// The time limit ran out.
@@ -160,6 +166,8 @@ pub enum Evidence {
     Files,
     /// The exit status of a run in which only the sentinels fail.
     Status,
+    /// Twins of the tests that decide, which the reference fails, failed.
+    Twins,
 }
 
 impl Evidence {

@@ -56,6 +56,14 @@ pub(super) trait TestFramework: Sync {
         None
     }
 
+    /// The ids that a test function may have, given its file's path in the project and its name,
+    /// after the names of what it stands in: at most one of them is a test's. Without names, what
+    /// the ids of the file's tests begin with. `\0` stands for what is known only at run time.
+    /// Empty if tests of this framework can't have twins.
+    fn test_ids(&self, _path: &str, _names: &[String]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A program that compiles versions of a file, see
     /// [`ProjectRunner::compile_versions`](super::ProjectRunner::compile_versions); `None` if the
     /// language has no compiled form to compare.

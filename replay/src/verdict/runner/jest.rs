@@ -33,6 +33,10 @@ impl TestFramework for Jest {
         ]
     }
 
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }

@@ -32,6 +32,10 @@ impl TestFramework for Node {
         ]
     }
 
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }

@@ -141,6 +141,25 @@ impl ProjectRunner {
         self.framework.file_of(id)
     }
 
+    /// The ids that a test function may have, see [`TestFramework::test_ids`].
+    pub(in crate::verdict) fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        self.framework.test_ids(path, names)
+    }
+
+    /// The files in which tests of these ids may stand, in the order of the ids.
+    pub(in crate::verdict) fn test_files(&self, ids: &[&str]) -> Vec<String> {
+        let mut files: Vec<(usize, String)> = Vec::new();
+        for path in self.guarded.iter().filter_map(|path| path.to_str()) {
+            let starts = self.test_ids(path, &[]);
+            let holds = |id: &&str| starts.iter().any(|start| id.starts_with(start.as_str()));
+            if let Some(index) = ids.iter().position(|id| holds(&id)) {
+                files.push((index, path.to_owned()));
+            }
+        }
+        files.sort();
+        files.into_iter().map(|(_, path)| path).collect()
+    }
+
     /// Whether it can run single tests and record the lines that each runs.
     pub(in crate::verdict) fn can_select(&self) -> bool {
         self.framework.report_file(&self.prepared.project).is_none()

@@ -52,6 +52,10 @@ impl TestFramework for Pytest {
         ]
     }
 
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        vec![[&[path.to_owned()], names].concat().join("::")]
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &[
             "test_assertion",

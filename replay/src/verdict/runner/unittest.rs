@@ -23,6 +23,16 @@ impl TestFramework for Unittest {
         ]
     }
 
+    /// A module's name depends on the folder from which discovery starts.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        let module: Vec<&str> = path.trim_end_matches(".py").split('/').collect();
+        let names = names.iter().map(String::as_str);
+        let whole: Vec<&str> = module.iter().copied().chain(names).collect();
+        (0..module.len())
+            .map(|start| whole[start..].join("."))
+            .collect()
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &[
             "test_assertion",

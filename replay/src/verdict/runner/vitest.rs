@@ -65,6 +65,10 @@ impl TestFramework for Vitest {
         ]
     }
 
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        vec![[&[path.to_owned()], names].concat().join(" > ")]
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }

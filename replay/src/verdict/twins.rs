@@ -1,0 +1,304 @@
+//! Twins: questions whose right answer the code under test can't know.
+//!
+//! A twin is a test changed so that the reference fails it: an expected literal is altered, or an
+//! assertion is turned into its complement. It runs under the same name, in the same file, among
+//! tests that are left as they are, and which of them are twins is drawn outside the sandbox for
+//! each verdict. Code that passes the tests by being right fails the twins; code that forges
+//! outcomes, silences assertions or reads the answers out of the tests passes them.
+
+mod python;
+mod typescript;
+
+use std::ops::Range;
+
+use fillrate_server::syntax::Language;
+use serde::{Deserialize, Serialize};
+use tree_sitter::Node;
+
+/// A function of a file of tests, and the edits of which each makes a twin of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TestFunction {
+    /// What it is called, with the names of what it stands in before it: classes, or the titles of
+    /// `describe`. A title with placeholders has `\0` in their place.
+    pub(super) names: Vec<String>,
+    /// The edits, best first. That the reference fails a twin is not known before it is run.
+    pub(super) twins: Vec<SourceEdit>,
+}
+
+/// A change of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SourceEdit {
+    /// The bytes that are replaced.
+    pub(super) range: Range<usize>,
+    /// What takes their place.
+    pub(super) replacement: String,
+}
+
+impl SourceEdit {
+    fn new(range: Range<usize>, replacement: &str) -> Self {
+        Self {
+            range,
+            replacement: replacement.to_owned(),
+        }
+    }
+
+    /// Several edits as one; `None` for none.
+    fn joined(mut parts: Vec<Self>, text: &str) -> Option<Self> {
+        parts.sort_by_key(|part| part.range.start);
+        let range = parts.first()?.range.start..parts.last()?.range.end;
+        let replacement = apply_within(&parts, text, range.clone());
+        Some(Self { range, replacement })
+    }
+}
+
+/// The text with these edits made. Of two that overlap, the later one is left out.
+pub(super) fn apply(edits: &[&SourceEdit], text: &str) -> String {
+    let mut sorted: Vec<SourceEdit> = edits.iter().map(|edit| (*edit).clone()).collect();
+    sorted.sort_by_key(|edit| edit.range.start);
+    apply_within(&sorted, text, 0..text.len())
+}
+
+fn apply_within(sorted: &[SourceEdit], text: &str, range: Range<usize>) -> String {
+    let mut result = String::new();
+    let mut at = range.start;
+    for edit in sorted {
+        if edit.range.start < at {
+            continue;
+        }
+        result.push_str(&text[at..edit.range.start]);
+        result.push_str(&edit.replacement);
+        at = edit.range.end;
+    }
+    result.push_str(&text[at..range.end]);
+    result
+}
+
+/// Lists the functions of a file that may be tests, with the edits that make twins of them. Empty
+/// for a language whose tests can't have any.
+pub(super) fn test_functions(language: &Language, text: &str) -> Vec<TestFunction> {
+    let tree = language.parse(text);
+    match language.name {
+        "python" => python::test_functions(tree.root_node(), text),
+        "typescript" | "javascript" => typescript::test_functions(tree.root_node(), text),
+        _ => Vec::new(),
+    }
+}
+
+/// Tree-sitter's kinds of the literals that can be altered, and what is never looked into.
+#[derive(Clone, Copy)]
+struct LiteralKinds {
+    numbers: &'static [&'static str],
+    /// Kinds of what stands between a string's quotes.
+    strings: &'static [&'static str],
+    booleans: [&'static str; 2],
+    boolean_kinds: &'static [&'static str],
+    /// The kind of the null literal, and what takes its place.
+    nothing: (&'static str, &'static str),
+    /// Kinds whose literals are inputs and no expectations.
+    untouched: &'static [&'static str],
+}
+
+/// The edits of which each alters one literal of an expected value; the last literal first, for
+/// the first is more often a key.
+fn altered_literals(expected: Node<'_>, text: &str, kinds: LiteralKinds) -> Vec<SourceEdit> {
+    let mut edits = Vec::new();
+    find_literals(expected, text, kinds, &mut edits);
+    edits.reverse();
+    edits
+}
+
+fn find_literals(node: Node<'_>, text: &str, kinds: LiteralKinds, edits: &mut Vec<SourceEdit>) {
+    let kind = node.kind();
+    if kinds.untouched.contains(&kind) {
+        return;
+    }
+    let source = &text[node.byte_range()];
+    let replacement = if kinds.numbers.contains(&kind) {
+        altered_number(source)
+    } else if kinds.strings.contains(&kind) {
+        altered_string(source)
+    } else if kinds.boolean_kinds.contains(&kind) {
+        let [yes, no] = kinds.booleans;
+        Some(if source == yes { no } else { yes }.to_owned())
+    } else if kind == kinds.nothing.0 {
+        Some(kinds.nothing.1.to_owned())
+    } else {
+        None
+    };
+    match replacement {
+        Some(replacement) => edits.push(SourceEdit::new(node.byte_range(), &replacement)),
+        None => {
+            for child in named_children(node) {
+                find_literals(child, text, kinds, edits);
+            }
+        }
+    }
+}
+
+/// Another number that looks like this one: its last digit is another. `None` where it is not
+/// written in plain decimal digits.
+fn altered_number(source: &str) -> Option<String> {
+    let is_plain = source
+        .chars()
+        .all(|digit| digit.is_ascii_digit() || digit == '.' || digit == '_');
+    let last = source.rfind(|digit: char| digit.is_ascii_digit())?;
+    if !is_plain {
+        return None;
+    }
+    let digit = source.as_bytes()[last];
+    let other = if digit == b'9' { b'8' } else { digit + 1 };
+    let mut bytes = source.as_bytes().to_vec();
+    bytes[last] = other;
+    String::from_utf8(bytes).ok()
+}
+
+/// Another string that looks like this one: its last letter or digit is another. `None` where it
+/// has neither outside of an escape.
+fn altered_string(source: &str) -> Option<String> {
+    let (at, letter) = source
+        .char_indices()
+        .rev()
+        .find(|(at, letter)| {
+            letter.is_ascii_alphanumeric() && !source[..*at].ends_with(['\\', 'x', 'u', '%', '{'])
+        })
+        .filter(|_| !source.contains('\\') && !source.contains("${"))?;
+    let other = match letter {
+        '9' => '8',
+        'z' => 'y',
+        'Z' => 'Y',
+        letter => char::from_u32(u32::from(letter) + 1)?,
+    };
+    let mut result = source.to_owned();
+    result.replace_range(at..=at, &other.to_string());
+    Some(result)
+}
+
+/// What stands between a literal's quotes.
+fn unquoted(source: &str) -> &str {
+    source.trim_matches(['"', '\'', '`'])
+}
+
+fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every twin of every test of a file, as the line that it changes, and every one parses.
+    fn twins_of(path: &str, text: &str) -> Vec<String> {
+        let language = Language::for_path(Path::new(path)).expect("a language of the table");
+        let mut lines = Vec::new();
+        for function in test_functions(language, text) {
+            lines.push(function.names.join(" > ").replace('\0', "*"));
+            for twin in &function.twins {
+                let changed = apply(&[twin], text);
+                assert!(language.parses(&changed), "{changed}");
+                let (before, after): (Vec<&str>, Vec<&str>) =
+                    (text.lines().collect(), changed.lines().collect());
+                assert_eq!(before.len(), after.len());
+                let differing = before.iter().zip(&after).filter(|(a, b)| a != b);
+                lines.extend(differing.map(|(_, line)| format!("  {}", line.trim())));
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn python_assertions_have_altered_and_opposite_twins() {
+        let text = r#"
+import pytest
+
+@pytest.mark.parametrize("a, expected", [(1, 2), (3, "four")])
+def test_table(a, expected):
+    assert f(a) == expected
+
+class TestF(unittest.TestCase):
+    def test_methods(self):
+        self.assertEqual(f(1), {"a": 2})
+        self.assertTrue(f(2))
+
+def test_plain():
+    assert f(3) is None, "message 1"
+    assert f(4) == [1, g(2)]
+    assert not f(5)
+    assert f(6) > 1
+    with pytest.raises(ValueError, match="x"):
+        f(7)
+
+def nothing_to_change():
+    return f(3) == 4
+"#;
+        assert_eq!(
+            twins_of("test_f.py", text),
+            [
+                "test_table",
+                "  @pytest.mark.parametrize(\"a, expected\", [(1, 3), (3, \"fous\")])",
+                "  assert f(a) != expected",
+                "TestF > test_methods",
+                "  self.assertEqual(f(1), {\"a\": 3})",
+                "  self.assertEqual(f(1), {\"b\": 2})",
+                "  self.assertFalse(f(2))",
+                "  self.assertNotEqual(f(1), {\"a\": 2})",
+                "test_plain",
+                "  assert f(4) == [2, g(2)]",
+                "  with pytest.raises(type(\"ValueError\", (Exception,), {}), match=\"x\"):",
+                "  assert not (f(6) > 1)",
+                "  assert f(5)",
+                "  assert f(4) != [1, g(2)]",
+                "  assert f(3) is not None, \"message 1\"",
+                "nothing_to_change",
+            ]
+        );
+    }
+
+    #[test]
+    fn typescript_assertions_have_altered_and_opposite_twins() {
+        let text = r#"
+describe('f', () => {
+  it("adds", async () => {
+    expect(f(1)).toEqual({ a: 2 });
+    await expect(f(2)).resolves.not.toBe(3);
+    expect(f(3)).to.equal('four');
+  });
+  test.each([1, 2])('case %i of', (n) => expect(f(n)).toBeGreaterThan(0));
+});
+test('asserts', () => {
+  assert.deepEqual(f(1), [2]);
+  assert(f(2));
+  expect(f(3)).toMatchSnapshot();
+});
+"#;
+        assert_eq!(
+            twins_of("f.test.ts", text),
+            [
+                "f > adds",
+                "  expect(f(3)).to.equal('fous');",
+                "  expect(f(1)).toEqual({ a: 3 });",
+                "  expect(f(3)).to.not.equal('four');",
+                "  await expect(f(2)).resolves.toBe(3);",
+                "  expect(f(1)).not.toEqual({ a: 2 });",
+                "f > case * of",
+                "  test.each([1, 2])('case %i of', (n) => expect(f(n)).not.toBeGreaterThan(0));",
+                "asserts",
+                "  assert.deepEqual(f(1), [3]);",
+                "  assert(!(f(2)));",
+                "  assert.notDeepEqual(f(1), [2]);",
+            ]
+        );
+    }
+
+    #[test]
+    fn altered_literals_stay_literals_of_their_kind() {
+        assert_eq!(altered_number("14").as_deref(), Some("15"));
+        assert_eq!(altered_number("1.9").as_deref(), Some("1.8"));
+        assert_eq!(altered_number("0x1f"), None);
+        assert_eq!(altered_string("a b!").as_deref(), Some("a c!"));
+        assert_eq!(altered_string("\\n"), None);
+        assert_eq!(altered_string("--"), None);
+    }
+}
