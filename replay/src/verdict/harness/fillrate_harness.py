@@ -31,6 +31,7 @@ from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
     Report,
+    TestData,
     abort,
     guarded,
     is_syntax_error,
@@ -73,6 +74,8 @@ SNAPSHOT = None
 #: In a warm worker that has collected all tests: the function that waits for the
 #: instructions of a fork, see fillrate_warm.
 WAIT = None
+#: Drops what a warm worker has compiled of files, given by their paths in the project.
+FORGET = list
 #: Whether every test's id is its parent's id and then its own name: then classes
 #: without a selected test need not even be collected.
 PLAIN_NAMES = False
@@ -130,6 +133,7 @@ class Plugin:
         self.phases = []
         self.tests = 0
         self.functions = {}
+        self.data = TestData(())
         self.sentinels = {}
         self.sentinel_names = {}
         self.sentinel_file = None
@@ -202,6 +206,7 @@ class Plugin:
             or not str(getattr(module, "__file__", None) or inside).startswith(inside)
         )
         self.functions = {item: code_of(item) for item in items}
+        self.data = TestData({holder for item in items for holder in holders_of(item)})
         if items:
             items += self.make_sentinels(session)
 
@@ -339,6 +344,8 @@ class Plugin:
         self.raised = excinfo and excinfo[1]
         for name in self.snapshot.deciding():
             self.report.write("broken", what=name)
+        for holder in holders_of(item):
+            self.data.check(holder)
         if sys.gettrace() is not self.traced or sys.getprofile() is not None:
             self.report.write("broken", what="the interpreter's trace function")
 
@@ -418,14 +425,14 @@ class Plugin:
         marks = []
         if not session.shouldfail:
             # Otherwise the verdict is clear, and the check takes as long as some tests.
-            marks = sorted(set(self.snapshot.marks()) | set(new_threads(self.threads)))
+            marks = {*self.snapshot.marks(), *new_threads(self.threads), *self.data.marks}
         status = int(session.exitstatus)
         fields = {"read": self.read} if self.read else {}
         if self.selected is None:
             fields["modules"] = list(self.modules())
             fields["sources"] = dict(self.sources())
             fields["plain_names"] = self.plain_names
-        self.report.write("end", status=status, tests=self.tests, marks=marks, **fields)
+        self.report.write("end", status=status, tests=self.tests, marks=sorted(marks), **fields)
 
     def sources(self):
         """Yield the project's loaded files, and whether pytest rewrote them."""
@@ -514,6 +521,12 @@ def use_native_tracebacks():
     ExceptionInfo.getrepr = getrepr
 
 
+def holders_of(item):
+    """Return the module and the class of a test, which may hold what it compares with."""
+    holders = (getattr(item, "module", None), getattr(item, "cls", None))
+    return [holder for holder in holders if holder is not None]
+
+
 def code_of(item):
     """Return the code of the function that a test calls."""
     function = getattr(item, "obj", None)
@@ -523,7 +536,11 @@ def code_of(item):
 
 def plugin():
     """Build the plugin of this process."""
-    return create(None, None) if WAIT else create(*read_instructions())
+    if WAIT:
+        return create(None, None)
+    instructions, descriptor = read_instructions()
+    FORGET(instructions["changed"])
+    return create(instructions, descriptor)
 
 
 def create(instructions, descriptor):

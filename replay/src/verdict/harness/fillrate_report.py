@@ -260,6 +260,72 @@ def snapshot_parts(module):
         yield SnapshotPart(module, held)
 
 
+class TestData:
+    """The data of test modules and classes, which tests compare results with."""
+
+    #: How many values of one module or class are compared.
+    MOST_VALUES = 20_000
+
+    def __init__(self, holders):
+        """Remember the data of these modules and classes."""
+        self.before = {holder: self.values(holder) for holder in holders}
+        self.marks = set()
+
+    def check(self, holder):
+        """Note what differs in one of them; none of it is looked at again."""
+        before = self.before.get(holder)
+        if before is None:
+            return
+        now = self.values(holder)
+        for name in [name for name, value in before.items() if now.get(name) != value]:
+            del before[name]
+            where = getattr(holder, "__qualname__", None) or holder.__name__
+            self.marks.add(f"changed data {where}.{name}")
+
+    def values(self, holder):
+        """Return the data that a module or class holds, by name, in a form that compares."""
+        left = [self.MOST_VALUES]
+        return {
+            name: frozen(value, left, 0)
+            for name, value in list(vars(holder).items())
+            if isinstance(value, DATA) and not name.startswith("__")
+        }
+
+
+#: The types of data that is compared.
+CONTAINERS = (list, tuple, dict, set, frozenset)
+DATA = (int, float, complex, str, bytes, type(None), *CONTAINERS)
+
+
+def frozen(value, left, depth):
+    """Return data in a form that compares by exact types and values.
+
+    Objects of other types are compared by identity.  What goes beyond ``left``
+    values or a depth of 50 is ignored.
+    """
+    left[0] -= 1
+    if left[0] < 0 or depth > 50:
+        return None
+    kind = type(value)
+    if kind in (list, tuple):
+        return (kind.__name__, tuple(frozen(part, left, depth + 1) for part in value))
+    if kind is dict:
+        return (
+            "dict",
+            tuple(
+                (frozen(key, left, depth + 1), frozen(part, left, depth + 1))
+                for key, part in value.items()
+            ),
+        )
+    if kind in (set, frozenset):
+        return (kind.__name__, frozenset(frozen(part, left, depth + 1) for part in value))
+    if kind in (float, complex):
+        return (kind.__name__, repr(value))
+    if kind in DATA:
+        return (kind.__name__, value)
+    return ("object", id(value))
+
+
 class LineCoverage:
     """Line coverage with one dynamic context per test."""
 

@@ -131,6 +131,11 @@ class Imports:
         linecache.cache.pop(path, None)
         return True
 
+    def forget(self):
+        """Drop the original code, which would tell what stood in a hole."""
+        for held in (self.given, self.run, self.functions):
+            held.clear()
+
     def match(self, code, other, pairs):
         """Pair code with its replacement, if it can be replaced."""
         if not alike(code, other, INTERFACE) or documentation(code) != documentation(other):

@@ -31,6 +31,7 @@ from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
     Report,
+    TestData,
     abort,
     guarded,
     is_syntax_error,
@@ -100,6 +101,11 @@ def code_of(test):
     return getattr(function, "__code__", function)
 
 
+def holders_of(test):
+    """Return the module and the class of a test, which may hold what it compares with."""
+    return [sys.modules.get(type(test).__module__), type(test)]
+
+
 def overrides_of(test):
     """List what overrides unittest's own methods in a test."""
     overrides = set()
@@ -139,6 +145,7 @@ class Result(unittest.TestResult):
             id(test): (code_of(test), overrides_of(test))
             for test in [*self.cases, *sentinels]
         }
+        self.data = TestData({holder for test in self.cases for holder in holders_of(test)})
         self.written = set()
         self.traced = sys.gettrace()
         #: Code that runs before the next test, its class's fixtures included, counts as its own.
@@ -278,6 +285,8 @@ class Result(unittest.TestResult):
         """Report functions of the framework that were replaced, before the next test runs."""
         for name in self.snapshot.deciding():
             self.report.write("broken", what=name)
+        for holder in holders_of(test):
+            self.data.check(holder)
         if sys.gettrace() is not self.traced or sys.getprofile() is not None:
             self.report.write("broken", what="the interpreter's trace function")
         for name in vars(self):
@@ -356,8 +365,8 @@ def run(report, root, instructions):
     if coverage:
         for test, name, lines in coverage.finish():
             report.write("coverage", test=test, file=name, lines=lines)
-    marks = sorted(set(snapshot.marks()) | set(new_threads(threads)))
-    report.write("end", tests=len(result.written), marks=marks)
+    marks = {*snapshot.marks(), *new_threads(threads), *result.data.marks}
+    report.write("end", tests=len(result.written), marks=sorted(marks))
     return 0 if complete and result.wasSuccessful() else 1
 
 

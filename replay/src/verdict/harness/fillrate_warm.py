@@ -34,6 +34,7 @@ import atexit
 import ctypes
 import functools
 import gc
+import hashlib
 import importlib
 import importlib.machinery
 import json
@@ -67,7 +68,7 @@ def load(names):
 
 
 class Compiled:
-    """Compiled code of the project's files, by file name and the whole text.
+    """Compiled code of the project's files, by file name, with a digest of the whole text.
 
     A file whose text differs in a single byte is compiled again in the run:
     unlike with bytecode files, times and sizes don't matter.
@@ -86,12 +87,20 @@ class Compiled:
             if rewritten:
                 tree = ast.parse(text, filename=path)
                 rewrite.rewrite_asserts(tree, text, path, None)
-                self.rewritten[path, text] = compile(tree, path, "exec", dont_inherit=True)
+                code = compile(tree, path, "exec", dont_inherit=True)
+                self.rewritten[path] = (digest(text), code)
             else:
-                self.plain[path, text] = compile(text, path, "exec", dont_inherit=True)
+                code = compile(text, path, "exec", dont_inherit=True)
+                self.plain[path] = (digest(text), code)
         except Exception:
             # A run that needs it will report what is wrong with it.
             return
+
+    def forget(self, paths):
+        """Drop what was compiled of these files: it would tell what stood in a hole."""
+        for path in paths:
+            self.plain.pop(path, None)
+            self.rewritten.pop(path, None)
 
     def install(self):
         """Make imports, and pytest, look here first."""
@@ -99,7 +108,7 @@ class Compiled:
         to_code = loader.source_to_code
 
         def source_to_code(self_, data, path, *, _optimize=-1):
-            known = self.plain.get((path, bytes(data)))
+            known = look_up(self.plain, path, data)
             if known is None:
                 return to_code(self_, data, path, _optimize=_optimize)
             self.imports.record_code(path, known)
@@ -114,10 +123,21 @@ class Compiled:
             # With this setting, pytest writes more into the code.
             if settings.getini("enable_assertion_pass_hook"):
                 return rewrite_test(path, settings)
-            known = self.rewritten.get((str(path), path.read_bytes()))
+            known = look_up(self.rewritten, str(path), path.read_bytes())
             return (path.stat(), known) if known else rewrite_test(path, settings)
 
         rewrite._rewrite_test = cached
+
+
+def digest(text):
+    """Return what stands for a file's text, which itself must not stay in memory."""
+    return hashlib.sha256(text).digest()
+
+
+def look_up(compiled, path, text):
+    """Return the code of a file with this text, or None."""
+    known = compiled.get(path)
+    return known[1] if known and known[0] == digest(bytes(text)) else None
 
 
 def unfit():
@@ -308,6 +328,8 @@ class Collected:
         changed = [root + name for name in instructions["changed"]]
         # A new file may hold tests, or shadow another file.
         fits = all(path in self.before and self.imports.swap(path) for path in changed)
+        self.imports.forget()
+        fillrate_harness.FORGET(instructions["changed"])
         return instructions, descriptor, fits
 
     def unfit(self, captures):
@@ -356,6 +378,8 @@ def main():
     for name, rewritten in task["sources"].items():
         compiled.compile(os.path.join(task["directory"], name), rewritten)
     compiled.install()
+    root = os.path.join(task["directory"], "")
+    fillrate_harness.FORGET = lambda changed: compiled.forget(root + name for name in changed)
     if not task["collected"]:
         prepare(task["arguments"], task["directory"])
     fillrate_harness.PLAIN_NAMES = task["plain_names"]
