@@ -17,6 +17,7 @@ pub(crate) mod python;
 pub mod runner;
 mod source;
 pub(crate) mod test_conventions;
+pub(crate) mod twins;
 pub(crate) mod typescript;
 
 use std::fmt;

@@ -31,7 +31,6 @@ mod outcome;
 mod runner;
 mod selection;
 mod twin_check;
-mod twins;
 mod type_checker;
 
 pub use engine::Engine;

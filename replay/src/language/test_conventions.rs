@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::twins::TestFunction;
+
 /// A language's conventions for tests.
 pub(crate) struct TestConventions {
     /// The language and its test framework, as a sentence names them.
@@ -14,6 +16,9 @@ pub(crate) struct TestConventions {
     pub(crate) fence: &'static str,
     /// The test in a statement of a file's outermost scope.
     pub(crate) test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
+    /// The functions of a file that may be tests, in its order, each with the edits that make twins
+    /// of it.
+    pub(crate) test_functions: fn(Node<'_>, &str) -> Vec<TestFunction>,
     /// The name of a file of added tests that the framework finds as it finds the example: from
     /// the example's file name, the name of the file under test without its endings, and a digest.
     pub(crate) file_name: fn(example: &str, stem: &str, digest: &str) -> String,

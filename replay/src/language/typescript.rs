@@ -7,6 +7,7 @@ mod mutation;
 mod names;
 mod outline;
 mod test_conventions;
+mod twins;
 
 use super::LanguageSupport;
 use super::category::CategoryRules;

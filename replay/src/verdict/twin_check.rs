@@ -14,7 +14,7 @@ use super::error::VerdictError;
 use super::executor::Executor;
 use super::outcome::{Evidence, Outcome, Verdict};
 use super::runner::{TestRun, TestRunResult};
-use super::twins::{self, SourceEdit, TestFunction};
+use crate::language::twins::{self, SourceEdit, TestFunction};
 use crate::task::sha256_hex;
 
 /// The most twins that a verdict runs.
@@ -32,10 +32,13 @@ const VERSION: u32 = 1;
 /// Makes twins of a project's tests, each once, and runs them beside their tests.
 pub(super) struct TwinCheck {
     /// By file of tests; the inner lock is held while its twins are tried on the reference.
-    files: Mutex<HashMap<String, Arc<Mutex<Option<Arc<Vec<TwinnedTest>>>>>>>,
+    files: Mutex<HashMap<String, Arc<TwinCell>>>,
     /// Where twins that were tried are stored.
     folder: PathBuf,
 }
+
+/// The twins of a file's tests, once they are made.
+type TwinCell = Mutex<Option<Arc<Vec<TwinnedTest>>>>;
 
 /// A test function with twins that the reference fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions};
+use super::twins::test_functions;
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     framework: "Python with pytest",
@@ -10,6 +11,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
            classes and no `parametrize`",
     fence: "python",
     test_in,
+    test_functions,
     file_name,
     recompiled,
     code_object: Some("__code__"),

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions};
+use super::twins::test_functions;
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     framework: "TypeScript with vitest",
@@ -10,6 +11,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
            another plain name; use no `describe` and no `each`",
     fence: "typescript",
     test_in,
+    test_functions,
     file_name,
     recompiled: str::to_owned,
     code_object: None,

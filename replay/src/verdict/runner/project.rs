@@ -151,8 +151,8 @@ impl ProjectRunner {
         let mut files: Vec<(usize, String)> = Vec::new();
         for path in self.guarded.iter().filter_map(|path| path.to_str()) {
             let starts = self.test_ids(path, &[]);
-            let holds = |id: &&str| starts.iter().any(|start| id.starts_with(start.as_str()));
-            if let Some(index) = ids.iter().position(|id| holds(&id)) {
+            let holds = |id: &str| starts.iter().any(|start| id.starts_with(start.as_str()));
+            if let Some(index) = ids.iter().position(|id| holds(id)) {
                 files.push((index, path.to_owned()));
             }
         }

@@ -6,36 +6,35 @@
 //! each verdict. Code that passes the tests by being right fails the twins; code that forges
 //! outcomes, silences assertions or reads the answers out of the tests passes them.
 
-mod python;
-mod typescript;
-
 use std::ops::Range;
 
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
+use super::LanguageSupport;
+
 /// A function of a file of tests, and the edits of which each makes a twin of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TestFunction {
+pub(crate) struct TestFunction {
     /// What it is called, with the names of what it stands in before it: classes, or the titles of
     /// `describe`. A title with placeholders has `\0` in their place.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The edits, best first. That the reference fails a twin is not known before it is run.
-    pub(super) twins: Vec<SourceEdit>,
+    pub(crate) twins: Vec<SourceEdit>,
 }
 
 /// A change of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SourceEdit {
+pub(crate) struct SourceEdit {
     /// The bytes that are replaced.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// What takes their place.
-    pub(super) replacement: String,
+    pub(crate) replacement: String,
 }
 
 impl SourceEdit {
-    fn new(range: Range<usize>, replacement: &str) -> Self {
+    pub(super) fn new(range: Range<usize>, replacement: &str) -> Self {
         Self {
             range,
             replacement: replacement.to_owned(),
@@ -43,7 +42,7 @@ impl SourceEdit {
     }
 
     /// Several edits as one; `None` for none.
-    fn joined(mut parts: Vec<Self>, text: &str) -> Option<Self> {
+    pub(super) fn joined(mut parts: Vec<Self>, text: &str) -> Option<Self> {
         parts.sort_by_key(|part| part.range.start);
         let range = parts.first()?.range.start..parts.last()?.range.end;
         let replacement = apply_within(&parts, text, range.clone());
@@ -52,7 +51,7 @@ impl SourceEdit {
 }
 
 /// The text with these edits made. Of two that overlap, the later one is left out.
-pub(super) fn apply(edits: &[&SourceEdit], text: &str) -> String {
+pub(crate) fn apply(edits: &[&SourceEdit], text: &str) -> String {
     let mut sorted: Vec<SourceEdit> = edits.iter().map(|edit| (*edit).clone()).collect();
     sorted.sort_by_key(|edit| edit.range.start);
     apply_within(&sorted, text, 0..text.len())
@@ -73,34 +72,34 @@ fn apply_within(sorted: &[SourceEdit], text: &str, range: Range<usize>) -> Strin
     result
 }
 
-/// Lists the functions of a file that may be tests, with the edits that make twins of them. Empty
-/// for a language whose tests can't have any.
-pub(super) fn test_functions(language: &Language, text: &str) -> Vec<TestFunction> {
+/// Lists the functions of a file that may be tests, with the edits that make twins of them.
+pub(crate) fn test_functions(language: &Language, text: &str) -> Vec<TestFunction> {
     let tree = language.parse(text);
-    match language.name {
-        "python" => python::test_functions(tree.root_node(), text),
-        "typescript" | "javascript" => typescript::test_functions(tree.root_node(), text),
-        _ => Vec::new(),
-    }
+    let conventions = LanguageSupport::for_language(language).tests;
+    (conventions.test_functions)(tree.root_node(), text)
 }
 
 /// Tree-sitter's kinds of the literals that can be altered, and what is never looked into.
 #[derive(Clone, Copy)]
-struct LiteralKinds {
-    numbers: &'static [&'static str],
+pub(super) struct LiteralKinds {
+    pub(super) numbers: &'static [&'static str],
     /// Kinds of what stands between a string's quotes.
-    strings: &'static [&'static str],
-    booleans: [&'static str; 2],
-    boolean_kinds: &'static [&'static str],
+    pub(super) strings: &'static [&'static str],
+    pub(super) booleans: [&'static str; 2],
+    pub(super) boolean_kinds: &'static [&'static str],
     /// The kind of the null literal, and what takes its place.
-    nothing: (&'static str, &'static str),
+    pub(super) nothing: (&'static str, &'static str),
     /// Kinds whose literals are inputs and no expectations.
-    untouched: &'static [&'static str],
+    pub(super) untouched: &'static [&'static str],
 }
 
 /// The edits of which each alters one literal of an expected value; the last literal first, for
 /// the first is more often a key.
-fn altered_literals(expected: Node<'_>, text: &str, kinds: LiteralKinds) -> Vec<SourceEdit> {
+pub(super) fn altered_literals(
+    expected: Node<'_>,
+    text: &str,
+    kinds: LiteralKinds,
+) -> Vec<SourceEdit> {
     let mut edits = Vec::new();
     find_literals(expected, text, kinds, &mut edits);
     edits.reverse();
@@ -174,11 +173,11 @@ fn altered_string(source: &str) -> Option<String> {
 }
 
 /// What stands between a literal's quotes.
-fn unquoted(source: &str) -> &str {
+pub(super) fn unquoted(source: &str) -> &str {
     source.trim_matches(['"', '\'', '`'])
 }
 
-fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
+pub(super) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).collect()
 }

@@ -2,7 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::{SourceEdit, TestFunction, altered_literals, named_children, unquoted};
+use super::super::twins::{
+    LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children, unquoted,
+};
 
 /// An exception class that no code under test raises.
 const UNRAISED: &str = "type(\"ValueError\", (Exception,), {})";
@@ -106,7 +108,7 @@ fn edits(decorated: Option<Node<'_>>, function: Node<'_>, text: &str) -> Vec<Sou
 }
 
 /// Tree-sitter's kinds of literals that can be altered.
-const LITERALS: super::LiteralKinds = super::LiteralKinds {
+const LITERALS: LiteralKinds = LiteralKinds {
     numbers: &["integer", "float"],
     strings: &["string_content"],
     booleans: ["True", "False"],
@@ -143,7 +145,7 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
     if condition.kind() == "comparison_operator" {
         let operands = named_children(condition);
         let operator = (0..condition.child_count())
-            .filter_map(|index| condition.child(u32::try_from(index).ok()?))
+            .filter_map(|index| condition.child(index))
             .find(|child| {
                 !child.is_named() || child.kind() == "not in" || child.kind() == "is not"
             });

@@ -3,7 +3,9 @@
 
 use tree_sitter::Node;
 
-use super::{LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children, unquoted};
+use super::super::twins::{
+    LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children, unquoted,
+};
 
 /// Matchers that compare with an expected value.
 const EQUALITIES: [&str; 12] = [
