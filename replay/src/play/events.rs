@@ -543,6 +543,7 @@ mod tests {
             Outcome::Syntax,
             Outcome::Timeout,
             Outcome::Memory,
+            Outcome::Forged,
             Outcome::Sandbox,
             Outcome::Infrastructure,
             Outcome::Flaky,

@@ -442,7 +442,9 @@ fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outc
         }
         Outcome::Failed | Outcome::Syntax => mutation.killed += 1,
         Outcome::Timeout | Outcome::Memory | Outcome::Sandbox => mutation.timeout += 1,
-        Outcome::Infrastructure | Outcome::Flaky | Outcome::Unjudged => mutation.unjudged += 1,
+        Outcome::Forged | Outcome::Infrastructure | Outcome::Flaky | Outcome::Unjudged => {
+            mutation.unjudged += 1;
+        }
     }
 }
 
