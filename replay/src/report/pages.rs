@@ -42,7 +42,7 @@ pub const SHARD: usize = 10_000;
 const ATTEMPTS_IN_DETAIL: usize = 60;
 
 /// The names of the outcomes, in the order in which shards number them.
-const OUTCOMES: [&str; 9] = [
+const OUTCOMES: [&str; 10] = [
     "passed",
     "failed",
     "syntax",
@@ -52,6 +52,7 @@ const OUTCOMES: [&str; 9] = [
     "infrastructure",
     "flaky",
     "unjudged",
+    "forged",
 ];
 
 /// One of the report's pages.
