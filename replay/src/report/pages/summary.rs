@@ -25,7 +25,7 @@ pub(super) struct SummaryData<'a> {
     progress: ReportProgress,
     /// The probability with which an interval's method covers the true value.
     confidence: f64,
-    outcomes: [&'static str; 9],
+    outcomes: [&'static str; 10],
     /// How many attempts a shard holds, and how many shards there are.
     shard: usize,
     shards: usize,
