@@ -1,4 +1,4 @@
-//! Holds the tables of the reference page against the code.
+//! Checks the tables of the reference pages in `docs/` against the code.
 
 use fillrate::developer::policy::{Feature, Policy};
 use fillrate::developer::typist::Typist;
@@ -14,25 +14,44 @@ use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
 use fillrate_metrics::{READ_MS, TEXT_METRICS, Unit};
 use strum::VariantArray;
 
-const PAGE: &str = include_str!("../README.md");
+const ACCEPTANCE: &str = include_str!("../docs/acceptance.md");
+const CONTEXTS: &str = include_str!("../docs/contexts.md");
+const EXPORT: &str = include_str!("../docs/export.md");
+const IMPORTERS: &str = include_str!("../docs/importers.md");
+const METRICS_PAGE: &str = include_str!("../docs/metrics.md");
+const MUTATION: &str = include_str!("../docs/mutation.md");
+const VERDICTS: &str = include_str!("../docs/verdicts.md");
 
-/// The rows of the table under a heading, header and rule left out, each cell trimmed.
-fn rows(heading: &str) -> Vec<Vec<&'static str>> {
-    let (_, section) = PAGE
-        .split_once(&format!("\n## {heading}\n"))
-        .expect("the page has the heading");
-    section
+/// The rows of the tables in a page's section, without headers, each cell trimmed. The section goes
+/// from a heading of any level to the next heading.
+fn rows(page: &'static str, heading: &str) -> Vec<Vec<&'static str>> {
+    let title = |line: &str| line.trim_start_matches('#').trim() == heading;
+    let lines: Vec<&str> = page
         .lines()
-        .take_while(|line| !line.starts_with("## "))
-        .filter(|line| line.starts_with('|'))
-        .skip(2)
-        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
-        .collect()
+        .skip_while(|line| !(line.starts_with('#') && title(line)))
+        .enumerate()
+        .take_while(|(index, line)| *index == 0 || !line.starts_with('#'))
+        .map(|(_, line)| line)
+        .collect();
+    assert!(!lines.is_empty(), "the page has no heading `{heading}`");
+    let is_rule = |line: &str| line.starts_with("| ---");
+    let is_header = |index: usize| lines.get(index + 1).is_some_and(|line| is_rule(line));
+    let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect();
+    let body = lines
+        .iter()
+        .enumerate()
+        .filter(|(index, line)| line.starts_with('|') && !is_rule(line) && !is_header(*index));
+    body.map(|(_, line)| cells(line)).collect()
+}
+
+/// A name without the marks of code and escapes.
+fn plain(cell: &str) -> String {
+    cell.trim_matches('`').replace('\\', "")
 }
 
 #[test]
 fn every_figure_of_acceptance_has_its_row() {
-    let rows = rows("What people accept");
+    let rows = rows(ACCEPTANCE, "Telemetry statistics");
     let names: Vec<&str> = rows
         .iter()
         .flat_map(|cells| cells[0].split(", "))
@@ -45,7 +64,7 @@ fn every_figure_of_acceptance_has_its_row() {
 
 #[test]
 fn every_piece_of_evidence_has_its_row() {
-    let rows = rows("Evidence");
+    let rows = rows(VERDICTS, "Evidence");
     let names: Vec<String> = rows
         .iter()
         .map(|cells| cells[0].trim_matches('`').to_owned())
@@ -65,7 +84,7 @@ fn every_piece_of_evidence_has_its_row() {
 
 #[test]
 fn every_text_metric_has_its_row() {
-    let rows = rows("Scores by text");
+    let rows = rows(METRICS_PAGE, "Text metrics");
     let written: Vec<(&str, &str)> = rows
         .iter()
         .map(|cells| (cells[0].trim_matches('`'), cells[1]))
@@ -93,12 +112,12 @@ fn every_text_metric_has_its_row() {
         assert_eq!(metric.truncates(), metric.metric.name.contains("/cceval"));
     }
     let languages = ScoringLanguage::NAMES.map(|name| format!("`{name}`"));
-    assert!(PAGE.contains(&languages.join(", ")));
+    assert!(METRICS_PAGE.contains(&languages.join(", ")));
 }
 
 #[test]
 fn every_mutation_operator_has_its_row() {
-    let rows = rows("Mutation operators");
+    let rows = rows(MUTATION, "Operators");
     let names: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
     assert_eq!(names, Operator::ALL.map(Operator::name));
     for cells in rows {
@@ -108,7 +127,7 @@ fn every_mutation_operator_has_its_row() {
 
 #[test]
 fn every_column_of_a_table_has_its_row() {
-    let rows = rows("Tables for other programs");
+    let rows = rows(EXPORT, "Export");
     let written: Vec<(&str, &str)> = rows
         .iter()
         .map(|cells| (cells[0].trim_matches('`'), cells[1]))
@@ -123,7 +142,7 @@ fn every_column_of_a_table_has_its_row() {
 
 #[test]
 fn every_format_of_a_benchmark_has_its_row() {
-    let rows = rows("Importers");
+    let rows = rows(IMPORTERS, "Importers");
     let heads: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
     let formats = FORMATS
         .iter()
@@ -132,8 +151,10 @@ fn every_format_of_a_benchmark_has_its_row() {
 }
 
 #[test]
-fn the_bounds_of_feedback_are_told() {
-    let (_, section) = PAGE.split_once("\n## Rounds\n").expect("the page has it");
+fn the_limits_of_feedback_are_documented() {
+    let (_, section) = CONTEXTS
+        .split_once("\n## Repair rounds\n")
+        .expect("the page has it");
     let characters = format!(
         "{},{:03} characters",
         MOST_CHARACTERS / 1000,
@@ -145,7 +166,7 @@ fn the_bounds_of_feedback_are_told() {
 
 #[test]
 fn every_context_of_a_paper_has_its_row() {
-    let rows = rows("Contexts of papers");
+    let rows = rows(CONTEXTS, "Contexts and repair rounds");
     let names: Vec<&str> = rows
         .iter()
         .map(|cells| cells[0].trim_matches('`'))
@@ -163,35 +184,29 @@ fn every_context_of_a_paper_has_its_row() {
     tokens(Paper::MrgFolder, FOLDER_TOKENS);
 }
 
-/// The rows of a section's tables but for a name, which a table's header may be.
-fn names(heading: &str) -> Vec<String> {
-    let rows = rows(heading).into_iter().filter(|cells| cells[0] != "---");
-    rows.map(|cells| cells[0].trim_matches('`').replace('\\', ""))
-        .collect()
-}
-
 #[test]
 fn every_policy_and_feature_has_its_row() {
     let mut expected: Vec<&str> = Policy::NAMES.to_vec();
     expected.push("probabilistic=FILE");
-    expected.push("feature");
     expected.extend(Feature::VARIANTS.iter().map(|feature| feature.name()));
-    assert_eq!(names("Policies"), expected);
+    let rows = rows(ACCEPTANCE, "Policies");
+    let names: Vec<String> = rows.iter().map(|cells| plain(cells[0])).collect();
+    assert_eq!(names, expected);
 }
 
 #[test]
 fn every_metric_of_a_policy_has_its_row() {
-    assert_eq!(
-        names("Acceptance"),
-        POLICY_METRICS.map(|metric| metric.name)
-    );
-    assert!(PAGE.contains(&format!("on display for {READ_MS} ms or longer")));
+    let rows = rows(ACCEPTANCE, "Metrics of a policy");
+    let names: Vec<String> = rows.iter().map(|cells| plain(cells[0])).collect();
+    assert_eq!(names, POLICY_METRICS.map(|metric| metric.name));
+    let read = format!("on display for {READ_MS} ms or longer");
+    assert!(ACCEPTANCE.contains(&read));
 }
 
 #[test]
-fn the_pauses_of_the_typist_are_told() {
+fn the_pauses_of_the_typist_are_documented() {
     let typist = Typist::default();
-    let rows = rows("Typing");
+    let rows = rows(ACCEPTANCE, "Typing");
     let pauses = [
         ("key", typist.key),
         ("word", typist.word),

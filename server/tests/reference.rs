@@ -1,4 +1,4 @@
-//! Holds the tables of the reference page against the code.
+//! Checks the tables of the reference pages in `docs/` against the code.
 
 use fillrate_server::cleanup;
 use fillrate_server::completion::Assigned;
@@ -12,58 +12,56 @@ use fillrate_server::telemetry::{
 };
 use serde_json::Value;
 
-const PAGE: &str = include_str!("../README.md");
-
-/// The rows of the table under a heading, header and rule left out, each cell trimmed.
-fn rows(heading: &str) -> Vec<Vec<&'static str>> {
-    let (_, section) = PAGE
-        .split_once(&format!("\n## {heading}\n"))
-        .expect("the page has the heading");
-    section
-        .lines()
-        .take_while(|line| !line.starts_with("## "))
-        .filter(|line| line.starts_with('|'))
-        .skip(2)
-        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
-        .collect()
+/// The cells of the rows of a page's tables, without headers.
+fn rows(page: &'static str) -> Vec<Vec<&'static str>> {
+    let lines: Vec<&str> = page.lines().collect();
+    let header = |index: usize| {
+        let rule = lines.get(index + 1);
+        rule.is_some_and(|line| line.starts_with("| ---"))
+    };
+    let row = |(index, line): (usize, &&'static str)| {
+        (line.starts_with('|') && !line.starts_with("| ---") && !header(index)).then(|| {
+            let cells = line.trim_matches('|').split(" | ");
+            cells.map(str::trim).collect()
+        })
+    };
+    lines.iter().enumerate().filter_map(row).collect()
 }
 
-fn first_cells(heading: &str) -> Vec<String> {
-    rows(heading)
-        .iter()
-        .map(|cells| cells[0].trim_matches('`').to_owned())
-        .collect()
+/// The first cells of a page's tables, without the marks of code.
+fn names(page: &'static str) -> Vec<&'static str> {
+    let cells = rows(page).into_iter().map(|cells| cells[0]);
+    cells.map(|cell| cell.trim_matches('`')).collect()
+}
+
+/// The part of a page from one heading on.
+fn section(page: &'static str, heading: &str) -> &'static str {
+    let from = page.find(heading).expect("the page has the heading");
+    &page[from..]
 }
 
 #[test]
 fn every_protocol_has_its_row() {
-    assert_eq!(first_cells("Protocols"), Protocol::ALL.map(Protocol::name));
+    let page = include_str!("../docs/protocols.md");
+    assert_eq!(names(page), Protocol::ALL.map(Protocol::name));
 }
 
 #[test]
 fn every_profile_has_its_row() {
-    assert_eq!(
-        first_cells("Context profiles"),
-        Profile::ALL
-            .iter()
-            .map(|profile| profile.name())
-            .collect::<Vec<_>>()
-    );
+    let page = include_str!("../docs/context.md");
+    let profiles: Vec<_> = Profile::ALL.iter().map(|profile| profile.name()).collect();
+    assert_eq!(names(page), profiles);
 }
 
 #[test]
 fn every_unit_of_a_trial_has_its_row() {
-    assert_eq!(
-        first_cells("Several models"),
-        TrialUnit::ALL
-            .iter()
-            .map(|unit| unit.name())
-            .collect::<Vec<_>>()
-    );
+    let page = include_str!("../docs/trials.md");
+    let units: Vec<_> = TrialUnit::ALL.iter().map(|unit| unit.name()).collect();
+    assert_eq!(names(page), units);
 }
 
 #[test]
-fn every_member_that_a_request_may_bring_along_has_its_row() {
+fn every_evaluation_member_has_its_row() {
     let given = Given {
         reference: Some(String::new()),
         windows: Some(Vec::new()),
@@ -75,13 +73,17 @@ fn every_member_that_a_request_may_bring_along_has_its_row() {
     let given = serde_json::to_value(given).expect("it is JSON");
     let members = given.as_object().expect("members").keys();
     let members: Vec<_> = members.map(|name| format!("fillrate.{name}")).collect();
-    assert_eq!(first_cells("What a request may bring along"), members);
+    let page = section(
+        include_str!("../docs/requests.md"),
+        "\n## Evaluation members\n",
+    );
+    assert_eq!(names(page), members);
 }
 
 #[test]
 fn every_rule_has_its_row() {
     let rules: Vec<_> = cleanup::rules().collect();
-    assert_eq!(first_cells("Clean-up rules"), rules);
+    assert_eq!(names(include_str!("../docs/cleanup.md")), rules);
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn every_family_has_its_row() {
             ]
         })
         .collect();
-    assert_eq!(rows("Families"), expected);
+    assert_eq!(rows(include_str!("../docs/families.md")), expected);
 }
 
 /// Adds each setting under a path, as its row has it, with its default.
@@ -142,7 +144,7 @@ fn every_setting_has_its_row() {
     let settings = serde_json::to_value(Configuration::default()).expect("settings are JSON");
     let mut expected = Vec::new();
     flattened("", &settings, &mut expected);
-    let rows: Vec<_> = rows("Settings")
+    let rows: Vec<_> = rows(include_str!("../docs/settings.md"))
         .iter()
         .map(|cells| (cells[0].to_owned(), cells[1].to_owned()))
         .collect();
@@ -206,9 +208,7 @@ fn every_member_of_an_export_has_its_row() {
     for line in lines {
         members("", &line.to_json(), &mut expected);
     }
-    let rows = rows("What is noted of completions");
-    // The header and rule of the second table stand between the two.
-    let named = rows.iter().map(|cells| cells[0].to_owned());
-    let named: Vec<String> = named.filter(|name| name.starts_with('`')).collect();
+    let rows = rows(include_str!("../docs/telemetry.md"));
+    let named: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
     assert_eq!(named, expected);
 }
