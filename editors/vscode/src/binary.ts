@@ -12,7 +12,7 @@ export const OLDEST = "0.1.0";
 /** How long `fillrate --version` may take, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
-/** A program that can be started, or a sentence that says why there is none. */
+/** A program that can be started, or the reason why there is none, as a sentence. */
 export type Found = { path: string; version: string } | { problem: string };
 
 /**
@@ -52,7 +52,7 @@ async function check(path: string): Promise<Found> {
   return judged(path, said.output);
 }
 
-/** What `fillrate --version` said, judged. */
+/** The program that printed this for `fillrate --version`, or the problem with it. */
 export function judged(path: string, output: string): Found {
   const version = /^fillrate (\d+\.\d+\.\d+\S*)/.exec(output.trim())?.[1];
   if (version === undefined) {
@@ -68,7 +68,7 @@ export function judged(path: string, output: string): Found {
   return { path, version };
 }
 
-/** Whether one version comes before another; what follows a hyphen or a plus is passed over. */
+/** Whether one version comes before another; what follows a hyphen or a plus is ignored. */
 export function isOlder(version: string, than: string): boolean {
   const [a, b] = [numbers(version), numbers(than)];
   for (let place = 0; place < 3; place += 1) {

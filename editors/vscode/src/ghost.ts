@@ -1,4 +1,4 @@
-/** Ghost text: what is asked and offered, the keys for it, and what is reported of it. */
+/** Ghost text: requests, keys, and what is reported of it. */
 
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
@@ -8,7 +8,7 @@ import { type Candidate, characters, type Offer, Shown } from "./shown";
 /** How long an edit may follow the command that makes it, in milliseconds. */
 const EDIT_MS = 250;
 
-/** What stands between the editor and the server for ghost text. */
+/** The middleware between editor and server for ghost text. */
 export class Ghost implements vscode.Disposable {
   private readonly shown: Shown;
   private readonly disposables: vscode.Disposable[];
@@ -16,7 +16,7 @@ export class Ghost implements vscode.Disposable {
   private lastAccepted: string | undefined;
 
   /**
-   * @param isOn Whether completions are asked for.
+   * @param isOn Whether completions are requested.
    * @param report Sends an event to the server.
    */
   constructor(
@@ -58,7 +58,7 @@ export class Ghost implements vscode.Disposable {
     ];
   }
 
-  /** What the language client asks before and after it asks the server. */
+  /** The language client's hooks around a request. */
   readonly middleware: Middleware = {
     provideInlineCompletionItems: async (document, position, context, token, next) => {
       if (!this.isOn()) {

@@ -5,7 +5,7 @@ import { MODELS, type Models, UNITS, type Unit } from "./protocol";
 import { type Session, sentence } from "./session";
 import type { Trial } from "./settings";
 
-/** Asks the server for its models; says to the person why it can't. */
+/** Requests the server's models; tells the person why that fails. */
 export async function models(session: Session): Promise<Models | undefined> {
   const client = session.need();
   if (client === undefined) {
@@ -116,7 +116,7 @@ export async function stopTrial(session: Session): Promise<void> {
     return;
   }
   const ours = vscode.workspace.getConfiguration("fillrate").get("trial");
-  // Without ours there may be one in a file, which takes a word against it.
+  // Without ours there may be one in a file, which needs an explicit setting against it.
   await set({ trial: typeof ours === "object" && ours !== null ? undefined : false });
 }
 

@@ -1,9 +1,9 @@
 /**
- * What the server and its clients say to each other beside the protocol's own messages. The
- * server's README has the table of methods.
+ * The messages between server and client beyond LSP's own. `server/docs/requests.md` has the
+ * table of methods.
  */
 
-/** A notification of the server: what it is at. */
+/** A notification of the server: its status. */
 export const STATUS = "fillrate/status";
 
 /** A notification of the client: what became of a completion in the editor. */
@@ -21,11 +21,11 @@ export const PURGE = "fillrate/purge";
 /** The command of every item: executing it records that the item was accepted. */
 export const ACCEPT = "fillrate.accept";
 
-/** One candidate of one completion, for ever. */
+/** One candidate of one completion. */
 export interface Identity {
-  /** The completion's id, unique for ever. */
+  /** The completion's globally unique id. */
   completion: string;
-  /** The candidate's place in it, from 0. */
+  /** The candidate's index in it, from 0. */
   candidate: number;
 }
 
@@ -75,7 +75,7 @@ export type Unit = (typeof UNITS)[number];
 export interface Models {
   models: { name: string; about: string; active: boolean }[];
   trial: null | { models: string[]; unit: string; blind: boolean; seed: number };
-  /** What is recorded, and where; not told by servers that record nothing. */
+  /** What is recorded, and where; absent from servers that do not record. */
   telemetry?: { enabled: boolean; content: boolean; path: string };
 }
 
@@ -96,7 +96,7 @@ export interface Decision {
   rewritten?: boolean;
 }
 
-/** How a completion came about; what an older or newer server says beside it is passed over. */
+/** How a completion came about; members of older or newer servers are ignored. */
 export interface Trace {
   model?: string;
   about?: string;

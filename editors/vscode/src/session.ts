@@ -1,4 +1,4 @@
-/** The server's life: finding it, starting it, its settings, and what it says of itself. */
+/** The server's lifecycle: finding it, starting it, its settings and its status. */
 
 import * as vscode from "vscode";
 import {
@@ -28,7 +28,7 @@ export class Session implements vscode.Disposable {
   private work: Promise<void> = Promise.resolve();
   private readonly output = vscode.window.createOutputChannel("Fillrate", { log: true });
   private readonly changes = new vscode.EventEmitter<Situation>();
-  /** Tells of every change of the situation. */
+  /** Reports every change of the state. */
   readonly onSituation = this.changes.event;
 
   constructor(private readonly middleware: Middleware) {}
@@ -48,7 +48,7 @@ export class Session implements vscode.Disposable {
     return this.client?.state === State.Running ? this.client : undefined;
   }
 
-  /** The client; else says to the person why there is none. */
+  /** The client; otherwise tells the person why there is none. */
   need(): LanguageClient | undefined {
     if (this.running === undefined) {
       const { situation } = this;
@@ -108,7 +108,7 @@ export class Session implements vscode.Disposable {
     });
     client.onDidChangeState(({ newState }) => {
       if (this.client === client && newState === State.Running) {
-        // After a restart of the client's own, too. Nothing is said where nothing is set, since
+        // After a restart of the client's own, too. Nothing is sent if nothing is set, because
         // the server would open its model a second time.
         if (Object.keys(settings()).length > 0) {
           void this.configure();
@@ -186,7 +186,7 @@ export class Session implements vscode.Disposable {
   }
 }
 
-/** What the server is sent of this editor's settings. */
+/** The settings of this editor that the server receives. */
 function settings(): Record<string, unknown> {
   const configuration = vscode.workspace.getConfiguration("fillrate");
   return serverSettings({

@@ -1,4 +1,4 @@
-/** What this editor's settings say to the server. */
+/** The settings that this editor sends to the server. */
 
 import { UNITS, type Unit } from "./protocol";
 

@@ -1,8 +1,8 @@
 /**
- * What stands as ghost text in the editor, as well as an extension can know it.
+ * What the editor displays as ghost text, as far as an extension can know.
  *
- * VS Code tells a published extension only of accepted items. What was shown is therefore
- * estimated, by its own rules for when ghost text stands:
+ * VS Code reports only accepted items to a published extension. What was shown is therefore
+ * estimated, by VS Code's rules for when ghost text is displayed:
  *
  * - It appears when the answer arrives, if the document is still the one that was asked for, it
  *   is in the active editor of a focused window, and the cursor still stands where it was. With
@@ -11,16 +11,16 @@
  * - It goes with any other edit, when the cursor moves away, when the editor or the window loses
  *   the focus, when another answer takes its place, and when it is dismissed or accepted.
  *
- * What goes within {@link SETTLE_MS} was not seen by anybody and is not reported. An estimate
+ * What goes within {@link SETTLE_MS} was not seen and is not reported. An estimate
  * errs where another extension's ghost text is shown instead of ours.
  *
- * Everything is told as `estimated`, even of what was accepted and must have been shown: were
- * only those `confirmed`, a rate of what is confirmed would count acceptances alone.
+ * Everything is reported as `estimated`, even accepted items, which must have been shown: if
+ * only those were `confirmed`, a rate over confirmed items would consist of accepts alone.
  */
 
 import type { Acceptance, Event, Identity } from "./protocol";
 
-/** How long ghost text must have stood to be reported as shown, in milliseconds. */
+/** How long ghost text must be displayed to be reported as shown, in milliseconds. */
 export const SETTLE_MS = 50;
 
 /** How long an accept may follow the edit that it makes, in milliseconds. */
@@ -49,11 +49,11 @@ export interface Edit {
   text: string;
 }
 
-/** The time and its passing, which tests play. */
+/** A clock, which tests replace. */
 export interface Clock {
   /** Milliseconds from any fixed moment. */
   now(): number;
-  /** Calls back after so many milliseconds; the result calls it off. */
+  /** Calls back after so many milliseconds; the result cancels it. */
   after(ms: number, then: () => void): () => void;
 }
 
@@ -148,7 +148,7 @@ export class Shown {
     }
   }
 
-  /** What was displayed is gone, for no better reason than that something else came. */
+  /** What was displayed was replaced by something else. */
   end(): void {
     const display = this.take();
     if (display?.reported) {
@@ -161,7 +161,7 @@ export class Shown {
     }
   }
 
-  /** The person pressed Escape on ghost text; says whether it was ours. */
+  /** The person pressed Escape on ghost text; returns whether it was this extension's. */
   dismissed(): boolean {
     if (this.current === undefined) {
       return false;

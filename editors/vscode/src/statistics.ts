@@ -15,7 +15,7 @@ export interface Estimate {
 /** Figures of one group. */
 export interface Row {
   by: { model?: string; language?: string; day?: string; [more: string]: string | undefined };
-  /** How many completions were offered; the same at the same place counts once. */
+  /** How many completions were offered; the same at the same position counts once. */
   offered?: number;
   /** How many of them were shown, by how surely the editor knows. */
   shown?: Record<string, number>;
@@ -284,7 +284,7 @@ function modelTable(caption: string, rows: Row[]): string {
   );
 }
 
-/** How many completions the figures rest on, in rows; none where that is not told. */
+/** The number of completions behind the figures, in rows; none if it is unknown. */
 function counts(rows: Row[]): Cell[][] {
   if (rows.some((row) => row.offered === undefined)) {
     return [];

@@ -1,4 +1,4 @@
-/** What the status bar says. */
+/** The status bar's text. */
 
 import type { Status } from "./protocol";
 
@@ -8,9 +8,9 @@ export type Situation =
   | { kind: "off" }
   /** There is no server, and why. */
   | { kind: "broken"; problem: string }
-  /** The server was started and has said nothing yet. */
+  /** The server was started and has not reported yet. */
   | { kind: "starting" }
-  /** The server's last word. */
+  /** The server's last report. */
   | { kind: "running"; status: Status };
 
 /** A status bar item's contents. */
@@ -23,10 +23,10 @@ export interface Item {
   severity: "none" | "warning" | "error";
 }
 
-/** The longest reason that stands in the bar itself, in characters; the whole is in the tooltip. */
+/** The longest reason shown in the bar itself, in characters; the whole is in the tooltip. */
 const REASON_LENGTH = 40;
 
-/** What the status bar says in a situation. */
+/** The status bar's text for a state. */
 export function statusItem(situation: Situation): Item {
   switch (situation.kind) {
     case "off":

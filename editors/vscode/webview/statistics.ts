@@ -13,7 +13,7 @@ const editor = acquireVsCodeApi();
 const HEIGHT = 240;
 
 /**
- * The theme's colours for charts, and line patterns, so that colour alone tells nothing. Orange and
+ * The theme's colours for charts, and line patterns, so that no information is in colour alone. Orange and
  * yellow are too faint on white.
  */
 const LINES = [

@@ -99,7 +99,7 @@ local parts = {
 --- The first part of a text.
 ---
 --- @param text string
---- @param part? "word"|"line" everything if left out
+--- @param part? "word"|"line" all of it by default
 --- @return string
 function M.part(text, part)
   if not part then
@@ -112,7 +112,7 @@ end
 --- Takes what stands in a buffer.
 ---
 --- @param buf integer
---- @param part? "word"|"line" how much; everything if left out
+--- @param part? "word"|"line" how much; all of it by default
 --- @return boolean taken whether there was anything
 function M.accept(buf, part)
   local offer = M.changed(buf)

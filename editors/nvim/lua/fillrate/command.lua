@@ -1,4 +1,4 @@
---- `:Fillrate` and its words.
+--- `:Fillrate` and its subcommands.
 
 local server = require("fillrate.server")
 
@@ -89,7 +89,7 @@ local function use(name, models)
   end
   local settings = server.chosen()
   settings.use = name
-  -- In a trial nobody's choice counts, so choosing ends it.
+  -- A trial overrides choices, so choosing ends it.
   settings.trial = models.trial and vim.NIL or nil
   server.choose(settings)
   say(

@@ -12,7 +12,7 @@ function M.setup(given)
   require("fillrate.buffers").start()
 end
 
---- What the server is at, for a statusline: `fillrate: default`, say, or `fillrate: off`. Empty
+--- The server's status, for a statusline: `fillrate: default`, say, or `fillrate: off`. Empty
 --- in a buffer without a server.
 ---
 --- @param buf? integer the buffer; the current one if left out
@@ -29,15 +29,15 @@ function M.toggle(on)
   return require("fillrate.buffers").toggle(on)
 end
 
---- Takes the ghost text. For a mapping of one's own; those of |fillrate-keys| do the same.
+--- Accepts the ghost text. For own mappings; those of |fillrate-keys| do the same.
 ---
---- @param part? "word"|"line" how much of it; everything if left out
+--- @param part? "word"|"line" how much of it; all of it by default
 --- @return boolean taken whether there was ghost text to take
 function M.accept(part)
   return require("fillrate.buffers").accept(vim.api.nvim_get_current_buf(), part)
 end
 
---- Hides the ghost text, which counts as a refusal.
+--- Dismisses the ghost text.
 ---
 --- @return boolean dismissed whether there was any
 function M.dismiss()

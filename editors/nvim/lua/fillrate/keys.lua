@@ -59,7 +59,7 @@ local function own_mapping(buf, lhs)
   return mapping.buffer == 1 and mapping or nil
 end
 
---- Maps the keys in a buffer. Again does no harm.
+--- Maps the keys in a buffer. Idempotent.
 ---
 --- @param buf integer
 function M.map(buf)
@@ -72,7 +72,7 @@ function M.map(buf)
       local act, description = unpack(actions[name])
       local function callback()
         if not act(buf) then
-          -- Keys came faster than Neovim told of them, and what stood there is typed over.
+          -- Keys came faster than Neovim reported them, and the ghost text is typed over.
           M.unmap(buf)
           vim.api.nvim_feedkeys(vim.keycode(lhs), "im", false)
         end
@@ -87,7 +87,7 @@ function M.map(buf)
   end
 end
 
---- Gives the keys of a buffer back.
+--- Restores the keys of a buffer.
 ---
 --- @param buf integer
 function M.unmap(buf)
@@ -98,7 +98,7 @@ function M.unmap(buf)
   end
   for _, mapping in ipairs(mappings) do
     local now = own_mapping(buf, mapping.lhs)
-    -- Whoever mapped the key meanwhile keeps it.
+    -- A mapping made meanwhile stays.
     if now and now.callback == mapping.callback then
       vim.keymap.del("i", mapping.lhs, { buffer = buf })
       if mapping.before then

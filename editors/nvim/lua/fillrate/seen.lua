@@ -78,7 +78,7 @@ local function same(one, other)
     and (one.completion ~= nil or one.text == other.text)
 end
 
---- Says that this offer stands in the buffer now, in place of any other.
+--- Sets the offer displayed in the buffer, replacing any other.
 ---
 --- @param buf integer
 --- @param offer fillrate.Offer
@@ -93,20 +93,20 @@ function M.begin(buf, offer, row)
   sights[buf] = { offer = offer, row = row }
 end
 
---- Says that no offer stands in the buffer any more.
+--- Removes the buffer's displayed offer.
 ---
 --- @param buf integer
 --- @param event? "dismissed" what ended it; without it, it was typed over or replaced
 function M.finish(buf, event)
   local sight = sights[buf]
   sights[buf] = nil
-  -- What nobody saw was not refused either.
+  -- What was not seen was not dismissed either.
   if sight and sight.drawn_ms then
     tell(sight, event or "shown", { shownMs = shown_ms(sight) })
   end
 end
 
---- Tells that a part of the offer was taken. The rest may go on standing there.
+--- Reports that a part of the offer was accepted. The rest may stay displayed.
 ---
 --- @param buf integer
 --- @param characters integer how many characters
@@ -120,7 +120,7 @@ function M.took_part(buf, characters, unit)
   end
 end
 
---- Whether a part of what stands in the buffer was taken before.
+--- Whether a part of the displayed offer was accepted before.
 ---
 --- @param buf integer
 --- @return boolean
@@ -128,7 +128,7 @@ function M.is_in_parts(buf)
   return sights[buf] ~= nil and sights[buf].in_parts == true
 end
 
---- Takes note that an offer was accepted whole.
+--- Records that an offer was accepted whole.
 ---
 --- @param argument table the argument of its command
 --- @return table # the same, with what was seen of it
@@ -148,7 +148,7 @@ function M.took(argument)
   return argument
 end
 
---- Begins to watch what is drawn. Again does no harm.
+--- Starts to watch what is drawn. Idempotent.
 function M.watch()
   local namespace = vim.api.nvim_create_namespace("fillrate.seen")
   vim.api.nvim_set_decoration_provider(namespace, {
@@ -158,7 +158,7 @@ function M.watch()
       if sight and not sight.drawn_ms and sight.row >= first and sight.row <= last then
         sight.drawn_ms = now_ms()
         vim.schedule(function()
-          -- It may be over already, and then that was told.
+          -- It may have ended already, and then that was reported.
           if sights[buf] == sight then
             tell(sight, "shown")
           end

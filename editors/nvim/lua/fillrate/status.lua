@@ -1,4 +1,4 @@
---- What the server is at, in a few words.
+--- The server's status in a few words.
 
 local M = {}
 
@@ -14,7 +14,7 @@ local function words(status)
   if status.state == "indexing" or status.state == "starting" or status.state == "error" then
     return status.state
   end
-  -- In a blind trial the server does not say which model answers.
+  -- In a blind trial the server does not name the model.
   local name = status.trial and not status.model and "blind trial" or status.model or "ready"
   if status.trial and status.model then
     name = name .. " (trial)"

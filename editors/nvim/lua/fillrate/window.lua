@@ -87,7 +87,7 @@ function M.explained(explanation)
     running = "The model was already writing it.",
   }
   vim.list_extend(lines, { "", "# How it came about", "" })
-  -- In a blind trial there is nothing that could tell which model it was.
+  -- In a blind trial nothing identifies the model.
   if (trace.model or "") ~= "" then
     local about = (trace.about or "") ~= "" and (" (%s)"):format(trace.about) or ""
     vim.list_extend(lines, vim.split("Model: " .. trace.model .. about, "\n"))

@@ -1,10 +1,10 @@
 --- Ghost text by Neovim's own feature, `vim.lsp.inline_completion` (0.12).
 ---
---- It asks and shows. What it lacks is added here: it inserts a text whole, even where its
---- beginning was typed meanwhile, and leaves up what disagrees with the keys typed since. It has
---- no public way to tell what it shows, so that is read from its extmarks.
+--- It requests and displays. This file adds what it lacks: it inserts a whole text even if its
+--- beginning was typed meanwhile, and keeps displaying text that disagrees with the keys typed
+--- since. It has no public function for what it displays, so that is read from its extmarks.
 
-local place = require("fillrate.display.place")
+local place = require("fillrate.display.position")
 
 --- @class fillrate.Display
 local M = {}
@@ -12,7 +12,7 @@ local M = {}
 --- The namespace of Neovim's feature: the name is the same as long as the module's is.
 local namespace = vim.api.nvim_create_namespace("nvim.lsp.inline_completion")
 
---- By buffer: what the server last answered.
+--- By buffer: the server's last response.
 --- @type table<integer, { client_id: integer, items: table[] }>
 local answers = {}
 
@@ -32,7 +32,7 @@ function M.stop(buf)
   answers[buf] = nil
 end
 
---- Notes an answer before Neovim gets it.
+--- Stores a response before Neovim receives it.
 ---
 --- @param buf integer
 --- @param client_id integer
@@ -67,8 +67,8 @@ local function shown(buf)
   return mark[2], mark[3], table.concat(texts, "\n")
 end
 
---- What stands at the cursor. Ghost text of ours that what was typed disagrees with is removed;
---- that of other servers is let be.
+--- The ghost text at the cursor. Ours is removed if it disagrees with the typed text;
+--- other servers' ghost text is not touched.
 ---
 --- @param buf integer
 --- @return fillrate.Offer? offer nothing if nothing of ours is shown
@@ -106,7 +106,7 @@ function M.select(buf, step)
   vim.lsp.inline_completion.select({ bufnr = buf, count = step })
 end
 
---- Hides the ghost text, and forgets it and what was asked.
+--- Hides the ghost text and discards it and its request.
 ---
 --- @param buf integer
 --- @param done? fun() called when Neovim has forgotten it, too
@@ -127,7 +127,7 @@ function M.clear(buf, done)
   end
 end
 
---- Shows what is left after an edit of ours, and asks for more. This is what Neovim does itself
+--- Shows what is left after an edit of ours, and requests more. This is what Neovim does itself
 --- when the cursor has moved, but it would learn of that only after the next key.
 ---
 --- @param buf integer

@@ -1,7 +1,7 @@
---- Ghost text of our own, by extmarks over `textDocument/inlineCompletion`: for Neovim 0.11, and
---- for whoever sets `core = false`.
+--- The plugin's own ghost text, by extmarks over `textDocument/inlineCompletion`: for Neovim 0.11, and
+--- for `core = false`.
 
-local place = require("fillrate.display.place")
+local place = require("fillrate.display.position")
 
 --- @class fillrate.Display
 local M = {}
@@ -94,7 +94,7 @@ function M.offer(buf)
   return offer, row
 end
 
---- Brings what is shown in line with the text.
+--- Updates what is displayed to the text.
 ---
 --- @param buf integer
 local function show(buf)
@@ -120,7 +120,7 @@ local function show(buf)
   })
 end
 
---- Asks the server, unless the person left insert mode or the buffer meanwhile.
+--- Sends a request, unless the person left insert mode or the buffer meanwhile.
 ---
 --- @param buf integer
 local function ask(buf)
@@ -163,7 +163,7 @@ local function ask(buf)
   ghost.pending = sent
 end
 
---- Shows what is left after an edit, and asks for more.
+--- Shows what is left after an edit, and requests more.
 ---
 --- @param buf integer
 function M.refresh(buf)
@@ -193,7 +193,7 @@ function M.select(buf, step)
   end
 end
 
---- Hides the ghost text, and forgets it and what was asked.
+--- Hides the ghost text and discards it and its request.
 ---
 --- @param buf integer
 --- @param done? fun() called then

@@ -1,4 +1,4 @@
---- Where an item of the server stands in a buffer, and what of it was typed since.
+--- The position of a server's item in a buffer, and what is left of it after typing.
 
 local M = {}
 
