@@ -4,17 +4,13 @@
 //! The columns are [`COLUMNS`], in all formats the same. What is absent is `null` in JSON lines
 //! and in Parquet, and nothing between two commas in CSV.
 
+#[cfg(feature = "parquet")]
+mod parquet;
+
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, TYPE_CHECK};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
 
 use super::ScoredAttempt;
 use crate::store::{AuditRecord, Run, StoreError};
@@ -24,9 +20,6 @@ use crate::verdict::Outcome;
 /// The version of the columns. It grows when one changes its meaning, its type or its name; a new
 /// column leaves it as it is.
 pub const SCHEMA: i64 = 1;
-
-/// How many rows of Parquet stand together.
-const ROW_GROUP: usize = 10_000;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,8 +252,15 @@ pub enum ExportError {
     #[error("the table can't be written: {0}")]
     Written(#[from] std::io::Error),
     /// The Parquet file can't be written.
+    #[cfg(feature = "parquet")]
     #[error("the Parquet file can't be written: {0}")]
-    Parquet(#[from] ParquetError),
+    Parquet(#[from] ::parquet::errors::ParquetError),
+    /// This program was built without Parquet.
+    #[cfg(not(feature = "parquet"))]
+    #[error(
+        "this program was built without Parquet: choose jsonl or csv, or build it with the feature `parquet`"
+    )]
+    NoParquet,
 }
 
 /// Writes the attempts of runs and says how many there are.
@@ -295,7 +295,10 @@ pub fn export(
             table.flush()?;
             Ok(rows)
         }
-        ExportFormat::Parquet => parquet(runs, to),
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => parquet::write(runs, to),
+        #[cfg(not(feature = "parquet"))]
+        ExportFormat::Parquet => Err(ExportError::NoParquet),
     }
 }
 
@@ -358,112 +361,6 @@ fn cell(value: Value) -> String {
         Value::Truth(value) => value.map(|value| value.to_string()),
     }
     .unwrap_or_default()
-}
-
-fn parquet(runs: &[Run], to: impl Write + Send) -> Result<usize, ExportError> {
-    let mut columns = Vec::new();
-    for column in &COLUMNS {
-        let (physical, logical) = match column.form {
-            ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            ColumnType::Whole => (Physical::INT64, None),
-            ColumnType::Real => (Physical::DOUBLE, None),
-            ColumnType::Truth => (Physical::BOOLEAN, None),
-        };
-        let column = Type::primitive_type_builder(column.name, physical)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical)
-            .build()?;
-        columns.push(Arc::new(column));
-    }
-    let schema = Type::group_type_builder("attempt")
-        .with_fields(columns)
-        .build()?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(format!("fillrate {}", env!("CARGO_PKG_VERSION")))
-        .build();
-    let mut file = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))?;
-    let mut pending: Vec<Vec<Value>> = COLUMNS.iter().map(|_| Vec::new()).collect();
-    let rows = each(runs, |row| {
-        for (column, values) in COLUMNS.iter().zip(&mut pending) {
-            values.push((column.of)(&row));
-        }
-        if pending[0].len() == ROW_GROUP {
-            let group = file.next_row_group()?;
-            write_group(group, &mut pending)?;
-        }
-        Ok(())
-    })?;
-    if !pending[0].is_empty() {
-        let group = file.next_row_group()?;
-        write_group(group, &mut pending)?;
-    }
-    file.close()?;
-    Ok(rows)
-}
-
-/// Writes and empties what has been gathered, column by column.
-fn write_group<W: Write + Send>(
-    mut group: SerializedRowGroupWriter<'_, W>,
-    pending: &mut [Vec<Value>],
-) -> Result<(), ParquetError> {
-    for values in pending {
-        let Some(mut column) = group.next_column()? else {
-            break;
-        };
-        // Of each row whether it has a value; the values that are there follow each other.
-        let mut there = Vec::with_capacity(values.len());
-        let (mut texts, mut wholes, mut reals, mut truths) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut form = ColumnType::Text;
-        for value in values.drain(..) {
-            let is_there = match value {
-                Value::Text(value) => {
-                    form = ColumnType::Text;
-                    let text = value.map(|text| ByteArray::from(text.into_bytes()));
-                    push(&mut texts, text)
-                }
-                Value::Whole(value) => {
-                    form = ColumnType::Whole;
-                    push(&mut wholes, value)
-                }
-                Value::Real(value) => {
-                    form = ColumnType::Real;
-                    push(&mut reals, value)
-                }
-                Value::Truth(value) => {
-                    form = ColumnType::Truth;
-                    push(&mut truths, value)
-                }
-            };
-            there.push(i16::from(is_there));
-        }
-        let levels = Some(there.as_slice());
-        match form {
-            ColumnType::Text => column
-                .typed::<ByteArrayType>()
-                .write_batch(&texts, levels, None),
-            ColumnType::Whole => column
-                .typed::<Int64Type>()
-                .write_batch(&wholes, levels, None),
-            ColumnType::Real => column
-                .typed::<DoubleType>()
-                .write_batch(&reals, levels, None),
-            ColumnType::Truth => column
-                .typed::<BoolType>()
-                .write_batch(&truths, levels, None),
-        }?;
-        column.close()?;
-    }
-    group.close()?;
-    Ok(())
-}
-
-/// Adds a value that is there, and says whether it is.
-fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
-    let is_there = value.is_some();
-    values.extend(value);
-    is_there
 }
 
 impl ExportFormat {
