@@ -1,20 +1,16 @@
-//! Verdicts are the same however they are reached, and one that is not is told.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
+//! All engines give the same verdicts, and an audit lists one that differs.
 
 use std::path::Path;
 
-use play::{Place, attempts, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
 
+use crate::support::play::{TestDir, attempts, demo, has_tools, holes, kitchen, text};
+
 /// A run over the small project with completions of all kinds at every hole.
-fn replayed(place: &Place, engine: &str) -> std::path::PathBuf {
-    let tasks = place.path("tasks.jsonl");
-    place
-        .fillrate(&["mine", &kitchen(), "--holes", "3", "-o", &text(&tasks)])
-        .ended(0);
+fn replayed(dir: &TestDir, engine: &str) -> std::path::PathBuf {
+    let tasks = dir.path("tasks.jsonl");
+    dir.fillrate(&["mine", &kitchen(), "--holes", "3", "-o", &text(&tasks)])
+        .exits_with(0);
     let predictions: Vec<String> = holes(&tasks)
         .iter()
         .enumerate()
@@ -26,37 +22,36 @@ fn replayed(place: &Place, engine: &str) -> std::path::PathBuf {
             json!({"hole": hole["id"], "completions": completions}).to_string()
         })
         .collect();
-    judged(place, &kitchen(), &tasks, &predictions.join("\n"), engine)
+    judged(dir, &kitchen(), &tasks, &predictions.join("\n"), engine)
 }
 
 /// A run over mined holes with these predictions, five for each hole.
 fn judged(
-    place: &Place,
+    dir: &TestDir,
     corpus: &str,
     tasks: &Path,
     predictions: &str,
     engine: &str,
 ) -> std::path::PathBuf {
-    let predictions = place.write("predictions.jsonl", predictions);
-    let run = place.path(engine);
-    place
-        .fillrate(&[
-            "replay",
-            corpus,
-            "--tasks",
-            &text(tasks),
-            "--model",
-            &text(&predictions),
-            "--samples",
-            "5",
-            "--engine",
-            engine,
-            "--anew",
-            "--out",
-            &text(&run),
-            "--json",
-        ])
-        .ended(0);
+    let predictions = dir.write("predictions.jsonl", predictions);
+    let run = dir.path(engine);
+    dir.fillrate(&[
+        "replay",
+        corpus,
+        "--tasks",
+        &text(tasks),
+        "--model",
+        &text(&predictions),
+        "--samples",
+        "5",
+        "--engine",
+        engine,
+        "--anew",
+        "--out",
+        &text(&run),
+        "--json",
+    ])
+    .exits_with(0);
     run
 }
 
@@ -76,44 +71,43 @@ fn outcomes(run: &Path) -> Vec<(String, u64, String)> {
 
 #[test]
 fn every_engine_gives_the_same_verdicts() {
-    if !has(&["python3"]) {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let warm = outcomes(&replayed(&place, "warm"));
+    let dir = TestDir::new();
+    let warm = outcomes(&replayed(&dir, "warm"));
     assert_eq!(warm.len(), 15);
     for outcome in ["passed", "failed", "timeout", "syntax"] {
         let there = warm.iter().any(|(_, _, ended)| ended == outcome);
         assert!(there, "no verdict is `{outcome}`: {warm:#?}");
     }
-    assert_eq!(warm, outcomes(&replayed(&place, "cold")));
-    assert_eq!(warm, outcomes(&replayed(&place, "naive")));
+    assert_eq!(warm, outcomes(&replayed(&dir, "cold")));
+    assert_eq!(warm, outcomes(&replayed(&dir, "naive")));
 }
 
 #[test]
 fn every_engine_gives_the_same_verdicts_on_typescript() {
-    if !has(&["node", "npm"]) {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let mined = place.path("mined.jsonl");
-    place
-        .fillrate(&[
-            "mine",
-            &demo(),
-            "--holes",
-            "4",
-            "--kinds",
-            "body",
-            "-o",
-            &text(&mined),
-        ])
-        .ended(0);
+    let dir = TestDir::new();
+    let mined = dir.path("mined.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &demo(),
+        "--holes",
+        "4",
+        "--kinds",
+        "body",
+        "-o",
+        &text(&mined),
+    ])
+    .exits_with(0);
     let of_typescript = |hole: &Value| hole["language"] == "typescript";
     let holes: Vec<Value> = holes(&mined).into_iter().filter(of_typescript).collect();
     assert!(!holes.is_empty());
     let lines: Vec<String> = holes.iter().map(Value::to_string).collect();
-    let tasks = place.write("tasks.jsonl", &(lines.join("\n") + "\n"));
+    let tasks = dir.write("tasks.jsonl", &(lines.join("\n") + "\n"));
     let predictions: Vec<String> = holes
         .iter()
         .map(|hole| {
@@ -131,7 +125,7 @@ fn every_engine_gives_the_same_verdicts_on_typescript() {
         .collect();
     let outcomes = |engine| {
         let predictions = predictions.join("\n");
-        outcomes(&judged(&place, &demo(), &tasks, &predictions, engine))
+        outcomes(&judged(&dir, &demo(), &tasks, &predictions, engine))
     };
     let warm = outcomes("warm");
     assert_eq!(warm.len(), 5 * holes.len());
@@ -144,27 +138,26 @@ fn every_engine_gives_the_same_verdicts_on_typescript() {
 }
 
 #[test]
-fn an_audit_tells_a_verdict_that_does_not_hold() {
-    if !has(&["python3"]) {
+fn an_audit_lists_a_verdict_that_differs() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let run = place.path("run");
-    place
-        .fillrate(&[
-            "replay",
-            &kitchen(),
-            "--holes",
-            "3",
-            "--model",
-            "reference",
-            "--out",
-            &text(&run),
-        ])
-        .ended(0);
-    let audit = || place.fillrate(&["audit", &text(&run), "--sample", "1"]);
-    let said = audit().ended(0);
-    assert_eq!(said.out, "3 of 3 verdicts judged again, 0 differ\n");
+    let dir = TestDir::new();
+    let run = dir.path("run");
+    dir.fillrate(&[
+        "replay",
+        &kitchen(),
+        "--holes",
+        "3",
+        "--model",
+        "reference",
+        "--out",
+        &text(&run),
+    ])
+    .exits_with(0);
+    let audit = || dir.fillrate(&["audit", &text(&run), "--sample", "1"]);
+    let finished = audit().exits_with(0);
+    assert_eq!(finished.out, "3 of 3 verdicts judged again, 0 differ\n");
 
     let database = rusqlite::Connection::open(run.join("run.db")).unwrap();
     let (key, record): (String, String) = database
@@ -180,17 +173,17 @@ fn an_audit_tells_a_verdict_that_does_not_hold() {
             [record.to_string(), key],
         )
         .unwrap();
-    let said = audit().ended(1);
+    let finished = audit().exits_with(1);
     let hole = record["hole"].as_str().unwrap();
     assert_eq!(
-        said.out,
+        finished.out,
         format!(
             "3 of 3 verdicts judged again, 1 differ\n\
              {hole}: failed in the run, passed again (every test ran and passed)\n"
         )
     );
-    assert!(said.complaint().starts_with("1 verdicts of "));
-    let shown = place.fillrate(&["show", &text(&run)]).ended(0);
+    assert!(finished.error_message().starts_with("1 verdicts of "));
+    let shown = dir.fillrate(&["show", &text(&run)]).exits_with(0);
     assert!(
         shown
             .out

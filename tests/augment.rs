@@ -1,8 +1,4 @@
 //! Tests written by a model: what is kept of them, and what they are good for.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use fillrate::task::{Hole, HoleKind};
-use play::{Place, files, has, holes, kitchen, text};
 use serde_json::{Value, json};
+
+use crate::support::play::{self, TestDir, files, has_tools, holes, kitchen, text};
 
 /// A model server on loopback that speaks `/v1/chat/completions`: each request gets the next
 /// list of answers as its choices, and none when there are no more.
 struct Chat {
     address: String,
-    asked: Arc<Mutex<Vec<Value>>>,
+    requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Chat {
@@ -27,14 +24,14 @@ impl Chat {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let chat = Self {
             address: format!("http://{}", listener.local_addr().unwrap()),
-            asked: Arc::default(),
+            requests: Arc::default(),
         };
-        let asked = Arc::clone(&chat.asked);
+        let requests = Arc::clone(&chat.requests);
         let rounds = Arc::new(Mutex::new(VecDeque::from(rounds)));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (asked, rounds) = (Arc::clone(&asked), Arc::clone(&rounds));
-                std::thread::spawn(move || while answer(&stream, &asked, &rounds).is_some() {});
+                let (requests, rounds) = (Arc::clone(&requests), Arc::clone(&rounds));
+                std::thread::spawn(move || while answer(&stream, &requests, &rounds).is_some() {});
             }
         });
         chat
@@ -51,7 +48,7 @@ impl Chat {
 
 fn answer(
     stream: &TcpStream,
-    asked: &Mutex<Vec<Value>>,
+    requests: &Mutex<Vec<Value>>,
     rounds: &Mutex<VecDeque<Vec<String>>>,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream);
@@ -71,7 +68,7 @@ fn answer(
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body: Value = serde_json::from_slice(&body).ok()?;
-    asked.lock().unwrap().push(body.clone());
+    requests.lock().unwrap().push(body.clone());
     let mut answers = rounds.lock().unwrap().pop_front().unwrap_or_default();
     let wanted = usize::try_from(body["n"].as_u64()?).ok()?;
     answers.resize(wanted, "I have no further idea.".to_owned());
@@ -107,9 +104,9 @@ const SHOP: &str = "def price(count, member):
 
 /// A project with a function that its one test hardly looks at, and the function's body as a
 /// hole, with its survivors.
-fn shop(place: &Place) -> (PathBuf, PathBuf) {
-    place.write("shop/shop.py", SHOP);
-    place.write(
+fn shop(dir: &TestDir) -> (PathBuf, PathBuf) {
+    dir.write("shop/shop.py", SHOP);
+    dir.write(
         "shop/test_shop.py",
         "from shop import price\n\n\ndef test_one():\n    assert price(1, False) == 3\n",
     );
@@ -119,12 +116,12 @@ fn shop(place: &Place) -> (PathBuf, PathBuf) {
         .replace("src/**/*.py", "shop.py")
         .replace("args = [\"tests\"]", "args = []")
         .replace("path = [\"src\"]", "path = [\".\"]");
-    let corpus = place.write("shop.toml", &manifest);
+    let corpus = dir.write("shop.toml", &manifest);
     let start = SHOP.find("total = count").unwrap();
     let range = start..SHOP.trim_end().len();
     let hole = Hole::new("shop", "python", "shop.py", HoleKind::Body, range, SHOP);
     let line = serde_json::to_string(&hole).unwrap() + "\n";
-    (corpus, place.write("tasks.jsonl", &line))
+    (corpus, dir.write("tasks.jsonl", &line))
 }
 
 fn count(tasks: &Path, name: &str) -> u64 {
@@ -132,18 +129,18 @@ fn count(tasks: &Path, name: &str) -> u64 {
 }
 
 #[test]
-fn only_tests_that_notice_faults_by_honest_means_are_kept() {
-    if !has(&["python3"]) {
+fn only_tests_that_detect_faults_honestly_are_kept() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let (corpus, tasks) = shop(&place);
+    let dir = TestDir::new();
+    let (corpus, tasks) = shop(&dir);
     let corpus = text(&corpus);
     let mutate = |more: &[&str]| {
         let tasks = text(&tasks);
         let mut arguments = vec!["mutate", &tasks, "--corpus", &corpus];
         arguments.extend(more);
-        place.fillrate(&arguments).ended(0);
+        dir.fillrate(&arguments).exits_with(0);
     };
     mutate(&[]);
     let before = (count(&tasks, "killed"), count(&tasks, "survived"));
@@ -186,14 +183,14 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
          def test_member():\n    assert price(1, True) == 2\n",
     )];
     let chat = Chat::new(vec![first, second]);
-    let model = text(&place.write("model.toml", &chat.settings("openai-chat")));
-    let kept = place.path("kept");
+    let model = text(&dir.write("model.toml", &chat.settings("openai-chat")));
+    let kept = dir.path("kept");
     let (tests, answers) = (text(&kept), text(&tasks));
-    let said = place
+    let finished = dir
         .fillrate(&[
             "augment", &answers, "--corpus", &corpus, "--model", &model, "-o", &tests,
         ])
-        .ended(0);
+        .exits_with(0);
 
     let records = fs::read_to_string(kept.join("provenance.jsonl")).unwrap();
     let records: Vec<Value> = records
@@ -204,7 +201,7 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
         .iter()
         .map(|record| record["test"].as_str().unwrap().rsplit(':').next().unwrap())
         .collect();
-    assert_eq!(names, ["test_many", "test_member"], "{}", said.out);
+    assert_eq!(names, ["test_many", "test_member"], "{}", finished.out);
     let hole = &holes(&tasks)[0];
     for record in &records {
         assert_eq!(record["hole"], hole["id"]);
@@ -229,17 +226,20 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
         "looks at how the code is written",
         "notices nothing new",
     ] {
-        assert!(said.out.contains(reason), "{reason}: {}", said.out);
+        assert!(finished.out.contains(reason), "{reason}: {}", finished.out);
     }
 
-    // It was told what matters, and the second time only what was left.
-    let asked = chat.asked.lock().unwrap();
-    let question = |round: usize| asked[round]["messages"][1]["content"].as_str().unwrap();
+    // The prompt has the faults, and the second time only the remaining ones.
+    let requests = chat.requests.lock().unwrap();
+    let question = |round: usize| requests[round]["messages"][1]["content"].as_str().unwrap();
     assert!(question(0).contains("def price(count, member):"));
     assert!(question(0).contains("def test_one():"));
     let faults = |round: usize| question(round).matches("```diff").count();
-    assert!(faults(0) > faults(1) && faults(1) > faults(2), "{said:#?}");
-    assert_eq!(asked.len(), 3);
+    assert!(
+        faults(0) > faults(1) && faults(1) > faults(2),
+        "{finished:#?}"
+    );
+    assert_eq!(requests.len(), 3);
 
     // The tests are worth something, and so is one that a person adds.
     mutate(&["--tests", &tests]);
@@ -250,14 +250,14 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
         .sum();
     assert_eq!(with, (before.0 + kills, before.1 - kills));
     let own = "from shop import price\n\n\ndef test_edge():\n    assert price(11, False) == 28\n";
-    place.write("kept/shop/test_own.py", own);
+    dir.write("kept/shop/test_own.py", own);
     mutate(&["--tests", &tests]);
     assert!(count(&tasks, "killed") > with.0);
     mutate(&[]);
     assert_eq!(count(&tasks, "killed"), before.0);
 
     // A replay judges with them, and so does its audit.
-    let out = text(&place.path("run"));
+    let out = text(&dir.path("run"));
     let replay = [
         "replay",
         &corpus,
@@ -271,31 +271,32 @@ fn only_tests_that_notice_faults_by_honest_means_are_kept() {
         &tests,
         "--json",
     ];
-    let report = place.fillrate(&replay).ended(0);
+    let report = dir.fillrate(&replay).exits_with(0);
     assert_eq!(play::attempts(Path::new(&out)).len(), 1, "{report:#?}");
-    place.fillrate(&["audit", &out, "--sample", "1"]).ended(0);
+    dir.fillrate(&["audit", &out, "--sample", "1"])
+        .exits_with(0);
     let without = [&replay[..replay.len() - 3], &["--json"]].concat();
-    let said = place.fillrate(&without).ended(1);
-    assert!(said.complaint().contains("run"), "{said:#?}");
+    let finished = dir.fillrate(&without).exits_with(1);
+    assert!(finished.error_message().contains("run"), "{finished:#?}");
 
-    // What the project's own tests let pass, and these don't, stands side by side.
+    // What the project's own tests pass and these fail is listed side by side.
     let completion = "total = count * 3\n    return total";
     let record = json!({"hole": holes(&tasks)[0]["id"], "completions": [completion]});
-    let predictions = text(&place.write("predictions.jsonl", &format!("{record}\n")));
-    let (before, after) = (text(&place.path("before")), text(&place.path("after")));
+    let predictions = text(&dir.write("predictions.jsonl", &format!("{record}\n")));
+    let (before, after) = (text(&dir.path("before")), text(&dir.path("after")));
     for (out, tests) in [(&before, None), (&after, Some(&tests))] {
         let mut replay = vec!["replay", &corpus, "--tasks", &answers, "--out", out];
         replay.extend(["--model", &predictions]);
         if let Some(tests) = tests {
             replay.extend(["--tests", tests]);
         }
-        place.fillrate(&replay).ended(0);
+        dir.fillrate(&replay).exits_with(0);
     }
-    let said = place
+    let finished = dir
         .fillrate(&["show", &before, "--beside", &after])
-        .ended(0);
+        .exits_with(0);
     let only = format!("only before: {}", holes(&tasks)[0]["id"].as_str().unwrap());
-    assert!(said.out.contains(&only), "{said:#?}");
+    assert!(finished.out.contains(&only), "{finished:#?}");
 }
 
 const PRICE: &str = "export function price(count: number, member: boolean): number {
@@ -308,18 +309,18 @@ const PRICE: &str = "export function price(count: number, member: boolean): numb
 ";
 
 #[test]
-fn typescript_gets_tests_as_well() {
-    if !has(&["node", "npm"]) {
+fn typescript_holes_get_tests() {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora");
     for name in ["package.json", "package-lock.json"] {
         let file = fs::read_to_string(demo.join("demo-typescript").join(name)).unwrap();
-        place.write(&format!("shop/{name}"), &file);
+        dir.write(&format!("shop/{name}"), &file);
     }
-    place.write("shop/src/price.ts", PRICE);
-    place.write(
+    dir.write("shop/src/price.ts", PRICE);
+    dir.write(
         "shop/tests/price.test.ts",
         "import { expect, test } from \"vitest\";\nimport { price } from \"../src/price\";\n\n\
          test(\"one\", () => {\n  expect(price(1, false)).toBe(3);\n});\n",
@@ -327,7 +328,7 @@ fn typescript_gets_tests_as_well() {
     let corpus = "schema = 1\n[[project]]\nname = \"shop\"\nlanguage = \"typescript\"\nsource = { \
                   path = \"shop\" }\nholes = [\"src/*.ts\"]\n[project.environment]\nlock = \
                   \"package-lock.json\"\n[project.test]\nrunner = \"vitest\"\n";
-    let corpus = text(&place.write("shop.toml", corpus));
+    let corpus = text(&dir.write("shop.toml", corpus));
     let range = PRICE.find("let total").unwrap()..PRICE.rfind("\n}").unwrap();
     let hole = Hole::new(
         "shop",
@@ -338,11 +339,10 @@ fn typescript_gets_tests_as_well() {
         PRICE,
     );
     let line = serde_json::to_string(&hole).unwrap() + "\n";
-    let tasks = place.write("tasks.jsonl", &line);
+    let tasks = dir.write("tasks.jsonl", &line);
     let answers = text(&tasks);
-    place
-        .fillrate(&["mutate", &answers, "--corpus", &corpus])
-        .ended(0);
+    dir.fillrate(&["mutate", &answers, "--corpus", &corpus])
+        .exits_with(0);
     let survived = count(&tasks, "survived");
     assert!(survived > 1);
 
@@ -354,24 +354,23 @@ fn typescript_gets_tests_as_well() {
                   expect(price.toString()).toContain(\"5\");\n});\n\ndescribe(\"price\", () => {\n  \
                   it(\"is\", () => expect(price(12, false)).toBe(31));\n});\n```\n";
     let chat = Chat::new(vec![vec![answer.to_owned()]]);
-    let model = text(&place.write("model.toml", &chat.settings("openai-chat")));
-    let kept = text(&place.path("kept"));
-    let said = place
+    let model = text(&dir.write("model.toml", &chat.settings("openai-chat")));
+    let kept = text(&dir.path("kept"));
+    let finished = dir
         .fillrate(&[
             "augment", &answers, "--corpus", &corpus, "--model", &model, "-o", &kept,
         ])
-        .ended(0);
-    let records = fs::read_to_string(place.path("kept/provenance.jsonl")).unwrap();
+        .exits_with(0);
+    let records = fs::read_to_string(dir.path("kept/provenance.jsonl")).unwrap();
     let records: Vec<Value> = records
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(records.len(), 1, "{said:#?}");
+    assert_eq!(records.len(), 1, "{finished:#?}");
     let test = records[0]["test"].as_str().unwrap();
     assert!(test.starts_with("tests/added_price_") && test.ends_with(".test.ts > many"));
-    place
-        .fillrate(&["mutate", &answers, "--corpus", &corpus, "--tests", &kept])
-        .ended(0);
+    dir.fillrate(&["mutate", &answers, "--corpus", &corpus, "--tests", &kept])
+        .exits_with(0);
     assert_eq!(
         count(&tasks, "survived"),
         survived - records[0]["kills"].as_array().unwrap().len() as u64
@@ -379,34 +378,34 @@ fn typescript_gets_tests_as_well() {
 }
 
 #[test]
-fn what_can_write_no_tests_is_told_so() {
-    if !has(&["python3"]) {
+fn models_and_projects_that_can_not_write_tests_are_refused() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let (corpus, tasks) = shop(&place);
+    let dir = TestDir::new();
+    let (corpus, tasks) = shop(&dir);
     let chat = Chat::new(Vec::new());
-    let fills = text(&place.write("fills.toml", &chat.settings("openai-completions")));
-    let chats = text(&place.write("chats.toml", &chat.settings("openai-chat")));
-    let complaint = |model: &str| {
-        let (corpus, tasks, output) = (text(&corpus), text(&tasks), text(&place.path("kept")));
+    let fills = text(&dir.write("fills.toml", &chat.settings("openai-completions")));
+    let chats = text(&dir.write("chats.toml", &chat.settings("openai-chat")));
+    let error_message = |model: &str| {
+        let (corpus, tasks, output) = (text(&corpus), text(&tasks), text(&dir.path("kept")));
         let arguments = [
             "augment", &tasks, "--corpus", &corpus, "--model", model, "-o", &output,
         ];
-        let said = place.fillrate(&arguments).ended(1);
-        said.complaint().to_owned()
+        let finished = dir.fillrate(&arguments).exits_with(1);
+        finished.error_message().to_owned()
     };
-    assert!(complaint("embedded").starts_with("`embedded` can't write tests"));
-    assert!(complaint(&fills).starts_with("qwen2.5-coder only fills in"));
-    assert!(complaint(&chats).ends_with("has a survivor; `fillrate mutate` finds them"));
+    assert!(error_message("embedded").starts_with("`embedded` can't write tests"));
+    assert!(error_message(&fills).starts_with("qwen2.5-coder only fills in"));
+    assert!(error_message(&chats).ends_with("has a survivor; `fillrate mutate` finds them"));
     let (corpus, tasks) = (text(&corpus), text(&tasks));
-    let nowhere = text(&place.path("nowhere"));
-    let said = place
+    let nowhere = text(&dir.path("nowhere"));
+    let finished = dir
         .fillrate(&["mutate", &tasks, "--corpus", &corpus, "--tests", &nowhere])
-        .ended(1);
+        .exits_with(1);
     assert!(
-        said.complaint().contains("has no tests to add"),
-        "{said:#?}"
+        finished.error_message().contains("has no tests to add"),
+        "{finished:#?}"
     );
-    assert!(chat.asked.lock().unwrap().is_empty());
+    assert!(chat.requests.lock().unwrap().is_empty());
 }

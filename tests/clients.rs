@@ -1,17 +1,13 @@
-//! Editors and clients that nobody here wrote, with no plugin of ours.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
-#[path = "support/programs.rs"]
-mod programs;
+//! Foreign editors and clients, without our plugins.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use editor::Oracle;
 use fillrate_server::telemetry::{self, RecordedCompletion, RequestKind};
+
+use crate::support::editor::ScriptedModel;
+use crate::support::programs;
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,10 +17,10 @@ fn script(name: &str) -> PathBuf {
 
 /// A workspace with settings for a model that goes on from `b` in one way.
 fn workspace() -> (tempfile::TempDir, PathBuf) {
-    let oracle = Oracle::new(Duration::ZERO, |_| " = a + 1".to_owned());
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| " = a + 1".to_owned());
     let folder = tempfile::tempdir().unwrap();
     let settings = folder.path().join("settings.toml");
-    std::fs::write(&settings, oracle.settings()).unwrap();
+    std::fs::write(&settings, scripted.settings()).unwrap();
     (folder, settings)
 }
 
@@ -35,8 +31,8 @@ fn noted(folder: &tempfile::TempDir) -> Vec<RecordedCompletion> {
 }
 
 #[test]
-fn neovim_shows_and_takes_a_completion() {
-    let Some(neovim) = programs::bring("neovim") else {
+fn neovim_shows_and_accepts_a_completion() {
+    let Some(neovim) = programs::install("neovim") else {
         return;
     };
     let (folder, settings) = workspace();
@@ -70,8 +66,8 @@ fn neovim_shows_and_takes_a_completion() {
 }
 
 #[test]
-fn pytest_lsp_gets_both_kinds_of_completion() {
-    let Some(python) = programs::bring("pytest-lsp") else {
+fn pytest_lsp_receives_both_kinds_of_completion() {
+    let Some(python) = programs::install("pytest-lsp") else {
         return;
     };
     let (folder, settings) = workspace();

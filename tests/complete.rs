@@ -1,14 +1,10 @@
 //! `fillrate complete`: what an editor would get at a place, on the command line.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use editor::Oracle;
+use crate::support::editor::ScriptedModel;
 
 const CART: &str = "def compute_total(items):\n    return sum(items)\n\n\nx = \n";
 
@@ -28,7 +24,7 @@ fn complete(folder: &Path, arguments: &[&str]) -> Output {
         .arg("complete")
         .args(arguments)
         .current_dir(folder)
-        // Nobody's own settings.
+        // Independent of the user's own settings.
         .env("XDG_CONFIG_HOME", folder)
         .stdin(Stdio::null())
         .output()
@@ -40,7 +36,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_embedded_model_completes_with_nothing_set_up() {
+fn the_embedded_model_completes_without_settings() {
     let folder = workspace();
     let output = complete(folder.path(), &["cart.py:5:5", "--trace"]);
     let said = text(&output.stderr);
@@ -51,15 +47,15 @@ fn the_embedded_model_completes_with_nothing_set_up() {
 }
 
 #[test]
-fn json_has_the_whole_trace() {
-    let oracle = Oracle::new(Duration::ZERO, |_| "1)\ny = 2".to_owned());
+fn json_output_has_the_whole_trace() {
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "1)\ny = 2".to_owned());
     let folder = workspace();
     let arguments = [
         "cart.py:5",
         "--json",
         "--protocol=openai-completions",
         "--model=qwen2.5-coder",
-        &format!("--url={}", oracle.address),
+        &format!("--url={}", scripted.address),
     ];
     let output = complete(folder.path(), &arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -70,11 +66,11 @@ fn json_has_the_whole_trace() {
         told["trace"]["steps"][0]["decisions"][0]["rule"],
         "brackets"
     );
-    assert_eq!(told["trace"]["prompt"], oracle.prompts.lock().unwrap()[0]);
+    assert_eq!(told["trace"]["prompt"], scripted.prompts.lock().unwrap()[0]);
 }
 
 #[test]
-fn faults_are_one_sentence_and_a_status() {
+fn errors_are_one_sentence_and_an_exit_status() {
     let folder = workspace();
     let faults = [
         (vec!["cart.py:99"], "cart.py has 6 lines, and no line 99"),
@@ -103,7 +99,7 @@ fn faults_are_one_sentence_and_a_status() {
 }
 
 #[test]
-fn nothing_to_show_has_a_reason_and_is_no_failure() {
+fn an_empty_completion_has_a_reason_and_exits_with_success() {
     let folder = workspace();
     let output = complete(folder.path(), &["cart.py:5:5", "--protocol=empty"]);
     assert!(output.status.success());

@@ -2,11 +2,7 @@
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec) on packages that PyPI has. A record's
 //! `code` is its medium context, in front of the function's own text.
 //!
-//! The records stand beside the repository, not in it.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
+//! The records are beside the repository, not in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,9 +16,10 @@ use fillrate::mine::contexts::Paper;
 use fillrate::mine::dependencies::{Repository, outermost};
 use fillrate::task::{Hole, HoleKind};
 use fillrate_server::syntax::Language;
-use play::programs::oracle;
-use play::{Place, cache, has, kitchen};
 use serde::Deserialize;
+
+use crate::support::play::{self, TestDir, cache, has_tools, kitchen};
+use crate::support::programs::recorded_results;
 
 /// The packages, as their tasks name them, with the hashes of their source distributions.
 const PACKAGES: [(&str, &str); 2] = [
@@ -51,12 +48,12 @@ struct Record {
 }
 
 #[test]
-fn dependencies_and_contexts_are_those_that_others_recorded() {
-    let Some(records) = oracle("repoexec") else {
+fn dependencies_and_contexts_equal_recorded_ones() {
+    let Some(records) = recorded_results("repoexec") else {
         return;
     };
     let tasks = fs::read_to_string(records.join("tasks.jsonl")).unwrap();
-    if !has(&["python3"]) {
+    if !has_tools(&["python3"]) {
         return;
     }
     let packages = packages();
@@ -106,7 +103,7 @@ fn dependencies_and_contexts_are_those_that_others_recorded() {
     println!(
         "repoexec: {all} tasks, {same_names} with the same dependencies, {same_context} with the same context"
     );
-    // `re` comes to these functions by a `*` from a file that imports it, which the records make
+    // `re` reaches these functions by a `*` from a file that imports it, which the records make
     // an import of their own. Of `is_isbn`, they take the methods that it calls for the functions
     // of the same names.
     insta::assert_snapshot!(differing.join("\n"), @r#"
@@ -163,14 +160,14 @@ fn packages() -> BTreeMap<String, Vec<SourceFile>> {
         cache: Cache::at(&cache()),
         toolchain: Toolchain::default(),
     };
-    let place = Place::new();
+    let dir = TestDir::new();
     let kitchen = fs::read_to_string(kitchen()).unwrap();
     PACKAGES
         .iter()
         .map(|(pin, sha256)| {
             let from = format!("pypi = \"{pin}\", sha256 = \"{sha256}\"");
             let manifest = kitchen.replace("path = \"kitchen\"", &from);
-            let manifest = Manifest::parse(&manifest, &place.path("package.toml")).unwrap();
+            let manifest = Manifest::parse(&manifest, &dir.path("package.toml")).unwrap();
             let source = source::bring(
                 &corpus.cache,
                 &corpus.toolchain,

@@ -1,9 +1,5 @@
-//! What goes wrong ends in one clear sentence, with a status that scripts can tell, and with
+//! Every error ends in one clear sentence, with a distinct exit status, and with
 //! everything else done.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,53 +8,56 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use play::{Place, Said, attempts, files, has, holes, kitchen, repository, text};
 use serde_json::{Value, json};
 
-/// A copy of the small project with its manifest, to be spoiled.
-fn copied(place: &Place) -> PathBuf {
-    play::copy(&repository("tests/corpora/kitchen"), &place.path("kitchen"));
+use crate::support::play::{
+    self, Finished, TestDir, attempts, files, has_tools, holes, kitchen, repository, text,
+};
+use crate::support::programs;
+
+/// A copy of the small project with its manifest, to be damaged.
+fn copied(dir: &TestDir) -> PathBuf {
+    play::copy(&repository("tests/corpora/kitchen"), &dir.path("kitchen"));
     let manifest = fs::read_to_string(kitchen()).unwrap();
-    place.write("kitchen.toml", &manifest)
+    dir.write("kitchen.toml", &manifest)
 }
 
 /// Holes of the small project, in a tasks file.
-fn mined(place: &Place, count: &str) -> PathBuf {
-    let tasks = place.path("tasks.jsonl");
-    place
-        .fillrate(&["mine", &kitchen(), "--holes", count, "-o", &text(&tasks)])
-        .ended(0);
+fn mined(dir: &TestDir, count: &str) -> PathBuf {
+    let tasks = dir.path("tasks.jsonl");
+    dir.fillrate(&["mine", &kitchen(), "--holes", count, "-o", &text(&tasks)])
+        .exits_with(0);
     tasks
 }
 
 /// Replays the small project, or another corpus, with a model.
-fn replay(place: &Place, corpus: &str, more: &[&str]) -> Said {
-    let run = text(&place.path("run"));
+fn replay(dir: &TestDir, corpus: &str, more: &[&str]) -> Finished {
+    let run = text(&dir.path("run"));
     let mut arguments = vec!["replay", corpus, "--out", &run, "--jobs", "1"];
     arguments.extend(more);
-    place.fillrate(&arguments)
+    dir.fillrate(&arguments)
 }
 
 #[test]
-fn a_corpus_that_is_not_there() {
-    let place = Place::new();
+fn a_missing_corpus_is_reported() {
+    let dir = TestDir::new();
     for command in [
         &["replay", "nowhere.toml"] as &[&str],
         &["mine", "nowhere.toml", "-o", "tasks.jsonl"],
     ] {
-        let said = place.fillrate(command).ended(1);
-        let complaint = said.complaint();
-        assert!(complaint.starts_with("nowhere.toml"), "{complaint}");
-        assert!(complaint.contains("No such file"), "{complaint}");
-        assert_eq!(said.err.lines().count(), 1, "{said:#?}");
+        let finished = dir.fillrate(command).exits_with(1);
+        let error_message = finished.error_message();
+        assert!(error_message.starts_with("nowhere.toml"), "{error_message}");
+        assert!(error_message.contains("No such file"), "{error_message}");
+        assert_eq!(finished.err.lines().count(), 1, "{finished:#?}");
     }
-    assert_eq!(files(&place.path("")), Vec::<PathBuf>::new());
+    assert_eq!(files(&dir.path("")), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn a_typing_error_in_a_manifest_is_shown_where_it_is() {
-    let place = Place::new();
-    let manifest = copied(&place);
+fn a_misspelt_key_in_a_manifest_is_reported_with_its_line() {
+    let dir = TestDir::new();
+    let manifest = copied(&dir);
     let right = fs::read_to_string(&manifest).unwrap();
     let wrong = right.replace("runner = ", "runer = ");
     let line = 1 + wrong
@@ -66,14 +65,14 @@ fn a_typing_error_in_a_manifest_is_shown_where_it_is() {
         .position(|line| line.contains("runer"))
         .unwrap();
     fs::write(&manifest, wrong).unwrap();
-    let said = replay(&place, "kitchen.toml", &[]).ended(1);
-    let complaint = said.complaint();
+    let finished = replay(&dir, "kitchen.toml", &[]).exits_with(1);
+    let error_message = finished.error_message();
     assert!(
-        complaint.starts_with(&format!("kitchen.toml:{line}: ")),
-        "{complaint}"
+        error_message.starts_with(&format!("kitchen.toml:{line}: ")),
+        "{error_message}"
     );
-    assert!(complaint.contains("runer`"), "{complaint}");
-    assert!(!place.path("run").exists());
+    assert!(error_message.contains("runer`"), "{error_message}");
+    assert!(!dir.path("run").exists());
 }
 
 /// Serves one file by HTTP until the test ends; its address.
@@ -115,12 +114,12 @@ fn request(stream: &mut TcpStream) -> (String, String) {
 }
 
 #[test]
-fn a_source_with_another_hash_fails_alone() {
-    if !has(&["python3"]) {
+fn a_source_with_a_wrong_hash_fails_only_its_project() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let manifest = copied(&place);
+    let dir = TestDir::new();
+    let manifest = copied(&dir);
     let url = served(b"this is not what was pinned");
     let pinned = "0".repeat(64);
     let other = format!(
@@ -130,127 +129,139 @@ fn a_source_with_another_hash_fails_alone() {
          \"pytest\"\n"
     );
     fs::write(&manifest, fs::read_to_string(&manifest).unwrap() + &other).unwrap();
-    let said = replay(
-        &place,
+    let finished = replay(
+        &dir,
         "kitchen.toml",
         &["--holes", "4", "--model", "reference"],
     )
-    .ended(3);
-    assert!(said.out.contains("outcomes: passed 2\n"), "{said:#?}");
+    .exits_with(3);
     assert!(
-        said.out.contains("1 project failed:\n  swapped: "),
-        "{said:#?}"
+        finished.out.contains("outcomes: passed 2\n"),
+        "{finished:#?}"
     );
     assert!(
-        said.out
+        finished.out.contains("1 project failed:\n  swapped: "),
+        "{finished:#?}"
+    );
+    assert!(
+        finished
+            .out
             .contains(&format!("but the manifest pins {pinned}")),
-        "{said:#?}"
+        "{finished:#?}"
     );
-    assert!(!said.err.contains("panicked"), "{said:#?}");
+    assert!(!finished.err.contains("panicked"), "{finished:#?}");
 }
 
 #[test]
-fn a_project_that_fails_its_own_tests_fails_alone() {
-    if !has(&["python3"]) {
+fn a_project_that_fails_its_own_tests_fails_only_itself() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let manifest = copied(&place);
-    play::copy(&place.path("kitchen"), &place.path("broken"));
+    let dir = TestDir::new();
+    let manifest = copied(&dir);
+    play::copy(&dir.path("kitchen"), &dir.path("broken"));
     let test = "def test_that_never_passes():\n    assert 1 == 2\n";
-    place.write("broken/tests/test_broken.py", test);
+    dir.write("broken/tests/test_broken.py", test);
     let right = fs::read_to_string(&manifest).unwrap();
     let (_, project) = right.split_once("[[project]]").unwrap();
     let broken = project.replace("kitchen", "broken");
     fs::write(&manifest, format!("{right}\n[[project]]{broken}")).unwrap();
-    let said = replay(
-        &place,
+    let finished = replay(
+        &dir,
         "kitchen.toml",
         &["--holes", "4", "--model", "reference"],
     )
-    .ended(3);
-    assert!(said.out.contains("outcomes: passed 2\n"), "{said:#?}");
+    .exits_with(3);
     assert!(
-        said.out.contains(
+        finished.out.contains("outcomes: passed 2\n"),
+        "{finished:#?}"
+    );
+    assert!(
+        finished.out.contains(
             "1 project failed:\n  broken: `broken` fails 1 of its own 12 tests, first \
              tests/test_broken.py::test_that_never_passes: AssertionError: assert 1 == 2; "
         ),
-        "{said:#?}"
+        "{finished:#?}"
     );
 
     // With no other project there is nothing to go on with.
     fs::write(&manifest, format!("schema = 1\n[[project]]{broken}")).unwrap();
-    let said = place
+    let finished = dir
         .fillrate(&["replay", "kitchen.toml", "--out", "alone"])
-        .ended(1);
+        .exits_with(1);
     assert!(
-        said.complaint()
+        finished
+            .error_message()
             .starts_with("no project of kitchen.toml can be replayed: `broken` fails 1"),
-        "{said:#?}"
+        "{finished:#?}"
     );
-    assert!(!place.path("alone").exists());
+    assert!(!dir.path("alone").exists());
 }
 
 #[test]
-fn a_model_that_nobody_knows() {
-    let place = Place::new();
-    let said = replay(&place, &kitchen(), &["--model", "embeded"]).ended(1);
+fn an_unknown_model_is_reported() {
+    let dir = TestDir::new();
+    let finished = replay(&dir, &kitchen(), &["--model", "embeded"]).exits_with(1);
     assert_eq!(
-        said.complaint(),
+        finished.error_message(),
         "`embeded` is no model; name `embedded`, `reference`, `empty` or `predictions`, a settings \
          file that ends in .toml, or predictions in a file that ends in .jsonl"
     );
-    let said = replay(&place, &kitchen(), &["--model", "nowhere.toml"]).ended(1);
+    let finished = replay(&dir, &kitchen(), &["--model", "nowhere.toml"]).exits_with(1);
     assert!(
-        said.complaint().starts_with("nowhere.toml can't be read: "),
-        "{said:#?}"
+        finished
+            .error_message()
+            .starts_with("nowhere.toml can't be read: "),
+        "{finished:#?}"
     );
 }
 
 #[test]
-fn settings_that_can_not_be_used() {
-    let place = Place::new();
+fn invalid_settings_are_reported() {
+    let dir = TestDir::new();
     let with = |settings: &str| {
-        place.write("model.toml", settings);
-        replay(&place, &kitchen(), &["--model", "model.toml"]).ended(1)
+        dir.write("model.toml", settings);
+        replay(&dir, &kitchen(), &["--model", "model.toml"]).exits_with(1)
     };
-    let said = with("[model]\nprotocol = \"empty\"\ntemprature = 0.5\n");
-    let complaint = said.complaint();
-    assert!(complaint.starts_with("model.toml: "), "{complaint}");
-    assert!(complaint.contains("line 3"), "{complaint}");
-    assert!(complaint.contains("`temprature`"), "{complaint}");
+    let finished = with("[model]\nprotocol = \"empty\"\ntemprature = 0.5\n");
+    let error_message = finished.error_message();
+    assert!(error_message.starts_with("model.toml: "), "{error_message}");
+    assert!(error_message.contains("line 3"), "{error_message}");
+    assert!(error_message.contains("`temprature`"), "{error_message}");
 
-    let said = with("[model]\nprotocol = \"carrier-pigeon\"\n");
-    let complaint = said.complaint();
+    let finished = with("[model]\nprotocol = \"carrier-pigeon\"\n");
+    let error_message = finished.error_message();
     assert!(
-        complaint.contains("line 2") && complaint.contains("openai-completions"),
-        "{complaint}"
+        error_message.contains("line 2") && error_message.contains("openai-completions"),
+        "{error_message}"
     );
 
     let remote = "[model]\nprotocol = \"openai-completions\"\nurl = \"http://127.0.0.1:9\"\n";
-    let said = with(&format!("{remote}name = \"mystery-7b\"\n"));
-    let complaint = said.complaint();
+    let finished = with(&format!("{remote}name = \"mystery-7b\"\n"));
+    let error_message = finished.error_message();
     assert!(
-        complaint.contains("mystery-7b") && complaint.contains("family"),
-        "{complaint}"
+        error_message.contains("mystery-7b") && error_message.contains("family"),
+        "{error_message}"
     );
 
-    let said = with(&format!("{remote}name = \"m\"\nfamily = \"qwen3\"\n"));
-    let complaint = said.complaint();
+    let finished = with(&format!("{remote}name = \"m\"\nfamily = \"qwen3\"\n"));
+    let error_message = finished.error_message();
     assert!(
-        complaint.contains("there is no family \"qwen3\"") && complaint.contains("qwen2.5-coder"),
-        "{complaint}"
+        error_message.contains("there is no family \"qwen3\"")
+            && error_message.contains("qwen2.5-coder"),
+        "{error_message}"
     );
 
-    let said = with(&format!(
+    let finished = with(&format!(
         "{remote}name = \"qwen2.5-coder\"\nkey_env = \"FILLRATE_TEST_NO_SUCH_KEY\"\n"
     ));
     assert!(
-        said.complaint()
+        finished
+            .error_message()
             .contains("FILLRATE_TEST_NO_SUCH_KEY, which key_env names, is not set"),
-        "{said:#?}"
+        "{finished:#?}"
     );
-    assert!(!place.path("run").exists());
+    assert!(!dir.path("run").exists());
 }
 
 /// Answers `/v1/completions` with `pass`, and remembers what was sent.
@@ -291,155 +302,162 @@ fn settings(port: u16, more: &str) -> String {
 }
 
 #[test]
-fn a_dead_model_server_ends_the_run_and_a_living_one_goes_on_with_it() {
-    if !has(&["python3"]) {
+fn a_dead_model_server_stops_the_run_and_a_live_one_resumes_it() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = text(&mined(&place, "6"));
+    let dir = TestDir::new();
+    let tasks = text(&mined(&dir, "6"));
     // A port that was free a moment ago.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
-    place.write("model.toml", &settings(address.port(), ""));
+    dir.write("model.toml", &settings(address.port(), ""));
     let arguments = ["--tasks", &tasks, "--model", "model.toml"];
-    let said = replay(&place, &kitchen(), &arguments).ended(1);
-    let complaint = said.complaint();
+    let finished = replay(&dir, &kitchen(), &arguments).exits_with(1);
+    let error_message = finished.error_message();
     assert!(
-        complaint.starts_with("the model qwen2.5-coder-1.5b gave no answer 4 times in a row: "),
-        "{complaint}"
+        error_message.starts_with("the model qwen2.5-coder-1.5b gave no answer 4 times in a row: "),
+        "{error_message}"
     );
-    assert!(complaint.contains(&address.to_string()), "{complaint}");
     assert!(
-        complaint.ends_with("rerun the command, finished attempts are kept"),
-        "{complaint}"
+        error_message.contains(&address.to_string()),
+        "{error_message}"
     );
-    for attempt in attempts(&place.path("run")).values() {
+    assert!(
+        error_message.ends_with("rerun the command, finished attempts are kept"),
+        "{error_message}"
+    );
+    for attempt in attempts(&dir.path("run")).values() {
         assert_eq!(attempt["verdict"]["outcome"], "infrastructure");
     }
 
     let server = ModelServer::on(TcpListener::bind(address).unwrap());
-    let said = replay(&place, &kitchen(), &arguments).ended(0);
-    assert!(!said.out.contains("infrastructure"), "{said:#?}");
+    let finished = replay(&dir, &kitchen(), &arguments).exits_with(0);
+    assert!(!finished.out.contains("infrastructure"), "{finished:#?}");
     assert_eq!(server.requests.lock().unwrap().len(), 6);
-    assert_eq!(attempts(&place.path("run")).len(), 6);
+    assert_eq!(attempts(&dir.path("run")).len(), 6);
 }
 
 #[test]
-fn a_run_that_came_to_nothing_is_no_success() {
-    if !has(&["python3"]) {
+fn a_run_without_attempts_fails() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     // Fewer holes than the faults in a row that stop a run.
-    let tasks = text(&mined(&place, "2"));
+    let tasks = text(&mined(&dir, "2"));
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
-    place.write("model.toml", &settings(port, ""));
+    dir.write("model.toml", &settings(port, ""));
     let arguments = ["--tasks", &tasks, "--model", "model.toml"];
-    let said = replay(&place, &kitchen(), &arguments).ended(1);
+    let finished = replay(&dir, &kitchen(), &arguments).exits_with(1);
     assert!(
-        said.complaint().starts_with("no attempt completed: "),
-        "{said:#?}"
+        finished
+            .error_message()
+            .starts_with("no attempt completed: "),
+        "{finished:#?}"
     );
 }
 
 #[test]
-fn predictions_that_lack_a_hole() {
-    if !has(&["python3"]) {
+fn predictions_without_a_hole_are_reported() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = mined(&place, "2");
+    let dir = TestDir::new();
+    let tasks = mined(&dir, "2");
     let [first, second] = &holes(&tasks)[..] else {
         panic!("two holes were asked for");
     };
     let with = |predictions: &str| {
-        place.write("made.jsonl", predictions);
+        dir.write("made.jsonl", predictions);
         let arguments = ["--tasks", &text(&tasks), "--model", "made.jsonl"];
-        replay(&place, &kitchen(), &arguments).ended(1)
+        replay(&dir, &kitchen(), &arguments).exits_with(1)
     };
     let line = |hole: &Value| json!({"hole": hole["id"], "completions": ["pass"]}).to_string();
-    let said = with(&line(first));
+    let finished = with(&line(first));
     let id = second["id"].as_str().unwrap();
     assert_eq!(
-        said.complaint(),
+        finished.error_message(),
         format!("the predictions have nothing for the hole {id}")
     );
     let twice = format!("{}\n{}\n", line(first), line(first));
     assert!(
-        with(&twice).complaint().starts_with("made.jsonl, line 2: "),
+        with(&twice)
+            .error_message()
+            .starts_with("made.jsonl, line 2: "),
         "{twice}"
     );
     let wrong = format!(
         "{}\n{{\"hole\": \"x\", \"completion\": \"y\"}}",
         line(first)
     );
-    let said = with(&wrong);
-    let complaint = said.complaint();
+    let finished = with(&wrong);
+    let error_message = finished.error_message();
     assert!(
-        complaint.starts_with("made.jsonl, line 2: ") && complaint.contains("`completion`"),
-        "{complaint}"
+        error_message.starts_with("made.jsonl, line 2: ") && error_message.contains("`completion`"),
+        "{error_message}"
     );
-    assert!(!place.path("run").exists());
+    assert!(!dir.path("run").exists());
 }
 
 #[test]
-fn tasks_cut_into_another_version_of_a_file() {
-    if !has(&["python3"]) {
+fn tasks_for_another_version_of_a_file_are_reported() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = mined(&place, "2");
-    copied(&place);
+    let dir = TestDir::new();
+    let tasks = mined(&dir, "2");
+    copied(&dir);
     let hole = holes(&tasks).remove(0);
-    let file = place.path("kitchen").join(hole["path"].as_str().unwrap());
+    let file = dir.path("kitchen").join(hole["path"].as_str().unwrap());
     let changed = fs::read_to_string(&file).unwrap() + "\n# A later version.\n";
     fs::write(&file, changed).unwrap();
-    let said = replay(&place, "kitchen.toml", &["--tasks", &text(&tasks)]).ended(1);
-    let complaint = said.complaint();
+    let finished = replay(&dir, "kitchen.toml", &["--tasks", &text(&tasks)]).exits_with(1);
+    let error_message = finished.error_message();
     let (id, path) = (hole["id"].as_str().unwrap(), hole["path"].as_str().unwrap());
     assert!(
-        complaint.starts_with(&format!(
+        error_message.starts_with(&format!(
             "{id}: {path} is not the file this hole was cut into"
         )),
-        "{complaint}"
+        "{error_message}"
     );
-    assert!(!place.path("run").exists());
+    assert!(!dir.path("run").exists());
 }
 
 #[test]
-fn a_run_that_can_not_be_written() {
-    if !has(&["python3"]) {
+fn an_unwritable_run_is_reported() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    place.write("file", "no folder");
-    let said = place
+    let dir = TestDir::new();
+    dir.write("file", "no folder");
+    let finished = dir
         .fillrate(&["replay", &kitchen(), "--holes", "1", "--out", "file/run"])
-        .ended(1);
-    let complaint = said.complaint();
-    assert!(complaint.starts_with("file/run: "), "{complaint}");
-    assert!(complaint.contains("Not a directory"), "{complaint}");
-    let said = place.fillrate(&["show", "nowhere"]).ended(1);
+        .exits_with(1);
+    let error_message = finished.error_message();
+    assert!(error_message.starts_with("file/run: "), "{error_message}");
+    assert!(error_message.contains("Not a directory"), "{error_message}");
+    let finished = dir.fillrate(&["show", "nowhere"]).exits_with(1);
     assert_eq!(
-        said.complaint(),
+        finished.error_message(),
         "nowhere holds no run; a run is a folder with a file `run.db`"
     );
 }
 
 /// A shell in a mount namespace of its own, where it may mount; nothing where the kernel refuses.
-fn mounting_shell(place: &Place, script: &str) -> Option<Command> {
+fn mounting_shell(dir: &TestDir, script: &str) -> Option<Command> {
     let flags: &[&str] = if nix::unistd::geteuid().is_root() {
         &["--mount"]
     } else {
         &["--user", "--map-root-user", "--mount"]
     };
-    let folder = place.path("mounted");
+    let folder = dir.path("mounted");
     fs::create_dir_all(&folder).unwrap();
     let shell = |script: &str| {
-        let mut command = place.command(&[]);
+        let mut command = dir.command(&[]);
         let environment: Vec<_> = command
             .get_envs()
             .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
@@ -447,26 +465,26 @@ fn mounting_shell(place: &Place, script: &str) -> Option<Command> {
         command = Command::new("unshare");
         command.args(flags).args(["sh", "-c", script, "sh"]);
         command.arg(&folder).arg(env!("CARGO_BIN_EXE_fillrate"));
-        command.envs(environment).current_dir(place.path(""));
+        command.envs(environment).current_dir(dir.path(""));
         command
     };
     let probe = shell("mount -t tmpfs -o size=1m tmpfs \"$1\"").output();
     match probe {
         Ok(output) if output.status.success() => Some(shell(script)),
         other => {
-            play::programs::skip(&format!("no file system can be mounted here: {other:?}"));
+            programs::skip(&format!("no file system can be mounted here: {other:?}"));
             None
         }
     }
 }
 
 #[test]
-fn a_full_disk_loses_nothing() {
-    if !has(&["python3"]) {
+fn a_full_disk_loses_no_attempt() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = text(&mined(&place, "10"));
+    let dir = TestDir::new();
+    let tasks = text(&mined(&dir, "10"));
     let replay = format!(
         "\"$2\" replay {} --tasks {tasks} --model empty --jobs 1 --out \"$1/run\"",
         kitchen()
@@ -479,41 +497,44 @@ fn a_full_disk_loses_nothing() {
          mount -o remount,size=64m \"$1\" || exit 9
          {replay}; echo \"status $?\""
     );
-    let Some(mut shell) = mounting_shell(&place, &script) else {
+    let Some(mut shell) = mounting_shell(&dir, &script) else {
         return;
     };
-    let said = play::run(&mut shell).ended(0);
-    // The first of the two runs ends with it; the second says nothing of the kind.
+    let finished = play::run(&mut shell).exits_with(0);
+    // The first of the two runs ends with it; the second does not mention it.
     assert!(
-        said.complaint().contains(
+        finished.error_message().contains(
             "database or disk is full; make room and start the same command again, nothing that \
              was done is lost\n"
         ),
-        "{said:#?}"
+        "{finished:#?}"
     );
-    let mut lines = said.out.lines();
-    assert_eq!(lines.next(), Some("status 1"), "{said:#?}");
+    let mut lines = finished.out.lines();
+    assert_eq!(lines.next(), Some("status 1"), "{finished:#?}");
     let kept: usize = lines.next().unwrap().parse().unwrap();
-    assert!((1..10).contains(&kept), "{said:#?}");
+    assert!((1..10).contains(&kept), "{finished:#?}");
     // What was kept is where the second run begins.
-    assert!(said.err.contains(&format!(": {kept}/10\n")), "{said:#?}");
-    assert!(said.out.ends_with("status 0\n"), "{said:#?}");
-    assert_eq!(said.out.matches("status ").count(), 2, "{said:#?}");
-    assert!(!said.out.contains("infrastructure"), "{said:#?}");
+    assert!(
+        finished.err.contains(&format!(": {kept}/10\n")),
+        "{finished:#?}"
+    );
+    assert!(finished.out.ends_with("status 0\n"), "{finished:#?}");
+    assert_eq!(finished.out.matches("status ").count(), 2, "{finished:#?}");
+    assert!(!finished.out.contains("infrastructure"), "{finished:#?}");
 }
 
 #[test]
 fn a_key_goes_to_the_model_and_nowhere_else() {
-    if !has(&["python3"]) {
+    if !has_tools(&["python3"]) {
         return;
     }
     const KEY: &str = "sk-do-not-tell-anybody";
-    let place = Place::new();
-    let tasks = text(&mined(&place, "2"));
+    let dir = TestDir::new();
+    let tasks = text(&mined(&dir, "2"));
     let server = ModelServer::on(TcpListener::bind("127.0.0.1:0").unwrap());
     let settings = settings(server.port, "key_env = \"FILLRATE_TEST_KEY\"\n");
-    place.write("model.toml", &settings);
-    let run = text(&place.path("run"));
+    dir.write("model.toml", &settings);
+    let run = text(&dir.path("run"));
     let arguments = [
         "replay",
         &kitchen(),
@@ -526,13 +547,12 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
         "--jobs",
         "1",
     ];
-    let said = play::run(
-        place
-            .command(&arguments)
+    let finished = play::run(
+        dir.command(&arguments)
             .env("FILLRATE_TEST_KEY", KEY)
             .env("FILLRATE_LOG", "trace"),
     )
-    .ended(0);
+    .exits_with(0);
     let requests = server.requests.lock().unwrap();
     assert_eq!(requests.len(), 2);
     for (head, body) in requests.iter() {
@@ -546,12 +566,12 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
         assert!(!body.contains(KEY), "{body}");
     }
     assert!(
-        !said.out.contains(KEY) && !said.err.contains(KEY),
-        "{said:#?}"
+        !finished.out.contains(KEY) && !finished.err.contains(KEY),
+        "{finished:#?}"
     );
-    let shown = place.fillrate(&["show", &run, "--json"]).ended(0);
+    let shown = dir.fillrate(&["show", &run, "--json"]).exits_with(0);
     assert!(!shown.out.contains(KEY), "{shown:#?}");
-    let kept = files(&place.path(""));
+    let kept = files(&dir.path(""));
     assert!(
         ["run/run.db", "run/server.toml"]
             .iter()
@@ -559,32 +579,32 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
         "{kept:?}"
     );
     for name in kept {
-        let bytes = fs::read(place.path("").join(&name)).unwrap();
+        let bytes = fs::read(dir.path("").join(&name)).unwrap();
         let found = bytes
             .windows(KEY.len())
             .any(|window| window == KEY.as_bytes());
         assert!(!found, "the key stands in {}", name.display());
     }
 
-    // A fault of the server is told without it, too.
+    // An error of the server is reported without it, too.
     drop(requests);
     let dead = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = dead.local_addr().unwrap().port();
     drop(dead);
-    place.write(
+    dir.write(
         "model.toml",
         &settings.replace(&server.port.to_string(), &port.to_string()),
     );
     let mut arguments = arguments;
-    let other = text(&place.path("dead"));
+    let other = text(&dir.path("dead"));
     arguments[7] = &other;
-    let said = play::run(place.command(&arguments).env("FILLRATE_TEST_KEY", KEY));
+    let finished = play::run(dir.command(&arguments).env("FILLRATE_TEST_KEY", KEY));
     assert!(
-        !said.out.contains(KEY) && !said.err.contains(KEY),
-        "{said:#?}"
+        !finished.out.contains(KEY) && !finished.err.contains(KEY),
+        "{finished:#?}"
     );
-    for name in files(&place.path("dead")) {
-        let bytes = fs::read(place.path("dead").join(&name)).unwrap();
+    for name in files(&dir.path("dead")) {
+        let bytes = fs::read(dir.path("dead").join(&name)).unwrap();
         let found = bytes
             .windows(KEY.len())
             .any(|window| window == KEY.as_bytes());
@@ -593,10 +613,10 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_panic() {
-    let place = Place::new();
-    let tasks = place.write("tasks.jsonl", "");
-    let mut child = place
+fn a_closed_pipe_does_not_panic() {
+    let dir = TestDir::new();
+    let tasks = dir.write("tasks.jsonl", "");
+    let mut child = dir
         .command(&["stats", &text(&tasks), "--json"])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -611,14 +631,14 @@ fn a_reader_that_goes_away_is_no_panic() {
 }
 
 #[test]
-fn standard_output_that_takes_nothing_is_told() {
-    let place = Place::new();
-    let tasks = place.write("tasks.jsonl", "");
+fn unwritable_standard_output_is_reported() {
+    let dir = TestDir::new();
+    let tasks = dir.write("tasks.jsonl", "");
     let full = fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let mut command = place.command(&["stats", &text(&tasks)]);
+    let mut command = dir.command(&["stats", &text(&tasks)]);
     let output = command.stdout(full).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");

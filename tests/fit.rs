@@ -1,15 +1,12 @@
 //! `fillrate fit`: from an export of telemetry to a policy that a replay takes, with the real
 //! program.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use fillrate_server::telemetry::{
     AcceptedCandidate, Certainty, CompletionRow, CursorKind, Displayed, ExportLine,
     RecordedCompletion, TextSize, Timings,
 };
-use play::{Place, has, kitchen, text};
+
+use crate::support::play::{TestDir, has_tools, kitchen, text};
 
 /// Completions, the shorter the likelier accepted; every tenth was not shown, which is all of two of
 /// the 20 sessions.
@@ -62,19 +59,22 @@ fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
 }
 
 #[test]
-fn a_policy_is_fitted_and_accepts_in_a_replay() {
-    if !has(&["python3"]) {
+fn a_fitted_policy_accepts_in_a_replay() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let telemetry = text(&place.write("telemetry.jsonl", &export(2000, |_| false)));
-    let policy = text(&place.path("people.toml"));
-    let said = place.fillrate(&["fit", &telemetry, "-o", &policy]).ended(0);
-    assert!(said.out.starts_with("policy people: "), "{said:#?}");
+    let dir = TestDir::new();
+    let telemetry = text(&dir.write("telemetry.jsonl", &export(2000, |_| false)));
+    let policy = text(&dir.path("people.toml"));
+    let finished = dir
+        .fillrate(&["fit", &telemetry, "-o", &policy])
+        .exits_with(0);
+    assert!(finished.out.starts_with("policy people: "), "{finished:#?}");
     assert!(
-        said.out
+        finished
+            .out
             .contains("of 1800 shown completions accepted, in 18 sessions"),
-        "{said:#?}"
+        "{finished:#?}"
     );
     let file = std::fs::read_to_string(&policy).unwrap();
     let fitted: toml::Table = file.parse().unwrap();
@@ -85,12 +85,11 @@ fn a_policy_is_fitted_and_accepts_in_a_replay() {
     let (value, se) = (&of_length["value"], &of_length["se"]);
     assert!(value.as_float().unwrap() + 4.0 * se.as_float().unwrap() < 0.0);
     // The same twice over is the same.
-    place
-        .fillrate(&["fit", &telemetry, &telemetry, "-o", &policy])
-        .ended(0);
+    dir.fillrate(&["fit", &telemetry, &telemetry, "-o", &policy])
+        .exits_with(0);
     assert_eq!(std::fs::read_to_string(&policy).unwrap(), file);
 
-    let run = text(&place.path("run"));
+    let run = text(&dir.path("run"));
     let name = format!("probabilistic={policy}");
     let corpus = kitchen();
     let replay = [
@@ -108,7 +107,7 @@ fn a_policy_is_fitted_and_accepts_in_a_replay() {
         "--out",
         &run,
     ];
-    let report = place.fillrate(&replay).ended(0).json();
+    let report = dir.fillrate(&replay).exits_with(0).json();
     let policies = &report["rows"][0]["policies"][0];
     assert_eq!(policies["policy"], "probabilistic: people");
     let shown = &policies["metrics"]["acceptance/shown(probabilistic: people)"];
@@ -116,13 +115,13 @@ fn a_policy_is_fitted_and_accepts_in_a_replay() {
 }
 
 #[test]
-fn simulated_completions_and_too_few_are_refused() {
-    let place = Place::new();
-    let policy = text(&place.path("policy.toml"));
+fn fit_refuses_simulated_or_too_few_completions() {
+    let dir = TestDir::new();
+    let policy = text(&dir.path("policy.toml"));
     let told = |name: &str, export: String, more: &[&str]| {
-        let telemetry = text(&place.write(name, &export));
-        let said = place.fillrate(&[&["fit", &telemetry, "-o", &policy], more].concat());
-        said.ended(1).complaint().to_owned()
+        let telemetry = text(&dir.write(name, &export));
+        let finished = dir.fillrate(&[&["fit", &telemetry, "-o", &policy], more].concat());
+        finished.exits_with(1).error_message().to_owned()
     };
     let few = told("few.jsonl", export(100, |_| false), &[]);
     assert!(few.starts_with("too little to fit a policy to"), "{few}");
@@ -133,17 +132,20 @@ fn simulated_completions_and_too_few_are_refused() {
     );
     let people = told("people.jsonl", export(2000, |_| false), &["--simulated"]);
     assert_eq!(people, "there are no simulated completions that were shown");
-    let none = place.fillrate(&["fit", "gone.db", "-o", &policy]).ended(1);
-    assert!(none.complaint().contains("gone.db"), "{none:#?}");
-    assert!(!place.path("policy.toml").exists());
+    let none = dir
+        .fillrate(&["fit", "gone.db", "-o", &policy])
+        .exits_with(1);
+    assert!(none.error_message().contains("gone.db"), "{none:#?}");
+    assert!(!dir.path("policy.toml").exists());
 
-    let simulated = text(&place.write("simulated.jsonl", &export(2000, |_| true)));
+    let simulated = text(&dir.write("simulated.jsonl", &export(2000, |_| true)));
     let fit = ["fit", &simulated, "-o", &policy, "--simulated"];
-    let said = place.fillrate(&fit).ended(0);
+    let finished = dir.fillrate(&fit).exits_with(0);
     assert!(
-        said.out
+        finished
+            .out
             .contains("simulated completions (no person's) accepted"),
-        "{said:#?}"
+        "{finished:#?}"
     );
     let file = std::fs::read_to_string(&policy).unwrap();
     assert!(file.contains("simulated = true"), "{file}");

@@ -1,15 +1,12 @@
-//! Tests that don't agree with themselves, with the real program: a verdict that hangs on one says
+//! Tests that don't agree with themselves, with the real program: a verdict that depends on one says
 //! so.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::fs;
 
 use fillrate::task::{Hole, HoleKind};
-use play::{Place, attempts, has, kitchen, text};
 use serde_json::json;
+
+use crate::support::play::{TestDir, attempts, has_tools, kitchen, text};
 
 const MODULE: &str = "def following(a):\n    return a + 1\n";
 
@@ -42,25 +39,25 @@ def test_steady():
 const COMPLETIONS: usize = 30;
 
 #[test]
-fn a_verdict_that_hangs_on_a_flaky_test_says_so() {
-    if !has(&["python3"]) {
+fn a_verdict_that_depends_on_a_flaky_test_is_flaky() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    place.write("coin/m.py", MODULE);
-    place.write("coin/test_m.py", TESTS);
+    let dir = TestDir::new();
+    dir.write("coin/m.py", MODULE);
+    dir.write("coin/test_m.py", TESTS);
     let manifest = fs::read_to_string(kitchen()).unwrap();
     let manifest = manifest
         .replace("kitchen", "coin")
         .replace("src/**/*.py", "m.py")
         .replace("args = [\"tests\"]", "args = []")
         .replace("path = [\"src\"]", "path = [\".\"]");
-    let corpus = text(&place.write("coin.toml", &manifest));
+    let corpus = text(&dir.write("coin.toml", &manifest));
     let reference = "return a + 1";
     let start = MODULE.find(reference).unwrap();
     let range = start..start + reference.len();
     let hole = Hole::new("coin", "python", "m.py", HoleKind::Line, range, MODULE);
-    let tasks = place.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
+    let tasks = dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
     let mut completions = vec![
         reference.to_owned(),
         "return a - 1".to_owned(),
@@ -69,8 +66,8 @@ fn a_verdict_that_hangs_on_a_flaky_test_says_so() {
     completions
         .extend((0..COMPLETIONS).map(|i| format!("return a + {}", i + 1) + &format!(" - {i}")));
     let predictions = json!({"hole": hole.id, "completions": completions}).to_string();
-    let predictions = place.write("coins.jsonl", &predictions);
-    let run = place.path("run");
+    let predictions = dir.write("coins.jsonl", &predictions);
+    let run = dir.path("run");
     let replay = |more: &[&str]| {
         let mut arguments = vec!["replay", &corpus];
         let (tasks, predictions, out) = (text(&tasks), text(&predictions), text(&run));
@@ -78,7 +75,7 @@ fn a_verdict_that_hangs_on_a_flaky_test_says_so() {
         arguments.extend(["--tasks", &tasks, "--model", &predictions]);
         arguments.extend(["--samples", &samples, "--out", &out]);
         arguments.extend(more);
-        place.fillrate(&arguments).ended(0)
+        dir.fillrate(&arguments).exits_with(0)
     };
     let report = replay(&["--json"]).json();
     let attempts = attempts(&run);
@@ -117,7 +114,7 @@ fn a_verdict_that_hangs_on_a_flaky_test_says_so() {
     let all = rows.last().unwrap();
     assert_eq!(all["again"], again);
     assert_eq!(all["outcomes"]["flaky"], flaky);
-    let shown = place.fillrate(&["show", &text(&run)]).ended(0).out;
+    let shown = dir.fillrate(&["show", &text(&run)]).exits_with(0).out;
     let rate = 100.0 * flaky as f64 / completions.len() as f64;
     let line = format!(
         "{again} of {} verdicts hung on tests that run no line of the completion and were run \

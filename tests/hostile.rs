@@ -1,15 +1,9 @@
-//! Completions that attack: what they reach for, what they leave behind, and what becomes of the
-//! verdicts after them. Each is offered by a file of predictions and goes the whole way, through
+//! Completions that attack: what they reach, what they leave behind, and the verdicts after
+//! them. Each comes from a file of predictions and takes the whole path, through
 //! the language server into the project's own tests in the real sandbox.
 //!
 //! An attack that would let a completion see or reach something gives the right answer if it
 //! succeeds, so that success would show as a pass.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
-#[path = "support/processes.rs"]
-mod processes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,15 +11,16 @@ use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
-use play::{Place, alone, attempts, demo, files, has, holes, kitchen, text};
-use processes::{adopt_orphans, survivors};
 use serde_json::{Value, json};
+
+use crate::support::play::{self, TestDir, attempts, demo, files, has_tools, holes, kitchen, text};
+use crate::support::processes::{own_process, survivors};
 
 /// In the replay's environment, and in no test's. Attacks put it together themselves, since a run
 /// records them.
 const SECRET: &str = "hunter2-hunter2-hunter2";
 
-/// One completion and what must become of it.
+/// One completion and its expected outcomes.
 struct Attack {
     name: &'static str,
     completion: String,
@@ -33,7 +28,7 @@ struct Attack {
     /// What the tests' output must say, so that the attack is known to have been run.
     says: &'static str,
     /// The evidence for a pass that must be missing; with nothing else missing, and no test failed,
-    /// the attack succeeds where that evidence is not asked for.
+    /// the attack succeeds if that evidence is not required.
     lacks: Option<&'static str>,
 }
 
@@ -53,7 +48,7 @@ fn attack(
     }
 }
 
-/// An attack that makes every test of the project pass, and that one thing alone tells.
+/// An attack that makes every test of the project pass, and that only one kind of evidence reveals.
 fn forgery(name: &'static str, code: &str, lacks: &'static str) -> Attack {
     Attack {
         lacks: Some(lacks),
@@ -63,9 +58,8 @@ fn forgery(name: &'static str, code: &str, lacks: &'static str) -> Attack {
 
 /// Offers the attacks at a hole, one after the other and the reference last, and checks what
 /// becomes of each and that nothing is left of any.
-fn withstand(place: &Place, corpus: &str, hole: &Value, attacks: &[Attack]) {
-    adopt_orphans();
-    let tasks = place.write("tasks.jsonl", &format!("{hole}\n"));
+fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) {
+    let tasks = dir.write("tasks.jsonl", &format!("{hole}\n"));
     let reference = hole["reference"].as_str().unwrap();
     let mut completions: Vec<&str> = attacks
         .iter()
@@ -73,32 +67,31 @@ fn withstand(place: &Place, corpus: &str, hole: &Value, attacks: &[Attack]) {
         .collect();
     completions.push(reference);
     let prediction = json!({"hole": hole["id"], "completions": completions});
-    let predictions = place.write("hostile.jsonl", &prediction.to_string());
+    let predictions = dir.write("hostile.jsonl", &prediction.to_string());
     let before = fingerprint();
-    let run = place.path("run");
+    let run = dir.path("run");
     let samples = completions.len().to_string();
-    let said = play::run(
-        place
-            .command(&[
-                "replay",
-                corpus,
-                "--tasks",
-                &text(&tasks),
-                "--model",
-                &text(&predictions),
-                "--samples",
-                &samples,
-                "--out",
-                &text(&run),
-                "--jobs",
-                "1",
-                // An attack that was judged before must be judged again.
-                "--anew",
-                "--json",
-            ])
-            .env("FILLRATE_TEST_SECRET", SECRET),
+    let finished = play::run(
+        dir.command(&[
+            "replay",
+            corpus,
+            "--tasks",
+            &text(&tasks),
+            "--model",
+            &text(&predictions),
+            "--samples",
+            &samples,
+            "--out",
+            &text(&run),
+            "--jobs",
+            "1",
+            // An attack that was judged before must be judged again.
+            "--anew",
+            "--json",
+        ])
+        .env("FILLRATE_TEST_SECRET", SECRET),
     )
-    .ended(0);
+    .exits_with(0);
 
     let by_sample: BTreeMap<u64, Value> = attempts(&run)
         .into_values()
@@ -141,10 +134,9 @@ fn withstand(place: &Place, corpus: &str, hole: &Value, attacks: &[Attack]) {
 
     let database = fs::read(run.join("run.db")).unwrap();
     assert!(!contains(&database, SECRET));
-    assert!(!said.err.contains(SECRET) && !said.out.contains(SECRET));
-    assert_eq!(place.left_over(), Vec::<PathBuf>::new());
+    assert!(!finished.err.contains(SECRET) && !finished.out.contains(SECRET));
+    assert_eq!(dir.leftovers(), Vec::<PathBuf>::new());
     assert_eq!(changes(&before), Vec::<PathBuf>::new());
-    let _alone = alone();
     assert_eq!(survivors(), Vec::<String>::new());
 }
 
@@ -155,8 +147,16 @@ fn fingerprint() -> BTreeMap<PathBuf, Vec<u8>> {
     for kind in ["sources", "environments", "harness"] {
         for entry in fs::read_dir(play::cache().join(kind)).unwrap() {
             let entry = entry.unwrap().path();
-            // Other tests may be about to finish theirs.
-            if kind != "harness" && !entry.join("record.json").is_file() {
+            // Other tests may be about to finish theirs: a harness is renamed into place, and the
+            // others get a record.
+            let hidden = entry
+                .file_name()
+                .is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+            let finished = match kind {
+                "harness" => !hidden,
+                _ => entry.join("record.json").is_file(),
+            };
+            if !finished {
                 continue;
             }
             for path in files(&entry).into_iter().map(|name| entry.join(name)) {
@@ -197,20 +197,19 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 }
 
 /// A function's body in the small project.
-fn kitchen_hole(place: &Place) -> Value {
-    let tasks = place.path("mined.jsonl");
-    place
-        .fillrate(&[
-            "mine",
-            &kitchen(),
-            "--holes",
-            "1",
-            "--kinds",
-            "body",
-            "-o",
-            &text(&tasks),
-        ])
-        .ended(0);
+fn kitchen_hole(dir: &TestDir) -> Value {
+    let tasks = dir.path("mined.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &kitchen(),
+        "--holes",
+        "1",
+        "--kinds",
+        "body",
+        "-o",
+        &text(&tasks),
+    ])
+    .exits_with(0);
     let hole = holes(&tasks).remove(0);
     assert_eq!(
         hole["path"], "src/kitchen/scale.py",
@@ -220,17 +219,18 @@ fn kitchen_hole(place: &Place) -> Value {
 }
 
 #[test]
-fn what_completions_reach_for_they_do_not_get() {
-    if !has(&["python3"]) {
+fn completions_reach_neither_secrets_nor_network_nor_files() {
+    own_process!();
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let hole = kitchen_hole(&place);
+    let dir = TestDir::new();
+    let hole = kitchen_hole(&dir);
     let right = hole["reference"].as_str().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let file = place.write("secret.txt", SECRET);
-    let marker = place.path("marker");
+    let file = dir.write("secret.txt", SECRET);
+    let marker = dir.path("marker");
     let failed: &[&str] = &["failed"];
     let attacks = [
         attack(
@@ -362,12 +362,12 @@ fn what_completions_reach_for_they_do_not_get() {
             "",
         ),
     ];
-    withstand(&place, &kitchen(), &hole, &attacks);
+    withstand(&dir, &kitchen(), &hole, &attacks);
 
     listener.set_nonblocking(true).unwrap();
     let nobody = listener.accept().map(|_| ()).unwrap_err();
     assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
-    // It would have been heard.
+    // A connection would have been accepted.
     let _caller = TcpStream::connect(("127.0.0.1", port)).unwrap();
     listener.set_nonblocking(false).unwrap();
     listener.accept().unwrap();
@@ -382,12 +382,13 @@ fn what_completions_reach_for_they_do_not_get() {
 }
 
 #[test]
-fn what_completions_take_has_an_end() {
-    if !has(&["python3"]) {
+fn completions_that_exhaust_resources_hit_limits() {
+    own_process!();
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let hole = kitchen_hole(&place);
+    let dir = TestDir::new();
+    let hole = kitchen_hole(&dir);
     let attacks = [
         attack(
             "processes",
@@ -466,7 +467,7 @@ fn what_completions_take_has_an_end() {
             "a process is left",
         ),
     ];
-    withstand(&place, &kitchen(), &hole, &attacks);
+    withstand(&dir, &kitchen(), &hole, &attacks);
 }
 
 /// In a test's call: the item and what hangs on it, found in the frames of the runner.
@@ -479,15 +480,16 @@ const ITEM: &str = "import sys
     sys.seen = True";
 
 /// Each of these makes all the project's own tests pass, whatever the code returns after its first
-/// answer, or spoils what later tests would run in; each is stopped by one piece of evidence
+/// answer, or damages the environment of later tests; each is stopped by one piece of evidence
 /// alone, so that the attack would succeed without it.
 #[test]
-fn each_piece_of_evidence_stops_a_forgery_that_nothing_else_stops() {
-    if !has(&["python3"]) {
+fn each_kind_of_evidence_stops_a_forgery_alone() {
+    own_process!();
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let hole = kitchen_hole(&place);
+    let dir = TestDir::new();
+    let hole = kitchen_hole(&dir);
     let right = hole["reference"].as_str().unwrap();
     let then_wrong = format!("if not first:\n        return None\n    {right}");
     let attacks = [
@@ -661,17 +663,18 @@ fn each_piece_of_evidence_stops_a_forgery_that_nothing_else_stops() {
             "status",
         ),
     ];
-    withstand(&place, &kitchen(), &hole, &attacks);
+    withstand(&dir, &kitchen(), &hole, &attacks);
 }
 
 /// What is stopped several times over.
 #[test]
-fn what_completions_forge_does_not_pass() {
-    if !has(&["python3"]) {
+fn forged_reports_do_not_pass() {
+    own_process!();
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let hole = kitchen_hole(&place);
+    let dir = TestDir::new();
+    let hole = kitchen_hole(&dir);
     let failed: &[&str] = &["failed"];
     let attacks = [
         attack(
@@ -784,24 +787,23 @@ fn what_completions_forge_does_not_pass() {
         attack("a wrong answer", "return 1", failed, ""),
         attack("another, of the same size and second", "return 2", failed, ""),
     ];
-    withstand(&place, &kitchen(), &hole, &attacks);
+    withstand(&dir, &kitchen(), &hole, &attacks);
 }
 
 /// A function's body in the demo's TypeScript.
-fn typescript_hole(place: &Place) -> Value {
-    let tasks = place.path("mined.jsonl");
-    place
-        .fillrate(&[
-            "mine",
-            &demo(),
-            "--holes",
-            "2",
-            "--kinds",
-            "body",
-            "-o",
-            &text(&tasks),
-        ])
-        .ended(0);
+fn typescript_hole(dir: &TestDir) -> Value {
+    let tasks = dir.path("mined.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &demo(),
+        "--holes",
+        "2",
+        "--kinds",
+        "body",
+        "-o",
+        &text(&tasks),
+    ])
+    .exits_with(0);
     let of_typescript = |hole: &Value| hole["language"] == "typescript";
     holes(&tasks).into_iter().find(of_typescript).unwrap()
 }
@@ -810,12 +812,13 @@ fn typescript_hole(place: &Place) -> Value {
 /// give away or hand on. Each of the first three reads or writes where those files are, so that it
 /// ends otherwise where nothing is kept.
 #[test]
-fn typescript_runs_hand_nothing_on_to_later_ones() {
-    if !has(&["node", "npm"]) {
+fn typescript_runs_leave_nothing_for_later_runs() {
+    own_process!();
+    if !has_tools(&["node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let hole = typescript_hole(&place);
+    let dir = TestDir::new();
+    let hole = typescript_hole(&dir);
     let right = hole["reference"].as_str().unwrap();
     let failed: &[&str] = &["failed"];
     let telling: String = right.lines().next().unwrap().trim().chars().rev().collect();
@@ -931,16 +934,17 @@ fn typescript_runs_hand_nothing_on_to_later_ones() {
             "",
         ),
     ];
-    withstand(&place, &demo(), &hole, &attacks);
+    withstand(&dir, &demo(), &hole, &attacks);
 }
 
 #[test]
-fn typescript_is_held_as_well() {
-    if !has(&["node", "npm"]) {
+fn typescript_attacks_do_not_pass() {
+    own_process!();
+    if !has_tools(&["node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let hole = typescript_hole(&place);
+    let dir = TestDir::new();
+    let hole = typescript_hole(&dir);
     let right = hole["reference"].as_str().unwrap();
     let failed: &[&str] = &["failed"];
     let attacks = [
@@ -1001,5 +1005,5 @@ fn typescript_is_held_as_well() {
             "",
         ),
     ];
-    withstand(&place, &demo(), &hole, &attacks);
+    withstand(&dir, &demo(), &hole, &attacks);
 }

@@ -1,30 +1,26 @@
 //! Public benchmarks through the whole program: imported, and played.
 //!
-//! The benchmarks' own data stands beside the repository, not in it; where it is missing, the test
-//! says so. `tests/repoexec.rs` does the same for RepoExec.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
+//! The benchmarks' own data is beside the repository, not in it; if it is missing, the test skips.
+//! `tests/repoexec.rs` does the same for RepoExec.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use play::programs::{oracle, say};
-use play::{Place, attempts, has, holes, text};
 use serde_json::{Value, json};
 
+use crate::support::play::{TestDir, attempts, has_tools, holes, text};
+use crate::support::programs::{print_uncaptured, recorded_results};
+
 /// Imports files as `tasks.jsonl`.
-fn import(place: &Place, format: &str, file: &Path) {
+fn import(dir: &TestDir, format: &str, file: &Path) {
     let file = text(file);
-    place
-        .fillrate(&["import", format, &file, "-o", "tasks.jsonl"])
-        .ended(0);
+    dir.fillrate(&["import", format, &file, "-o", "tasks.jsonl"])
+        .exits_with(0);
 }
 
-/// Judges predictions as they stand; the report.
-fn judge(place: &Place, predictions: &str, run: &str) -> Value {
+/// Judges predictions as they are; returns the report.
+fn judge(dir: &TestDir, predictions: &str, run: &str) -> Value {
     let arguments = [
         "replay",
         "tasks.corpus/corpus.toml",
@@ -38,7 +34,7 @@ fn judge(place: &Place, predictions: &str, run: &str) -> Value {
         run,
         "--json",
     ];
-    place.fillrate(&arguments).ended(0).json()
+    dir.fillrate(&arguments).exits_with(0).json()
 }
 
 /// The figures over all projects.
@@ -47,14 +43,14 @@ fn figures(report: &Value) -> &Value {
 }
 
 /// The outcome of every attempt, by the benchmark's task.
-fn outcomes(place: &Place, run: &str) -> BTreeMap<String, Vec<String>> {
+fn outcomes(dir: &TestDir, run: &str) -> BTreeMap<String, Vec<String>> {
     let word = |value: &Value| value.as_str().unwrap().to_owned();
-    let tasks: BTreeMap<String, String> = holes(&place.path("tasks.jsonl"))
+    let tasks: BTreeMap<String, String> = holes(&dir.path("tasks.jsonl"))
         .iter()
         .map(|hole| (word(&hole["id"]), word(&hole["task_id"])))
         .collect();
     let mut outcomes: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for attempt in attempts(&place.path(run)).values() {
+    for attempt in attempts(&dir.path(run)).values() {
         let task = tasks[attempt["hole"].as_str().unwrap()].clone();
         let outcome = word(&attempt["verdict"]["outcome"]);
         outcomes.entry(task).or_default().push(outcome);
@@ -63,11 +59,11 @@ fn outcomes(place: &Place, run: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn canonical_solutions_of_random_spans_pass_and_nothing_does_not() {
-    let Some(folder) = oracle("humaneval_infilling") else {
+fn canonical_random_spans_pass_and_empty_completions_fail() {
+    let Some(folder) = recorded_results("humaneval_infilling") else {
         return;
     };
-    if has(&["python3"]) {
+    if has_tools(&["python3"]) {
         infilling(
             &folder.join("HumanEval-RandomSpanInfillingLight.jsonl.gz"),
             164,
@@ -77,22 +73,22 @@ fn canonical_solutions_of_random_spans_pass_and_nothing_does_not() {
 
 /// Takes minutes: it is run where `FILLRATE_INFILLING` is `all`.
 #[test]
-fn canonical_solutions_of_single_lines_pass_and_nothing_does_not() {
-    let Some(folder) = oracle("humaneval_infilling") else {
+fn canonical_single_lines_pass_and_empty_completions_fail() {
+    let Some(folder) = recorded_results("humaneval_infilling") else {
         return;
     };
     if std::env::var("FILLRATE_INFILLING").as_deref() != Ok("all") {
-        say("skipped: the 1,033 single lines are judged with FILLRATE_INFILLING=all");
+        print_uncaptured("skipped: the 1,033 single lines are judged with FILLRATE_INFILLING=all");
         return;
     }
-    if has(&["python3"]) {
+    if has_tools(&["python3"]) {
         infilling(&folder.join("HumanEval-SingleLineInfilling.jsonl.gz"), 1033);
     }
 }
 
 fn infilling(file: &Path, count: usize) {
-    let place = Place::new();
-    import(&place, "humaneval-infilling", file);
+    let dir = TestDir::new();
+    import(&dir, "humaneval-infilling", file);
     let packed = std::fs::File::open(file).unwrap();
     let records = std::io::read_to_string(GzDecoder::new(packed)).unwrap();
     let records: Vec<Value> = records
@@ -109,18 +105,18 @@ fn infilling(file: &Path, count: usize) {
         };
         records.iter().map(line).collect()
     };
-    place.write(
+    dir.write(
         "canonical.jsonl",
         &predictions(&|record| record["canonical_solution"].clone()),
     );
-    place.write("empty.jsonl", &predictions(&|_| json!("")));
+    dir.write("empty.jsonl", &predictions(&|_| json!("")));
 
-    let report = judge(&place, "canonical.jsonl", "canonical");
+    let report = judge(&dir, "canonical.jsonl", "canonical");
     assert_eq!(figures(&report)["outcomes"], json!({"passed": count}));
     assert_eq!(figures(&report)["metrics"]["pass@1"]["value"], 1.0);
 
-    judge(&place, "empty.jsonl", "empty");
-    let outcomes = outcomes(&place, "empty");
+    judge(&dir, "empty.jsonl", "empty");
+    let outcomes = outcomes(&dir, "empty");
     assert_eq!(outcomes.len(), count);
     // What passes with nothing in the hole does so by itself, too: its hole changes nothing.
     let mut differing = Vec::new();
@@ -155,21 +151,21 @@ fn passes_by_itself(record: &Value) -> bool {
 }
 
 #[test]
-fn the_example_of_infilling_scores_as_its_authors_say() {
-    let Some(folder) = oracle("humaneval_infilling") else {
+fn the_infilling_example_scores_as_published() {
+    let Some(folder) = recorded_results("humaneval_infilling") else {
         return;
     };
-    if !has(&["python3"]) {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     import(
-        &place,
+        &dir,
         "humaneval-infilling",
         &folder.join("example_problem.jsonl"),
     );
     let samples = text(&folder.join("example_samples.jsonl"));
-    let report = judge(&place, &samples, "example");
+    let report = judge(&dir, &samples, "example");
     let metrics = &figures(&report)["metrics"];
     let value = |name: &str| metrics[name]["value"].as_f64().unwrap();
     assert!((value("pass@1") - 0.3).abs() < 1e-12, "{metrics}");
@@ -177,14 +173,14 @@ fn the_example_of_infilling_scores_as_its_authors_say() {
 }
 
 #[test]
-fn crosscodeeval_scores_as_its_own_scorer_does() {
-    let Some(folder) = oracle("crosscodeeval") else {
+fn crosscodeeval_scores_equal_its_own_scorer() {
+    let Some(folder) = recorded_results("crosscodeeval") else {
         return;
     };
-    let place = Place::new();
-    import(&place, "crosscodeeval", &folder.join("examples.jsonl"));
+    let dir = TestDir::new();
+    import(&dir, "crosscodeeval", &folder.join("examples.jsonl"));
     let predictions = text(&folder.join("predictions.jsonl"));
-    let report = judge(&place, &predictions, "run");
+    let report = judge(&dir, &predictions, "run");
     let all = figures(&report);
     assert_eq!(all["outcomes"], json!({"unjudged": 72}));
     assert_eq!(all["metrics"].get("pass@1"), None, "nothing was judged");
@@ -202,10 +198,10 @@ fn crosscodeeval_scores_as_its_own_scorer_does() {
     }
 }
 
-/// Imported tasks without tests go the way of all others: a server is asked, in an editor's words.
+/// Imported tasks without tests take the same path as others: an editor's requests to the server.
 #[test]
-fn tasks_without_tests_are_played_and_not_judged() {
-    let place = Place::new();
+fn tasks_without_tests_are_replayed_and_unjudged() {
+    let dir = TestDir::new();
     let record = |number: usize| {
         json!({
             "prompt": "import sea\n\n\ndef moor(boat):\n    rope = sea.",
@@ -219,8 +215,8 @@ fn tasks_without_tests_are_played_and_not_judged() {
             },
         })
     };
-    place.write("records.jsonl", &format!("{}\n{}\n", record(1), record(2)));
-    import(&place, "crosscodeeval", Path::new("records.jsonl"));
+    dir.write("records.jsonl", &format!("{}\n{}\n", record(1), record(2)));
+    import(&dir, "crosscodeeval", Path::new("records.jsonl"));
     let play = |model: &str| {
         let arguments = [
             "replay",
@@ -233,7 +229,7 @@ fn tasks_without_tests_are_played_and_not_judged() {
             model,
             "--json",
         ];
-        place.fillrate(&arguments).ended(0).json()
+        dir.fillrate(&arguments).exits_with(0).json()
     };
     let report = play("reference");
     let all = figures(&report);
@@ -243,22 +239,27 @@ fn tasks_without_tests_are_played_and_not_judged() {
     // The other task's file has the answer: it must not be shown.
     let report = play("embedded");
     assert_eq!(figures(&report)["outcomes"], json!({"unjudged": 2}));
-    for attempt in attempts(&place.path("embedded")).values() {
+    for attempt in attempts(&dir.path("embedded")).values() {
         let trace = attempt["trace"].to_string();
         assert!(!trace.contains("rope(boat)"), "{trace}");
     }
 
-    let complaint = |arguments: &[&str]| place.fillrate(arguments).ended(1).complaint().to_owned();
-    let mined = complaint(&["replay", "tasks.corpus/corpus.toml", "--out", "no"]);
+    let error_message = |arguments: &[&str]| {
+        dir.fillrate(arguments)
+            .exits_with(1)
+            .error_message()
+            .to_owned()
+    };
+    let mined = error_message(&["replay", "tasks.corpus/corpus.toml", "--out", "no"]);
     assert!(
         mined.contains("has no tests") && mined.contains("--tasks"),
         "{mined}"
     );
     let java = record(3).to_string().replace("boats.py", "Boats.java");
-    place.write("records.jsonl", &format!("{java}\n"));
-    import(&place, "crosscodeeval", Path::new("records.jsonl"));
-    place.write("demo.toml", "schema = 1\n[[project]]\nname = \"a\"\nlanguage = \"python\"\nsource = { path = \".\" }\nholes = [\"*\"]\n");
-    let other = complaint(&[
+    dir.write("records.jsonl", &format!("{java}\n"));
+    import(&dir, "crosscodeeval", Path::new("records.jsonl"));
+    dir.write("demo.toml", "schema = 1\n[[project]]\nname = \"a\"\nlanguage = \"python\"\nsource = { path = \".\" }\nholes = [\"*\"]\n");
+    let other = error_message(&[
         "replay",
         "demo.toml",
         "--tasks",
@@ -270,19 +271,19 @@ fn tasks_without_tests_are_played_and_not_judged() {
 }
 
 #[test]
-fn programs_of_safim_are_judged_by_what_they_print() {
-    if !has(&["python3"]) {
+fn safim_programs_are_judged_by_their_output() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let record = json!({
         "task_id": "block_completion_000001", "lang": "python", "prompt": "",
         "eval_prompt": "n = float(input())\nif n > 0:\n    {{completion}}\nelse:\n    print('no')\n",
         "ground_truth": "print(n / 2)",
         "unit_tests": "[{\"input\": \"3\\n\", \"output\": [\"1.5\"]}, {\"input\": \"-1\\n\", \"output\": [\"NO\\n\"]}]",
     });
-    place.write("records.jsonl", &format!("{record}\n"));
-    import(&place, "safim", Path::new("records.jsonl"));
+    dir.write("records.jsonl", &format!("{record}\n"));
+    import(&dir, "safim", Path::new("records.jsonl"));
     let samples = [
         "print(n / 2)",
         "print('1.500000')",
@@ -294,8 +295,8 @@ fn programs_of_safim_are_judged_by_what_they_print() {
         .iter()
         .map(|text| json!({"task_id": "block_completion_000001", "completion": text}).to_string())
         .collect();
-    place.write("samples.jsonl", &(lines.join("\n") + "\n"));
-    let report = judge(&place, "samples.jsonl", "run");
+    dir.write("samples.jsonl", &(lines.join("\n") + "\n"));
+    let report = judge(&dir, "samples.jsonl", "run");
     let all = figures(&report);
     assert_eq!(
         all["outcomes"],

@@ -2,40 +2,34 @@
 //! a copy of the project: one module of mistune, the mutants that both programs make.
 //!
 //! A few are judged, or with `FILLRATE_PEERS=all` each that both have.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/peers.rs"]
-mod peers;
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::BTreeSet;
 
-use peers::{Module, cosmic_ray, everything};
-use play::programs::bring;
-use play::{Place, has};
+use crate::support::peers::{Module, cosmic_ray, everything};
+use crate::support::play::{TestDir, has_tools};
+use crate::support::programs::install;
 
-/// How many mutants are judged where not all are asked for.
+/// Number of mutants judged, unless all are requested.
 const FEW: usize = 8;
 
 #[test]
-fn mutants_are_killed_where_cosmic_ray_kills_them() {
-    if !has(&["python3"]) {
+fn the_same_mutants_are_killed_as_by_cosmic_ray() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let Some(python) = bring("cosmic-ray") else {
+    let Some(python) = install("cosmic-ray") else {
         return;
     };
-    let place = Place::new();
+    let dir = TestDir::new();
     // A short one, so that ours are soon judged, and a long one, of which both have many.
     let (path, most) = match everything() {
         false => ("src/mistune/util.py", FEW),
         true => ("src/mistune/helpers.py", 0),
     };
-    let module = Module::prepare(&place, "corpora/real.toml", "mistune", path);
-    let mutants = module.listed(&place);
-    let survivors = module.survivors(&place, &[]);
-    let theirs = cosmic_ray(&python, &place, &module, &mutants, most);
+    let module = Module::prepare(&dir, "corpora/real.toml", "mistune", path);
+    let mutants = module.listed(&dir);
+    let survivors = module.survivors(&dir, &[]);
+    let theirs = cosmic_ray(&python, &dir, &module, &mutants, most);
     let verdicts = theirs["verdicts"].as_array().unwrap();
     println!(
         "{}: ours {}, theirs {}, shared {}, judged {}",

@@ -1,9 +1,5 @@
 //! Every protocol that llama.cpp's server speaks, and replays, against a real `llama-server` with
-//! a tiny model of random weights: what it says is noise, so only the way there is tested.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
+//! a tiny model of random weights: its text is noise, so only the path is tested.
 
 use std::net::TcpListener;
 use std::ops::ControlFlow;
@@ -14,7 +10,9 @@ use std::time::{Duration, Instant};
 use fillrate_server::context::{Form, Window};
 use fillrate_server::model::{self, Answer, Finish, Listener, Protocol, Request, Settings};
 use fillrate_server::syntax::Language;
-use play::{Place, attempts, demo, has, text};
+
+use crate::support::play::{TestDir, attempts, demo, has_tools, text};
+use crate::support::programs;
 
 /// A `llama-server` on a port of its own.
 struct LlamaServer {
@@ -23,14 +21,14 @@ struct LlamaServer {
 }
 
 impl LlamaServer {
-    /// Nothing where the program can't be had on this machine.
+    /// `None` if the program is unavailable.
     fn start() -> Option<Self> {
         Self::start_with(&[])
     }
 
     fn start_with(more: &[&str]) -> Option<Self> {
-        let program = play::programs::bring("llama-server")?;
-        let model = play::programs::bring("tiny-gguf")?;
+        let program = programs::install("llama-server")?;
+        let model = programs::install("tiny-gguf")?;
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -155,7 +153,7 @@ fn completes(settings: &Settings, listener: &dyn Listener) -> Answer {
 }
 
 #[test]
-fn every_protocol_streams_what_it_says_as_a_whole() {
+fn every_protocol_streams_its_whole_completion() {
     let Some(server) = LlamaServer::start() else {
         return;
     };
@@ -174,7 +172,7 @@ fn every_protocol_streams_what_it_says_as_a_whole() {
             Some(&(0, answer.candidates[0].text.clone())),
             "{protocol}"
         );
-        // Greedy, so that the same is said again.
+        // Greedy, so that the text repeats.
         assert_eq!(
             completes(&whole, &model::Whole).candidates,
             answer.candidates,
@@ -196,7 +194,7 @@ fn every_protocol_streams_what_it_says_as_a_whole() {
 }
 
 #[test]
-fn every_protocol_gives_several_candidates() {
+fn every_protocol_returns_several_candidates() {
     let Some(server) = LlamaServer::start() else {
         return;
     };
@@ -225,7 +223,7 @@ fn every_protocol_gives_several_candidates() {
 }
 
 #[test]
-fn every_protocol_can_be_ended_early() {
+fn every_protocol_can_be_stopped_early() {
     let Some(server) = LlamaServer::start() else {
         return;
     };
@@ -242,14 +240,14 @@ fn every_protocol_can_be_ended_early() {
     }
 }
 
-/// Replays a few holes of the demo over a protocol and gives the prompts that were sent.
+/// Replays a few holes of the demo over a protocol and returns the prompts that were sent.
 fn prompts(protocol: &str) -> Option<Vec<String>> {
-    if !has(&["python3", "node"]) {
+    if !has_tools(&["python3", "node"]) {
         return None;
     }
     let server = LlamaServer::start()?;
-    let place = Place::new();
-    place.write(
+    let dir = TestDir::new();
+    dir.write(
         "model.toml",
         &format!(
             "[model]\nprotocol = \"{protocol}\"\nurl = \"{}\"\nname = \"qwen2.5-coder-tiny\"\n\
@@ -257,16 +255,16 @@ fn prompts(protocol: &str) -> Option<Vec<String>> {
             server.address
         ),
     );
-    let run = text(&place.path("run"));
+    let run = text(&dir.path("run"));
     let arguments = ["replay", &demo(), "--holes", "4", "--model", "model.toml"];
-    let said = place
+    let finished = dir
         .fillrate(&[&arguments[..], &["--out", &run]].concat())
-        .ended(0);
+        .exits_with(0);
     assert!(
-        said.out.contains("pass@1") && !said.out.contains("infrastructure"),
-        "{said:#?}"
+        finished.out.contains("pass@1") && !finished.out.contains("infrastructure"),
+        "{finished:#?}"
     );
-    let attempts = attempts(&place.path("run"));
+    let attempts = attempts(&dir.path("run"));
     assert_eq!(attempts.len(), 4);
     let prompts = attempts.values().map(|attempt| {
         let trace = &attempt["trace"];
@@ -274,7 +272,7 @@ fn prompts(protocol: &str) -> Option<Vec<String>> {
         let windows = trace["windows"].as_array().unwrap();
         assert!(!windows.is_empty(), "no context at {}", attempt["hole"]);
         let prompt = trace["prompt"].as_str().unwrap().to_owned();
-        // The best window stands in what was sent: its longest line does, at least.
+        // The prompt contains the best window, or at least its longest line.
         let lines = windows[0]["text"].as_str().unwrap().lines();
         let longest = lines.max_by_key(|line| line.len()).unwrap().trim();
         let escaped = serde_json::to_string(longest).unwrap();
@@ -289,7 +287,7 @@ fn prompts(protocol: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn completions_with_a_template_carry_context() {
+fn prompts_from_templates_contain_context() {
     let Some(prompts) = prompts("openai-completions") else {
         return;
     };
@@ -315,7 +313,7 @@ fn template_is_whole(prompt: &str) {
 }
 
 #[test]
-fn infill_carries_context() {
+fn infill_requests_contain_context() {
     let Some(prompts) = prompts("llama-infill") else {
         return;
     };
@@ -333,7 +331,7 @@ fn infill_carries_context() {
 }
 
 #[test]
-fn one_completion_on_the_command_line_goes_the_whole_way() {
+fn complete_uses_the_real_server() {
     let Some(server) = LlamaServer::start() else {
         return;
     };
@@ -363,11 +361,11 @@ fn one_completion_on_the_command_line_goes_the_whole_way() {
             .arg(format!("--url={}", server.address))
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{protocol}: {said}");
+        let finished = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{protocol}: {finished}");
         let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let trace = &told["trace"];
-        // What the model says is noise, and may be cut away whole; that it spoke is seen.
+        // The text is noise and clean-up may remove all of it; the trace shows that there was some.
         assert!(
             !trace["steps"].as_array().unwrap().is_empty(),
             "{protocol}: {told}"
@@ -380,7 +378,7 @@ fn one_completion_on_the_command_line_goes_the_whole_way() {
 }
 
 #[test]
-fn vectors_of_the_real_server_order_windows_and_are_kept() {
+fn embeddings_of_the_real_server_rank_windows_and_are_cached() {
     let Some(server) = LlamaServer::start_with(&["--embeddings", "--pooling", "mean"]) else {
         return;
     };
@@ -413,13 +411,13 @@ fn vectors_of_the_real_server_order_windows_and_are_kept() {
     };
     let found = |settings: &str, context: &str| -> Vec<(String, f64)> {
         let output = retrieve(settings, context);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
+        let finished = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{finished}");
         let retrieved: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let windows = retrieved["windows"].as_array().unwrap().iter();
         let shown = windows.map(|window| {
-            let place = format!("{}:{}", window["path"], window["first_line"]);
-            (place, window["score"].as_f64().unwrap())
+            let dir = format!("{}:{}", window["path"], window["first_line"]);
+            (dir, window["score"].as_f64().unwrap())
         });
         shown.collect()
     };
@@ -448,11 +446,11 @@ fn vectors_of_the_real_server_order_windows_and_are_kept() {
     assert_eq!(found(&theirs, "dense"), dense);
     std::fs::write(at("main.py"), "another = \nrest = \n").unwrap();
     let output = retrieve(&theirs, "dense");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let finished = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        said.contains("no windows: no vectors for the profile's windows: "),
-        "{said}"
+        finished.contains("no windows: no vectors for the profile's windows: "),
+        "{finished}"
     );
-    assert!(said.contains("cannot be reached"), "{said}");
+    assert!(finished.contains("cannot be reached"), "{finished}");
 }

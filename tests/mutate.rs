@@ -1,42 +1,38 @@
 //! Faults put into holes' code: counted, remembered in the record, shown.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::fs;
 
 use fillrate::task::{Hole, HoleKind};
-use play::{Place, has, holes, kitchen, text};
+
+use crate::support::play::{TestDir, has_tools, holes, kitchen, text};
 
 #[test]
-fn holes_learn_what_their_tests_make_of_faults() {
-    if !has(&["python3"]) {
+fn mutate_writes_scores_and_survivors_into_holes() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = place.path("tasks.jsonl");
-    place
-        .fillrate(&[
-            "mine",
-            &kitchen(),
-            "--holes",
-            "6",
-            "--kinds",
-            "body,block",
-            "-o",
-            &text(&tasks),
-        ])
-        .ended(0);
+    let dir = TestDir::new();
+    let tasks = dir.path("tasks.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &kitchen(),
+        "--holes",
+        "6",
+        "--kinds",
+        "body,block",
+        "-o",
+        &text(&tasks),
+    ])
+    .exits_with(0);
     let before = fs::read_to_string(&tasks).unwrap();
-    let listed = place
+    let listed = dir
         .fillrate(&["mutate", &text(&tasks), "--corpus", &kitchen(), "--list"])
-        .ended(0)
+        .exits_with(0)
         .out;
     assert_eq!(fs::read_to_string(&tasks).unwrap(), before);
     let mutate = |engine: &str, into: &str| {
-        let output = place.path(into);
-        let said = place
+        let output = dir.path(into);
+        let finished = dir
             .fillrate(&[
                 "mutate",
                 &text(&tasks),
@@ -50,24 +46,24 @@ fn holes_learn_what_their_tests_make_of_faults() {
                 "-o",
                 &text(&output),
             ])
-            .ended(0);
-        (output, said)
+            .exits_with(0);
+        (output, finished)
     };
-    let (output, said) = mutate("warm", "scored.jsonl");
+    let (output, finished) = mutate("warm", "scored.jsonl");
     let scored = holes(&output);
     assert_eq!(scored.len(), holes(&tasks).len());
     assert!(
-        said.out.contains("6 of 6 holes have a score"),
+        finished.out.contains("6 of 6 holes have a score"),
         "{}",
-        said.out
+        finished.out
     );
-    let again = said
+    let again = finished
         .out
         .split(" verdicts judged again by the naive engine, 0 differ");
     let again: Vec<&str> = again.collect();
-    assert_eq!(again.len(), 2, "{}", said.out);
+    assert_eq!(again.len(), 2, "{}", finished.out);
     let again: u64 = again[0].split('\n').next_back().unwrap().parse().unwrap();
-    assert!(again > 2, "{}", said.out);
+    assert!(again > 2, "{}", finished.out);
     let count = |name: &str| -> u64 {
         scored
             .iter()
@@ -106,22 +102,22 @@ fn holes_learn_what_their_tests_make_of_faults() {
         .iter()
         .find(|hole| hole["mutation"]["survived"].as_u64() > Some(0))
         .expect("no suite as small as this one notices every fault");
-    let said = place
+    let finished = dir
         .fillrate(&["show", &text(&output), surviving["id"].as_str().unwrap()])
-        .ended(0);
+        .exits_with(0);
     let survivor = &surviving["mutation"]["survivors"][0];
     let fault = survivor["fault"].as_str().unwrap();
     assert!(
-        said.out.contains(&format!("survived: {fault}")),
+        finished.out.contains(&format!("survived: {fault}")),
         "{}",
-        said.out
+        finished.out
     );
     let removed = survivor["diff"].as_str().unwrap().lines();
     assert!(removed.into_iter().any(|line| line.starts_with('-')));
 
     // What was judged is remembered, and the counts by operator are those by project.
-    let again = text(&place.path("again.jsonl"));
-    let summary = place
+    let again = text(&dir.path("again.jsonl"));
+    let summary = dir
         .fillrate(&[
             "mutate",
             &text(&tasks),
@@ -131,7 +127,7 @@ fn holes_learn_what_their_tests_make_of_faults() {
             "-o",
             &again,
         ])
-        .ended(0)
+        .exits_with(0)
         .json();
     assert_eq!(
         fs::read_to_string(again).unwrap(),
@@ -149,7 +145,7 @@ fn holes_learn_what_their_tests_make_of_faults() {
     }
     assert_eq!(project["mutants"], judged);
 
-    // The slow way comes to the same, to the byte.
+    // The naive engine gives the same bytes.
     let (slow, _) = mutate("cold", "cold.jsonl");
     assert_eq!(
         fs::read_to_string(output).unwrap(),
@@ -158,14 +154,14 @@ fn holes_learn_what_their_tests_make_of_faults() {
 }
 
 #[test]
-fn a_hole_whose_canary_lives_gets_no_score() {
-    if !has(&["python3"]) {
+fn a_hole_whose_check_survives_gets_no_score() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let module = "def used():\n    return 1\n\n\ndef unused():\n    return 2\n";
-    place.write("half/m.py", module);
-    place.write(
+    dir.write("half/m.py", module);
+    dir.write(
         "half/test_m.py",
         "from m import used\n\n\ndef test_it():\n    assert used() == 1\n",
     );
@@ -175,7 +171,7 @@ fn a_hole_whose_canary_lives_gets_no_score() {
         .replace("src/**/*.py", "m.py")
         .replace("args = [\"tests\"]", "args = []")
         .replace("path = [\"src\"]", "path = [\".\"]");
-    let corpus = place.write("half.toml", &manifest);
+    let corpus = dir.write("half.toml", &manifest);
     let at = |code: &str| {
         let start = module.find(code).unwrap();
         let range = start..start + code.len();
@@ -183,12 +179,12 @@ fn a_hole_whose_canary_lives_gets_no_score() {
     };
     let line = |hole: &Hole| serde_json::to_string(hole).unwrap() + "\n";
     let lines = line(&at("return 1")) + &line(&at("return 2"));
-    let tasks = place.write("tasks.jsonl", &lines);
-    let said = place
+    let tasks = dir.write("tasks.jsonl", &lines);
+    let finished = dir
         .fillrate(&["mutate", &text(&tasks), "--corpus", &text(&corpus)])
-        .ended(3);
-    let complaint = "its tests pass with a statement that raises";
-    assert!(said.err.contains(complaint), "{}", said.err);
+        .exits_with(3);
+    let error_message = "its tests pass with a statement that raises";
+    assert!(finished.err.contains(error_message), "{}", finished.err);
     let scored = holes(&tasks);
     assert_eq!(scored[0]["mutation"]["survived"], 0);
     assert_eq!(scored[1]["mutation"], serde_json::Value::Null);

@@ -1,10 +1,4 @@
 //! Our plugin in a real Neovim, driven by keys, with the events that end up in the store.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
-#[path = "support/play.rs"]
-mod play;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use editor::Oracle;
 use serde_json::Value;
+
+use crate::support::editor::ScriptedModel;
+use crate::support::play;
+use crate::support::programs;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -26,9 +23,9 @@ struct Machine {
 }
 
 impl Machine {
-    /// Gives nothing where Neovim can't be had.
+    /// `None` if Neovim is unavailable.
     fn new(settings: &str) -> Option<Self> {
-        let neovim = play::programs::bring("neovim")?;
+        let neovim = programs::install("neovim")?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("project")).unwrap();
         let machine = Self { neovim, folder };
@@ -48,7 +45,7 @@ impl Machine {
         self.folder.path().join("telemetry.db")
     }
 
-    /// Runs a command of ours on the store, and gives what it prints.
+    /// Runs a subcommand on the store and returns its output.
     fn fillrate(&self, command: &[&str]) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_fillrate"))
             .args(command)
@@ -80,7 +77,7 @@ impl Machine {
         path
     }
 
-    /// Runs a script of `tests/clients/nvim`, and gives what it says.
+    /// Runs a script of `tests/clients/nvim`, and returns its output.
     fn play(&self, script: &str, arguments: &[&str]) -> String {
         let home = |name: &str| self.folder.path().join(name);
         let output = Command::new(&self.neovim)
@@ -105,9 +102,9 @@ impl Machine {
     }
 }
 
-/// A model that goes on from a few beginnings of lines, and from nothing else.
-fn oracle() -> Oracle {
-    Oracle::new(Duration::ZERO, |prompt| {
+/// A model that completes a few beginnings of lines, and nothing else.
+fn scripted() -> ScriptedModel {
+    ScriptedModel::new(Duration::ZERO, |prompt| {
         let before = prompt.split("<|fim_suffix|>").next().unwrap();
         let going_on = match before.rsplit('\n').next().unwrap() {
             "    b" => " = a + 1\n    g = b",
@@ -121,9 +118,9 @@ fn oracle() -> Oracle {
     })
 }
 
-/// Everything that can be done with ghost text, and what the store says of it afterwards.
+/// Everything that can be done with ghost text, and the resulting records.
 fn journey(display: &str) {
-    let settings = oracle().settings() + "[typing]\nwait_ms = 0\nahead = false\n";
+    let settings = scripted().settings() + "[typing]\nwait_ms = 0\nahead = false\n";
     let Some(machine) = Machine::new(&settings) else {
         return;
     };
@@ -157,7 +154,7 @@ fn journey(display: &str) {
         assert_eq!(one["client"], "Neovim", "{one:#}");
         assert_eq!(one["language"], "python", "{one:#}");
     }
-    // The last one stands as it was taken when the clocks of a second and two have run out.
+    // The last one is unchanged when the clocks of a second and two have run out.
     for horizon in ["1", "2"] {
         let left = &accepted.last().unwrap()["retention"][horizon];
         assert_eq!(left["distance"], 0.0, "{left:#}");
@@ -186,17 +183,17 @@ fn journey(display: &str) {
 }
 
 #[test]
-fn ghost_text_by_neovims_own_feature_is_taken_refused_and_noted() {
+fn ghost_text_of_neovim_is_accepted_dismissed_and_recorded() {
     journey("core");
 }
 
 #[test]
-fn ghost_text_of_our_own_is_taken_refused_and_noted() {
+fn ghost_text_of_the_plugin_is_accepted_dismissed_and_recorded() {
     journey("own");
 }
 
 #[test]
-fn commands_help_and_check_up_say_what_they_should() {
+fn commands_help_and_health_print_what_they_document() {
     let models = "[model]\nprotocol = \"embedded\"\n\
                   [models.plain]\nprotocol = \"embedded\"\nmax_tokens = 4\n\
                   [models.wild]\nprotocol = \"embedded\"\ncandidates = 6\ntemperature = 2.0\n\
@@ -232,7 +229,7 @@ fn commands_help_and_check_up_say_what_they_should() {
 }
 
 #[test]
-fn what_is_set_up_wrongly_is_said_in_one_sentence() {
+fn a_wrong_setup_is_reported_in_one_sentence() {
     let Some(machine) = Machine::new("") else {
         return;
     };
@@ -248,7 +245,7 @@ fn what_is_set_up_wrongly_is_said_in_one_sentence() {
     machine.play("faults.lua", &arguments);
 }
 
-/// What a person came to who filled thirty holes while two models were on trial.
+/// The result of a person who filled thirty holes during a trial of two models.
 struct Filled {
     machine: Machine,
     /// The folder of the project's sources, as they were.
@@ -283,7 +280,7 @@ fn thirty_holes(unit: &str) -> Option<Filled> {
         sources,
     };
     let table = filled.machine.fillrate(&["telemetry", "stats"]);
-    play::programs::say(&format!("by {unit}: {}\n{table}", filled.counts));
+    programs::print_uncaptured(&format!("by {unit}: {}\n{table}", filled.counts));
     Some(filled)
 }
 
@@ -327,7 +324,7 @@ impl Filled {
 }
 
 #[test]
-fn choices_at_thirty_holes_name_the_better_of_two_models() {
+fn choices_at_thirty_holes_identify_the_better_model() {
     let Some(filled) = thirty_holes("pairs") else {
         return;
     };
@@ -351,11 +348,11 @@ fn choices_at_thirty_holes_name_the_better_of_two_models() {
 }
 
 #[test]
-fn turns_at_thirty_holes_are_told_as_they_were() {
+fn turns_at_thirty_holes_are_reported_as_they_happened() {
     let Some(filled) = thirty_holes("request") else {
         return;
     };
-    // Ghost text that came when the person had turned away was on the screen all the same.
+    // Ghost text that arrived after the person left was on the screen anyway.
     assert!(
         filled.noted("shown") >= filled.counted("shown"),
         "{:#}",
@@ -373,7 +370,7 @@ fn turns_at_thirty_holes_are_told_as_they_were() {
         of("low") < of("value") && of("value") < of("high"),
         "{difference:#}"
     );
-    // Either the interval says which is better, or how much more it takes to tell, if anything.
+    // Either the interval says which is better, or how many more are needed, if any.
     let clear = of("low") > 0.0 || of("high") < 0.0;
     assert_eq!(difference["clear"], clear, "{difference:#}");
     assert!(
@@ -385,7 +382,7 @@ fn turns_at_thirty_holes_are_told_as_they_were() {
 
 #[test]
 fn the_picture_shows_what_a_person_sees() {
-    let oracle = Oracle::new(Duration::ZERO, |prompt| {
+    let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
         let before = prompt.split("<|fim_suffix|>").next().unwrap();
         let ghost = "net = sum(item.price * item.count for item in basket)\n    \
                      return net + tax(net, rates)";
@@ -396,7 +393,7 @@ fn the_picture_shows_what_a_person_sees() {
         }
         .to_owned()
     });
-    let settings = oracle.settings() + "[typing]\nwait_ms = 0\n";
+    let settings = scripted.settings() + "[typing]\nwait_ms = 0\n";
     let Some(machine) = Machine::new(&settings) else {
         return;
     };
@@ -419,7 +416,7 @@ fn the_picture_shows_what_a_person_sees() {
 }
 
 #[test]
-fn the_lua_is_formatted_and_has_nothing_to_remark() {
+fn the_lua_is_formatted_and_passes_its_linter() {
     let folders = ["editors/nvim", "tests/clients/nvim"].map(|folder| root().join(folder));
     for (program, arguments) in [
         (
@@ -431,7 +428,7 @@ fn the_lua_is_formatted_and_has_nothing_to_remark() {
             ["--no-color", "--config", ".luacheckrc"].as_slice(),
         ),
     ] {
-        let Some(path) = play::programs::bring(program) else {
+        let Some(path) = programs::install(program) else {
             continue;
         };
         let output = Command::new(path)

@@ -1,15 +1,9 @@
-//! Our mutants held against those of other programs, for the operators that both have: pynguin's
+//! Our mutants compared with those of other programs, for the operators that both have: pynguin's
 //! for Python, Stryker's for TypeScript. Two are the same if their files' syntax trees are. Every
-//! difference is of a class that the reference page, `replay/README.md`, explains.
+//! difference is of a class that the reference page, `replay/docs/mutation.md`, documents.
 //!
 //! Two files are compared, or with `FILLRATE_PEERS=all` every file of the demos and of mistune; then
-//! the counts are those of the page too. The programs are brought by the scripts in `tests/setup`.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/peers.rs"]
-mod peers;
-#[path = "support/play.rs"]
-mod play;
+//! the counts are those of the page too. The scripts in `tests/setup` install the programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +13,14 @@ use std::process::{Command, Stdio};
 
 use fillrate::mutate::{self, Operator};
 use fillrate_server::syntax::Language;
-use peers::everything;
-use play::programs::bring;
-use play::{files, repository};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What a comparison of one corpus came to, as the scripts in `tests/peers` write it.
+use crate::support::peers::{self, everything};
+use crate::support::play::{files, repository};
+use crate::support::programs::install;
+
+/// The result of comparing one corpus, as the scripts in `tests/peers` write it.
 #[derive(Debug, Deserialize)]
 struct Comparison {
     /// Mutants whose trees both have.
@@ -47,8 +42,8 @@ struct Difference {
 }
 
 #[test]
-fn python_mutants_are_pynguins_but_for_what_is_explained() {
-    let Some(python) = bring("pynguin") else {
+fn python_mutants_equal_pynguins_except_for_documented_classes() {
+    let Some(python) = install("pynguin") else {
         return;
     };
     let compare = |root: &Path, wanted: &[&str]| {
@@ -68,8 +63,8 @@ fn python_mutants_are_pynguins_but_for_what_is_explained() {
 }
 
 #[test]
-fn typescript_mutants_are_strykers_but_for_what_is_explained() {
-    let Some(folder) = bring("stryker") else {
+fn typescript_mutants_equal_strykers_except_for_documented_classes() {
+    let Some(folder) = install("stryker") else {
         return;
     };
     let mut command = Command::new("node");
@@ -181,7 +176,7 @@ fn check(peer: &str, corpus: &str, comparison: &Comparison) {
 
 /// The rows of the reference page's table that begins with the peer's name and has this column.
 fn page(column: &str) -> Vec<BTreeMap<String, String>> {
-    let text = fs::read_to_string(repository("replay/README.md")).unwrap();
+    let text = fs::read_to_string(repository("replay/docs/mutation.md")).unwrap();
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_matches('|');
         inner

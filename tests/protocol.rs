@@ -1,17 +1,14 @@
 //! What the protocol's edge promises where it is easily broken: order, positions, privacy, and
 //! settings that change while people type.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use editor::{Editor, Oracle, PATIENCE, text, uri};
 use fillrate_server::model::recorded;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text, uri};
 
 fn workspace(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -27,7 +24,7 @@ fn write(folder: &Path, path: &str, contents: &str) {
     std::fs::write(path, contents).unwrap();
 }
 
-/// A file whose text is found by `compute_total` and told by `canary`.
+/// A file that the query `compute_total` finds and `canary` identifies.
 fn define(canary: &str) -> String {
     format!("def compute_total_{canary}(items):\n    {canary} = sum(items)\n    return {canary}\n")
 }
@@ -38,7 +35,7 @@ fn prefix(prompt: &str) -> &str {
     before.rsplit("<|fim_prefix|>").next().unwrap()
 }
 
-/// Says what stands before the cursor after the last blank of its line.
+/// Returns the text between the last blank of the cursor's line and the cursor.
 fn echo(prompt: &str) -> String {
     let word = prefix(prompt).rsplit([' ', '\n']).next().unwrap();
     format!("{word}!")
@@ -58,7 +55,7 @@ fn columns(text: &str, encoding: &str) -> u32 {
     u32::try_from(count).unwrap()
 }
 
-/// Asks with `textDocument/completion`, without waiting.
+/// Sends `textDocument/completion` without waiting.
 fn ask_list(editor: &mut Editor, uri: &str, line: u32, character: u32) -> i64 {
     editor.send_request(
         "textDocument/completion",
@@ -70,17 +67,17 @@ fn ask_list(editor: &mut Editor, uri: &str, line: u32, character: u32) -> i64 {
 }
 
 /// The last prompt after asking at the end of `compute_total = ` in an open document.
-fn prompt_after_asking(editor: &mut Editor, oracle: &Oracle, uri: &str) -> String {
-    let id = editor.ask(uri, 0, 16);
-    assert!(text(&editor.answer(id)).is_some());
-    oracle.prompts.lock().unwrap().last().unwrap().clone()
+fn prompt_after_asking(editor: &mut Editor, scripted: &ScriptedModel, uri: &str) -> String {
+    let id = editor.request_completion(uri, 0, 16);
+    assert!(text(&editor.response(id)).is_some());
+    scripted.prompts.lock().unwrap().last().unwrap().clone()
 }
 
-/// Asks until a prompt has this text.
-fn await_prompt(editor: &mut Editor, oracle: &Oracle, uri: &str, text: &str) {
-    let until = Instant::now() + PATIENCE;
+/// Sends requests until a prompt contains this text.
+fn await_prompt(editor: &mut Editor, scripted: &ScriptedModel, uri: &str, text: &str) {
+    let until = Instant::now() + TIME_LIMIT;
     loop {
-        let prompt = prompt_after_asking(editor, oracle, uri);
+        let prompt = prompt_after_asking(editor, scripted, uri);
         if prompt.contains(text) {
             return;
         }
@@ -105,24 +102,24 @@ const CHANGED: u8 = 2;
 const DELETED: u8 = 3;
 
 #[test]
-fn typing_by_ranges_in_one_burst_is_seen_letter_by_letter_in_every_encoding() {
+fn a_burst_of_range_edits_is_applied_in_order_in_every_encoding() {
     let letters: Vec<&str> = ["a", "é", "\u{1F600}", "\u{4E2D}", "e\u{301}"]
         .into_iter()
         .cycle()
         .take(50)
         .collect();
     for encoding in ["utf-8", "utf-16", "utf-32"] {
-        let oracle = Oracle::new(Duration::ZERO, echo);
+        let scripted = ScriptedModel::new(Duration::ZERO, echo);
         let folder = workspace(&[]);
         // An echo of what was typed is a completion that the person goes on to type.
-        let settings = format!("{}[typing]\nreuse = false\n", oracle.settings());
+        let settings = format!("{}[typing]\nreuse = false\n", scripted.settings());
         let (mut editor, _) = Editor::start(folder.path(), &settings, &[encoding]);
         editor.notify("initialized", json!({}));
         editor.await_status("ready");
         let uri = uri(folder.path(), "a.py");
         let before = "\u{1F600} = ";
         editor.open(&uri, "python", &format!("# é\r\n{before}\r\nx = 1\r\n"));
-        let asked = editor.at_once(|editor| {
+        let asked = editor.in_one_write(|editor| {
             let mut typed = String::new();
             let mut asked = Vec::new();
             for (version, letter) in (2..).zip(&letters) {
@@ -130,13 +127,13 @@ fn typing_by_ranges_in_one_burst_is_seen_letter_by_letter_in_every_encoding() {
                 editor.insert(&uri, version, 1, column, letter);
                 typed.push_str(letter);
                 let column = columns(&format!("{before}{typed}"), encoding);
-                asked.push((typed.clone(), editor.ask(&uri, 1, column)));
+                asked.push((typed.clone(), editor.request_completion(&uri, 1, column)));
             }
             asked
         });
         let (last, _) = asked.last().unwrap().clone();
         for (typed, id) in &asked {
-            let answer = editor.answer(*id);
+            let answer = editor.response(*id);
             assert!(answer.get("error").is_none(), "{answer}");
             match text(&answer) {
                 Some(text) => assert_eq!(text, format!("{typed}!"), "{encoding}"),
@@ -144,8 +141,8 @@ fn typing_by_ranges_in_one_burst_is_seen_letter_by_letter_in_every_encoding() {
                 None => assert!(answer["result"].is_null() && *typed != last, "{answer}"),
             }
         }
-        // Whatever the model was asked was a text that once stood there.
-        for prompt in oracle.prompts.lock().unwrap().iter() {
+        // Every prompt is a state that the document once had.
+        for prompt in scripted.prompts.lock().unwrap().iter() {
             let seen = prefix(prompt);
             assert!(
                 asked
@@ -158,30 +155,30 @@ fn typing_by_ranges_in_one_burst_is_seen_letter_by_letter_in_every_encoding() {
 }
 
 #[test]
-fn fifty_documents_in_one_burst_are_each_answered_from_their_own_edit() {
-    let oracle = Oracle::new(Duration::ZERO, echo);
+fn fifty_documents_in_a_burst_are_each_answered_from_their_own_edit() {
+    let scripted = ScriptedModel::new(Duration::ZERO, echo);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
-    let asked: Vec<(String, i64)> = editor.at_once(|editor| {
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
+    let asked: Vec<(String, i64)> = editor.in_one_write(|editor| {
         (0..50)
             .map(|n| {
                 let uri = uri(folder.path(), &format!("{n}.py"));
                 editor.open(&uri, "python", "x = old");
                 editor.insert(&uri, 2, 0, 7, &format!("_{n}"));
                 let column = 8 + u32::try_from(n.to_string().len()).unwrap();
-                let id = editor.ask(&uri, 0, column);
+                let id = editor.request_completion(&uri, 0, column);
                 (format!("old_{n}!"), id)
             })
             .collect()
     });
     for (expected, id) in asked {
-        assert_eq!(text(&editor.answer(id)), Some(expected));
+        assert_eq!(text(&editor.response(id)), Some(expected));
     }
 }
 
 #[test]
-fn both_requests_leave_the_same_line_behind() {
-    let oracle = Oracle::new(Duration::ZERO, |_| " + \"\u{1F600}\"".to_owned());
+fn both_requests_produce_the_same_line() {
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| " + \"\u{1F600}\"".to_owned());
     for encoding in ["utf-8", "utf-16", "utf-32"] {
         for line in [
             "total",
@@ -190,18 +187,18 @@ fn both_requests_leave_the_same_line_behind() {
             "x = \"\u{1F600}\" ",
         ] {
             let folder = workspace(&[]);
-            let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &[encoding]);
+            let (mut editor, _) = Editor::start(folder.path(), &scripted.settings(), &[encoding]);
             editor.notify("initialized", json!({}));
             editor.await_status("ready");
             let uri = uri(folder.path(), "a.py");
             editor.open(&uri, "python", &format!("a = 1\r\n{line}\r\n"));
             let column = columns(line, encoding);
-            let id = editor.ask(&uri, 1, column);
-            let inline = editor.answer(id);
+            let id = editor.request_completion(&uri, 1, column);
+            let inline = editor.response(id);
             let item = &inline["result"]["items"][0];
             let one = applied(line, encoding, &item["range"], &item["insertText"]);
             let id = ask_list(&mut editor, &uri, 1, column);
-            let list = editor.answer(id);
+            let list = editor.response(id);
             let edit = &list["result"]["items"][0]["textEdit"];
             let other = applied(line, encoding, &edit["range"], &edit["newText"]);
             assert_eq!(
@@ -234,7 +231,7 @@ fn applied(line: &str, encoding: &str, range: &Value, new: &Value) -> String {
 }
 
 #[test]
-fn the_encoding_is_the_best_that_both_sides_know() {
+fn the_best_common_encoding_is_negotiated() {
     let folder = workspace(&[]);
     let settings = "[model]\nprotocol = \"empty\"\n";
     for (offered, taken) in [
@@ -258,7 +255,7 @@ fn the_encoding_is_the_best_that_both_sides_know() {
 }
 
 #[test]
-fn initialization_options_that_can_not_be_are_refused_by_name() {
+fn invalid_initialization_options_are_refused_by_name() {
     let folder = workspace(&[]);
     let settings = "[model]\nprotocol = \"empty\"\n";
     for (options, named) in [
@@ -289,7 +286,7 @@ fn initialization_options_that_can_not_be_are_refused_by_name() {
 }
 
 #[test]
-fn a_seed_and_the_context_change_while_people_type() {
+fn seed_and_context_change_while_a_person_types() {
     let folder = workspace(&[("other.py", &define("canary"))]);
     let record = |completions: &[&str]| json!({"key": recorded::key("compute_total = ", "\n"), "completions": completions});
     write(
@@ -303,8 +300,8 @@ fn a_seed_and_the_context_change_while_people_type() {
     let open = uri(folder.path(), "open.py");
     editor.open(&open, "python", "compute_total = \n");
     let said = |editor: &mut Editor| {
-        let id = editor.ask(&open, 0, 16);
-        let said = text(&editor.answer(id));
+        let id = editor.request_completion(&open, 0, 16);
+        let said = text(&editor.response(id));
         let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": open}}));
         let windows = explained["result"]["trace"]["windows"].as_array().unwrap();
         (said, windows.len())
@@ -319,7 +316,7 @@ fn a_seed_and_the_context_change_while_people_type() {
     // A seed is in force for the very next request.
     configure(&mut editor, json!({"model": {"seed": 1}}));
     assert_eq!(said(&mut editor), (Some("two".into()), 1));
-    // What is no longer said is no longer in force.
+    // A removed setting is no longer in effect.
     editor.notifications.clear();
     configure(&mut editor, json!({"context": {"profile": "none"}}));
     editor.await_status("ready");
@@ -339,10 +336,10 @@ fn a_seed_and_the_context_change_while_people_type() {
 }
 
 #[test]
-fn windows_that_a_request_brings_along_are_used_under_the_profile_given_alone() {
+fn windows_of_a_request_are_used_only_by_the_profile_given() {
     let folder = workspace(&[("tax.py", &define("compute_total"))]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let given = format!("{}\n[context]\nprofile = \"given\"\n", oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let given = format!("{}\n[context]\nprofile = \"given\"\n", scripted.settings());
     let ask = |settings: &str, fillrate: Value| {
         let mut editor = Editor::ready(folder.path(), settings);
         let open = uri(folder.path(), "open.py");
@@ -374,20 +371,20 @@ fn windows_that_a_request_brings_along_are_used_under_the_profile_given_alone() 
     let fault = trace["fault"].as_str().unwrap();
     assert!(fault.contains("`fillrate.windows`"), "{fault}");
 
-    // A model that is asked by a template has no place for what it answered before.
+    // A fill-in-the-middle prompt has no place for an earlier completion.
     let earlier = json!({"earlier": {"completion": "x", "feedback": "y"}});
-    let trace = ask(&oracle.settings(), earlier);
+    let trace = ask(&scripted.settings(), earlier);
     let fault = trace["fault"].as_str().unwrap();
     assert!(fault.contains("earlier answer"), "{fault}");
 
     // An editor's own profile passes it over.
-    let trace = ask(&oracle.settings(), brought);
+    let trace = ask(&scripted.settings(), brought);
     assert!(!trace["prompt"].as_str().unwrap().contains("canary"));
     assert_eq!(trace["windows"][0]["path"], "tax.py");
 }
 
 #[test]
-fn open_buffers_of_hidden_files_are_not_sent_either() {
+fn open_buffers_of_hidden_files_are_not_sent() {
     let folder = workspace(&[
         (".gitignore", "local.py\n"),
         (".fillrateignore", "private/\n"),
@@ -399,8 +396,8 @@ fn open_buffers_of_hidden_files_are_not_sent_either() {
         ("visible.py", &define("shown")),
         ("moved.py", &define("canary_moved")),
     ]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let open = uri(folder.path(), "open.py");
     editor.open(&open, "python", "compute_total = \n");
     let hidden = [
@@ -421,15 +418,15 @@ fn open_buffers_of_hidden_files_are_not_sent_either() {
             0,
             &format!("canary_typed_{n} = compute_total\n"),
         );
-        let id = editor.ask(&uri, 0, 0);
-        let answer = editor.answer(id);
+        let id = editor.request_completion(&uri, 0, 0);
+        let answer = editor.response(id);
         assert!(answer.get("error").is_none(), "{path}: {answer}");
         assert!(text(&answer).is_none(), "{path}: {answer}");
         let id = ask_list(&mut editor, &uri, 0, 0);
-        let answer = editor.answer(id);
+        let answer = editor.response(id);
         assert_ne!(answer["result"]["items"].as_array().map(Vec::len), Some(1));
     }
-    // A file that becomes hidden by a new name is forgotten.
+    // A file that a rename hides is removed from the index.
     std::fs::rename(
         folder.path().join("moved.py"),
         folder.path().join("credentials.py"),
@@ -445,7 +442,7 @@ fn open_buffers_of_hidden_files_are_not_sent_either() {
             (".env", CHANGED),
         ],
     );
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(prompt.contains("shown"), "{prompt}");
     // Closed, the file on disk counts: hidden as before.
     for path in hidden {
@@ -457,8 +454,8 @@ fn open_buffers_of_hidden_files_are_not_sent_either() {
     }
     // The same place would be answered from memory.
     editor.change(&open, 2, "compute_total + \n");
-    prompt_after_asking(&mut editor, &oracle, &open);
-    let prompts = oracle.prompts.lock().unwrap();
+    prompt_after_asking(&mut editor, &scripted, &open);
+    let prompts = scripted.prompts.lock().unwrap();
     assert_eq!(prompts.len(), 2);
     for prompt in prompts.iter() {
         assert!(!prompt.contains("canary"), "{prompt}");
@@ -466,62 +463,62 @@ fn open_buffers_of_hidden_files_are_not_sent_either() {
 }
 
 #[test]
-fn a_rule_that_comes_later_hides_what_was_read_before() {
+fn a_later_ignore_rule_hides_files_already_indexed() {
     let folder = workspace(&[
         ("visible.py", &define("shown")),
         ("private/a.py", &define("canary")),
     ]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let open = uri(folder.path(), "open.py");
     editor.open(&open, "python", "compute_total = \n");
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(prompt.contains("canary"), "{prompt}");
     write(folder.path(), ".fillrateignore", "private/\n");
     changed_files(&mut editor, folder.path(), &[(".fillrateignore", CREATED)]);
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(
         prompt.contains("shown") && !prompt.contains("canary"),
         "{prompt}"
     );
-    // And one that goes brings back what it hid.
+    // A removed rule makes its files visible again.
     std::fs::remove_file(folder.path().join(".fillrateignore")).unwrap();
     changed_files(&mut editor, folder.path(), &[(".fillrateignore", DELETED)]);
-    await_prompt(&mut editor, &oracle, &open, "canary");
+    await_prompt(&mut editor, &scripted, &open, "canary");
 }
 
 #[test]
-fn a_folder_that_is_gone_takes_its_files_with_it() {
+fn a_removed_folder_removes_its_files_from_the_index() {
     let folder = workspace(&[
         ("visible.py", &define("shown")),
         ("package/inner/a.py", &define("canary")),
         ("packages.py", &define("neighbour")),
     ]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let open = uri(folder.path(), "open.py");
     editor.open(&open, "python", "compute_total = \n");
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(prompt.contains("canary"), "{prompt}");
-    // Editors tell of the folder alone.
+    // Editors report only the folder.
     std::fs::rename(folder.path().join("package"), folder.path().join("renamed")).unwrap();
     changed_files(
         &mut editor,
         folder.path(),
         &[("package", DELETED), ("renamed", CREATED)],
     );
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(!prompt.contains("package/inner/a.py"), "{prompt}");
     assert!(
         prompt.contains("shown") && prompt.contains("neighbour"),
         "{prompt}"
     );
     // New files are looked for in the background.
-    await_prompt(&mut editor, &oracle, &open, "renamed/inner/a.py");
+    await_prompt(&mut editor, &scripted, &open, "renamed/inner/a.py");
 }
 
 #[test]
-fn clients_that_can_are_asked_to_watch_files() {
+fn capable_clients_are_asked_to_watch_files() {
     let folder = workspace(&[]);
     let settings = "[model]\nprotocol = \"empty\"\n";
     for able in [true, false] {
@@ -538,7 +535,7 @@ fn clients_that_can_are_asked_to_watch_files() {
                         == "workspace/didChangeWatchedFiles"
             })
         };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         while able && !asked(&editor) {
             assert!(Instant::now() < until, "{:?}", editor.notifications);
             editor.request(
@@ -551,19 +548,19 @@ fn clients_that_can_are_asked_to_watch_files() {
 }
 
 #[test]
-fn unsaved_text_counts_until_its_buffer_is_closed() {
+fn unsaved_text_is_indexed_until_its_buffer_closes() {
     let folder = workspace(&[("other.py", &define("saved"))]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let open = uri(folder.path(), "open.py");
     let other = uri(folder.path(), "other.py");
     editor.open(&open, "python", "compute_total = \n");
     editor.open(&other, "python", &define("saved"));
     editor.change(&other, 2, &define("typed"));
-    // What the disk says of an open file does not matter.
+    // The disk's contents of an open file are irrelevant.
     write(folder.path(), "other.py", &define("rewritten"));
     changed_files(&mut editor, folder.path(), &[("other.py", CHANGED)]);
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(
         prompt.contains("typed") && !prompt.contains("saved") && !prompt.contains("rewritten"),
         "{prompt}"
@@ -572,7 +569,7 @@ fn unsaved_text_counts_until_its_buffer_is_closed() {
         "textDocument/didClose",
         json!({"textDocument": {"uri": other}}),
     );
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(
         prompt.contains("rewritten") && !prompt.contains("typed"),
         "{prompt}"
@@ -580,40 +577,40 @@ fn unsaved_text_counts_until_its_buffer_is_closed() {
 }
 
 #[test]
-fn every_odd_request_gets_null_and_no_error() {
-    let oracle = Oracle::new(Duration::from_secs(60), fixed);
+fn invalid_requests_return_null_without_an_error() {
+    let scripted = ScriptedModel::new(Duration::from_secs(60), fixed);
     let folder = workspace(&[]);
-    let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &["utf-16"]);
+    let (mut editor, _) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
     let file = uri(folder.path(), "a.py");
     // Before the repository is read.
     editor.open(&file, "python", "x = \n");
-    let early = editor.ask(&file, 0, 4);
-    assert!(editor.answer(early)["result"].is_null());
+    let early = editor.request_completion(&file, 0, 4);
+    assert!(editor.response(early)["result"].is_null());
     editor.notify("initialized", json!({}));
     editor.await_status("ready");
-    // A document that nobody opened.
-    let unknown = editor.ask(&uri(folder.path(), "unknown.py"), 0, 0);
-    assert!(editor.answer(unknown)["result"].is_null());
+    // A document that is not open.
+    let unknown = editor.request_completion(&uri(folder.path(), "unknown.py"), 0, 0);
+    assert!(editor.response(unknown)["result"].is_null());
     // A document that is closed while a model thinks; each kind of request that is cancelled.
-    let closed = editor.ask(&file, 0, 4);
+    let closed = editor.request_completion(&file, 0, 4);
     editor.notify(
         "textDocument/didClose",
         json!({"textDocument": {"uri": file}}),
     );
-    assert!(editor.answer(closed)["result"].is_null());
+    assert!(editor.response(closed)["result"].is_null());
     editor.open(&file, "python", "x = \n");
-    let inline = editor.ask(&file, 0, 4);
+    let inline = editor.request_completion(&file, 0, 4);
     let list = ask_list(&mut editor, &file, 0, 4);
     for id in [list, inline] {
         editor.notify("$/cancelRequest", json!({"id": id}));
-        let answer = editor.answer(id);
+        let answer = editor.response(id);
         assert!(
             answer.get("error").is_none() && answer["result"].is_null(),
             "{answer}"
         );
     }
-    let until = Instant::now() + PATIENCE;
-    while *oracle.hung_up.lock().unwrap() < oracle.prompts.lock().unwrap().len() {
+    let until = Instant::now() + TIME_LIMIT;
+    while *scripted.disconnects.lock().unwrap() < scripted.prompts.lock().unwrap().len() {
         assert!(Instant::now() < until, "a connection was left open");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -624,47 +621,47 @@ fn every_odd_request_gets_null_and_no_error() {
 }
 
 #[test]
-fn an_answer_to_a_text_that_is_gone_is_not_given() {
-    let oracle = Oracle::new(Duration::from_millis(300), echo);
+fn a_completion_for_outdated_text_is_not_returned() {
+    let scripted = ScriptedModel::new(Duration::from_millis(300), echo);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "x = one");
-    let id = editor.ask(&uri, 0, 7);
+    let id = editor.request_completion(&uri, 0, 7);
     editor.insert(&uri, 2, 0, 7, "s");
-    let answer = editor.answer(id);
+    let answer = editor.response(id);
     assert!(
         answer.get("error").is_none() && answer["result"].is_null(),
         "{answer}"
     );
-    let id = editor.ask(&uri, 0, 8);
-    assert_eq!(text(&editor.answer(id)).as_deref(), Some("ones!"));
+    let id = editor.request_completion(&uri, 0, 8);
+    assert_eq!(text(&editor.response(id)).as_deref(), Some("ones!"));
 }
 
 #[test]
-fn any_number_of_requests_under_way_holds_up_nothing() {
+fn many_pending_requests_block_nothing() {
     // None of them is answered in the time of this test.
-    let oracle = Oracle::new(Duration::from_secs(60), echo);
+    let scripted = ScriptedModel::new(Duration::from_secs(60), echo);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let asked: Vec<(String, i64)> = (0..150)
         .map(|n| {
             let uri = uri(folder.path(), &format!("{n}.py"));
             editor.open(&uri, "python", "x = one");
-            let id = editor.ask(&uri, 0, 7);
+            let id = editor.request_completion(&uri, 0, 7);
             (uri, id)
         })
         .collect();
     let (last, id) = asked.last().unwrap();
     editor.insert(last, 2, 0, 7, "s");
-    let newer = editor.ask(last, 0, 8);
-    assert!(editor.answer(*id)["result"].is_null());
-    let seen = |oracle: &Oracle| {
-        let prompts = oracle.prompts.lock().unwrap();
+    let newer = editor.request_completion(last, 0, 8);
+    assert!(editor.response(*id)["result"].is_null());
+    let seen = |scripted: &ScriptedModel| {
+        let prompts = scripted.prompts.lock().unwrap();
         prompts.iter().any(|prompt| prefix(prompt) == "x = ones")
     };
-    let until = Instant::now() + PATIENCE;
-    while !seen(&oracle) {
+    let until = Instant::now() + TIME_LIMIT;
+    while !seen(&scripted) {
         assert!(Instant::now() < until, "the edit was not seen");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -672,7 +669,7 @@ fn any_number_of_requests_under_way_holds_up_nothing() {
     let ids = asked.iter().map(|(_, id)| *id).take(asked.len() - 1);
     for id in std::iter::once(newer).chain(ids.rev()) {
         editor.notify("$/cancelRequest", json!({"id": id}));
-        let answer = editor.answer(id);
+        let answer = editor.response(id);
         assert!(
             answer.get("error").is_none() && answer["result"].is_null(),
             "{answer}"
@@ -681,32 +678,32 @@ fn any_number_of_requests_under_way_holds_up_nothing() {
 }
 
 #[test]
-fn a_place_beyond_the_text_is_its_end() {
-    let oracle = Oracle::new(Duration::ZERO, echo);
+fn a_position_beyond_the_text_is_its_end() {
+    let scripted = ScriptedModel::new(Duration::ZERO, echo);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "a = one\r\nb = two");
     for (line, character, word) in [(0, 99, "one!"), (1, 99, "two!"), (99, 0, "two!")] {
-        let id = editor.ask(&uri, line, character);
-        let answer = editor.answer(id);
+        let id = editor.request_completion(&uri, line, character);
+        let answer = editor.response(id);
         assert_eq!(text(&answer).as_deref(), Some(word), "{line}:{character}");
     }
 }
 
 #[test]
-fn folders_with_blanks_and_accents_are_found() {
+fn folders_with_blanks_and_accents_are_indexed() {
     let above = tempfile::tempdir().unwrap();
     let folder = above.path().join("my wörk 100%#1");
     write(&folder, "größe.py", &define("shown"));
     write(&folder, "ignored é.py", &define("canary"));
     write(&folder, ".gitignore", "ignored é.py\n");
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let mut editor = Editor::ready(&folder, &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(&folder, &scripted.settings());
     let open = uri(&folder, "öffne mich.py");
     assert!(open.contains("%20"), "{open}");
     editor.open(&open, "python", "compute_total = \n");
-    let prompt = prompt_after_asking(&mut editor, &oracle, &open);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &open);
     assert!(prompt.contains("<|repo_name|>my wörk 100%#1\n"), "{prompt}");
     assert!(
         prompt.contains("größe.py") && prompt.contains("öffne mich.py"),
@@ -718,18 +715,18 @@ fn folders_with_blanks_and_accents_are_found() {
 #[test]
 fn an_explanation_has_every_step() {
     let folder = workspace(&[("other.py", &define("shown"))]);
-    let oracle = Oracle::new(Duration::ZERO, |_| "f(a)\n\n".to_owned());
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "f(a)\n\n".to_owned());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let open = uri(folder.path(), "open.py");
     editor.open(&open, "python", "compute_total = \n");
-    let id = editor.ask(&open, 0, 16);
-    assert_eq!(text(&editor.answer(id)).as_deref(), Some("f(a)"));
+    let id = editor.request_completion(&open, 0, 16);
+    assert_eq!(text(&editor.response(id)).as_deref(), Some("f(a)"));
     let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": open}}));
     let trace = &explained["result"]["trace"];
     assert_eq!(trace["model"], "qwen2.5-coder");
     assert_eq!(
         trace["prompt"].as_str(),
-        oracle.prompts.lock().unwrap().first().map(String::as_str)
+        scripted.prompts.lock().unwrap().first().map(String::as_str)
     );
     assert_eq!(trace["windows"][0]["path"], "other.py");
     assert_eq!(trace["steps"][0]["raw"], "f(a)\n\n");
@@ -744,9 +741,9 @@ fn an_explanation_has_every_step() {
 }
 
 #[test]
-fn a_model_that_fails_is_told_in_the_explanation_and_not_to_people() {
+fn a_model_failure_appears_in_the_explanation_and_not_in_the_editor() {
     let folder = workspace(&[]);
-    // Nobody listens there: the port was free a moment ago.
+    // Nothing listens on the port: it was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -756,8 +753,8 @@ fn a_model_that_fails_is_told_in_the_explanation_and_not_to_people() {
     let mut editor = Editor::ready(folder.path(), &settings);
     let file = uri(folder.path(), "a.py");
     editor.open(&file, "python", "x = \n");
-    let id = editor.ask(&file, 0, 4);
-    let answer = editor.answer(id);
+    let id = editor.request_completion(&file, 0, 4);
+    let answer = editor.response(id);
     assert!(answer.get("error").is_none(), "{answer}");
     assert!(text(&answer).is_none(), "{answer}");
     let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": file}}));
@@ -766,11 +763,15 @@ fn a_model_that_fails_is_told_in_the_explanation_and_not_to_people() {
 }
 
 #[test]
-fn an_idle_server_ends_with_its_client() {
+fn an_idle_server_exits_with_its_client() {
     let folder = workspace(&[]);
     let settings = "[model]\nprotocol = \"embedded\"\n";
-    assert!(Editor::ready(folder.path(), settings).hang_up().success());
+    assert!(
+        Editor::ready(folder.path(), settings)
+            .disconnect()
+            .success()
+    );
     // One that was greeted and no more, too.
     let (editor, _) = Editor::start(folder.path(), settings, &["utf-16"]);
-    assert!(editor.hang_up().success());
+    assert!(editor.disconnect().success());
 }

@@ -1,9 +1,5 @@
 //! `fillrate replay` from one end to the other: the real program, its own language server as a
 //! child, and the demo projects' own tests in the real sandbox.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,21 +8,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fillrate_server::lsp::frame::encode;
-use play::{Place, Said, attempts, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
+
+use crate::support::play::{
+    self, Finished, TestDir, attempts, demo, has_tools, holes, kitchen, text,
+};
 
 /// Few enough to be quick, and enough for both projects and four kinds.
 const HOLES: &str = "8";
 
 /// Replays the demo corpus.
-fn replay(place: &Place, run: &str, more: &[&str]) -> Said {
-    let (corpus, run) = (demo(), text(&place.path(run)));
+fn replay(dir: &TestDir, run: &str, more: &[&str]) -> Finished {
+    let (corpus, run) = (demo(), text(&dir.path(run)));
     let mut arguments = vec!["replay", &corpus, "--out", &run, "--json", "--jobs", "1"];
     if !more.contains(&"--tasks") {
         arguments.extend(["--holes", HOLES]);
     }
     arguments.extend(more);
-    place.fillrate(&arguments)
+    dir.fillrate(&arguments)
 }
 
 /// A row of a report.
@@ -51,12 +50,12 @@ fn timeless(mut report: Value) -> Value {
 
 #[test]
 fn the_reference_passes_everywhere() {
-    if !has(&["python3", "node", "npm"]) {
+    if !has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let report = replay(&place, "run", &["--model", "reference"])
-        .ended(0)
+    let dir = TestDir::new();
+    let report = replay(&dir, "run", &["--model", "reference"])
+        .exits_with(0)
         .json();
     for project in ["demo-python", "demo-typescript", "*"] {
         let row = row(&report, project);
@@ -67,16 +66,18 @@ fn the_reference_passes_everywhere() {
     assert_eq!(row(&report, "*")["outcomes"], json!({"passed": 8}));
     assert_eq!(row(&report, "demo-python")["holes"], 4);
     assert_eq!(row(&report, "demo-typescript")["holes"], 4);
-    assert_eq!(place.left_over(), Vec::<PathBuf>::new());
+    assert_eq!(dir.leftovers(), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn nothing_in_the_hole_passes_nowhere() {
-    if !has(&["python3", "node", "npm"]) {
+fn an_empty_completion_passes_nowhere() {
+    if !has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let report = replay(&place, "run", &["--model", "empty"]).ended(0).json();
+    let dir = TestDir::new();
+    let report = replay(&dir, "run", &["--model", "empty"])
+        .exits_with(0)
+        .json();
     let all = row(&report, "*");
     assert_eq!(all["metrics"]["pass@1"]["value"], 0.0, "{all:#}");
     assert_eq!(all["metrics"]["pass@1"]["n"], 8, "{all:#}");
@@ -95,12 +96,12 @@ fn nothing_in_the_hole_passes_nowhere() {
 /// The embedded model: what is printed, that it is the same the second time, and that mining
 /// first and replaying later is the same as one step.
 #[test]
-fn one_seed_gives_one_report_by_either_way() {
-    if !has(&["python3", "node", "npm"]) {
+fn a_seed_gives_the_same_report_in_one_command_and_in_two() {
+    if !has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let first = replay(&place, "one", &[]).ended(0).json();
+    let dir = TestDir::new();
+    let first = replay(&dir, "one", &[]).exits_with(0).json();
     let keys = |value: &Value| -> BTreeSet<String> {
         value.as_object().unwrap().keys().cloned().collect()
     };
@@ -109,7 +110,7 @@ fn one_seed_gives_one_report_by_either_way() {
     };
     let expected = ["rows", "run", "projects", "audited", "differing"];
     assert_eq!(keys(&first), names(&expected));
-    assert_eq!(first["run"], text(&place.path("one")));
+    assert_eq!(first["run"], text(&dir.path("one")));
     let rows = first["rows"].as_array().unwrap();
     let projects: Vec<&str> = rows
         .iter()
@@ -162,39 +163,37 @@ fn one_seed_gives_one_report_by_either_way() {
     let languages: Vec<&Value> = rows.iter().map(|row| &row["language"]).collect();
     assert_eq!(languages, ["python", "typescript", "*"]);
 
-    let again = replay(&place, "two", &[]).ended(0).json();
+    let again = replay(&dir, "two", &[]).exits_with(0).json();
     assert_eq!(timeless(first.clone()), timeless(again));
 
-    let tasks = text(&place.path("tasks.jsonl"));
-    place
-        .fillrate(&["mine", &demo(), "--holes", HOLES, "-o", &tasks])
-        .ended(0);
-    let mined = replay(&place, "mined", &["--tasks", &tasks])
-        .ended(0)
+    let tasks = text(&dir.path("tasks.jsonl"));
+    dir.fillrate(&["mine", &demo(), "--holes", HOLES, "-o", &tasks])
+        .exits_with(0);
+    let mined = replay(&dir, "mined", &["--tasks", &tasks])
+        .exits_with(0)
         .json();
     assert_eq!(timeless(first)["rows"], timeless(mined)["rows"]);
 }
 
 #[test]
-fn holes_are_of_the_kinds_that_are_asked_for() {
-    if !has(&["python3"]) {
+fn holes_have_the_requested_kinds() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let chosen = |kinds: &str| -> Vec<String> {
-        let tasks = place.path("tasks.jsonl");
-        place
-            .fillrate(&[
-                "mine",
-                &kitchen(),
-                "--holes",
-                "4",
-                "--kinds",
-                kinds,
-                "-o",
-                &text(&tasks),
-            ])
-            .ended(0);
+        let tasks = dir.path("tasks.jsonl");
+        dir.fillrate(&[
+            "mine",
+            &kitchen(),
+            "--holes",
+            "4",
+            "--kinds",
+            kinds,
+            "-o",
+            &text(&tasks),
+        ])
+        .exits_with(0);
         holes(&tasks)
             .iter()
             .map(|hole| hole["kind"].as_str().unwrap().to_owned())
@@ -204,7 +203,7 @@ fn holes_are_of_the_kinds_that_are_asked_for() {
     let mut both = chosen("line,span");
     both.sort();
     assert_eq!(both, ["line", "line", "span", "span"]);
-    let refused = place.fillrate(&["mine", &kitchen(), "--kinds", "word", "-o", "x"]);
+    let refused = dir.fillrate(&["mine", &kitchen(), "--kinds", "word", "-o", "x"]);
     assert_eq!(refused.status, Some(2));
     assert!(
         refused.err.contains("`word` is no kind of hole"),
@@ -212,18 +211,17 @@ fn holes_are_of_the_kinds_that_are_asked_for() {
     );
 }
 
-/// Predictions take the model's place: which of them passes is known beforehand, so that the
+/// Predictions replace the model: it is known which of them pass, so that the
 /// figures are.
 #[test]
-fn samples_are_drawn_one_after_the_other() {
-    if !has(&["python3"]) {
+fn each_sample_gets_its_own_prediction() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = place.path("tasks.jsonl");
-    place
-        .fillrate(&["mine", &kitchen(), "--holes", "3", "-o", &text(&tasks)])
-        .ended(0);
+    let dir = TestDir::new();
+    let tasks = dir.path("tasks.jsonl");
+    dir.fillrate(&["mine", &kitchen(), "--holes", "3", "-o", &text(&tasks)])
+        .exits_with(0);
     let predictions: Vec<String> = holes(&tasks)
         .iter()
         .enumerate()
@@ -236,9 +234,9 @@ fn samples_are_drawn_one_after_the_other() {
             json!({"hole": hole["id"], "completions": completions}).to_string()
         })
         .collect();
-    let predictions = place.write("two-thirds.jsonl", &predictions.join("\n"));
-    let run = text(&place.path("run"));
-    let report = place
+    let predictions = dir.write("two-thirds.jsonl", &predictions.join("\n"));
+    let run = text(&dir.path("run"));
+    let report = dir
         .fillrate(&[
             "replay",
             &kitchen(),
@@ -252,7 +250,7 @@ fn samples_are_drawn_one_after_the_other() {
             &run,
             "--json",
         ])
-        .ended(0)
+        .exits_with(0)
         .json();
     let all = row(&report, "*");
     assert_eq!(all["model"], "two-thirds");
@@ -268,26 +266,24 @@ fn samples_are_drawn_one_after_the_other() {
 }
 
 #[test]
-fn show_tells_all_of_one_hole() {
-    if !has(&["python3"]) {
+fn show_prints_every_part_of_an_attempt() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = place.path("tasks.jsonl");
-    place
-        .fillrate(&["mine", &kitchen(), "--holes", "2", "-o", &text(&tasks)])
-        .ended(0);
-    let run = text(&place.path("run"));
-    place
-        .fillrate(&[
-            "replay",
-            &kitchen(),
-            "--tasks",
-            &text(&tasks),
-            "--out",
-            &run,
-        ])
-        .ended(0);
+    let dir = TestDir::new();
+    let tasks = dir.path("tasks.jsonl");
+    dir.fillrate(&["mine", &kitchen(), "--holes", "2", "-o", &text(&tasks)])
+        .exits_with(0);
+    let run = text(&dir.path("run"));
+    dir.fillrate(&[
+        "replay",
+        &kitchen(),
+        "--tasks",
+        &text(&tasks),
+        "--out",
+        &run,
+    ])
+    .exits_with(0);
     let of_file = holes(&tasks);
     let hole = &of_file[0];
     let id = hole["id"].as_str().unwrap();
@@ -295,7 +291,7 @@ fn show_tells_all_of_one_hole() {
     let source = fs::read_to_string(source).unwrap();
     let start = usize::try_from(hole["start"].as_u64().unwrap()).unwrap();
 
-    let shown = place.fillrate(&["show", &run, id]).ended(0).out;
+    let shown = dir.fillrate(&["show", &run, id]).exits_with(0).out;
     let last_line = source[..start].lines().last().unwrap();
     for wanted in [
         id,
@@ -315,23 +311,23 @@ fn show_tells_all_of_one_hole() {
 
     // The end of an id that names no other is enough.
     let end = id.rsplit(':').next().unwrap();
-    let json = place
+    let json = dir
         .fillrate(&["show", &run, end, "--json"])
-        .ended(0)
+        .exits_with(0)
         .json();
     assert_eq!(&json["hole"], hole);
     assert_eq!(json["prefix"], source[..start]);
     assert_eq!(json["attempts"].as_array().unwrap().len(), 1);
 
-    let listed = place.fillrate(&["show", &run]).ended(0).out;
+    let listed = dir.fillrate(&["show", &run]).exits_with(0).out;
     for hole in &of_file {
         assert!(listed.contains(hole["id"].as_str().unwrap()), "{listed}");
     }
 }
 
 /// A folder with links to some programs, to be all of a search path.
-fn only(place: &Place, programs: &[(&str, PathBuf)]) -> PathBuf {
-    let folder = place.path("bin");
+fn only(dir: &TestDir, programs: &[(&str, PathBuf)]) -> PathBuf {
+    let folder = dir.path("bin");
     fs::create_dir(&folder).unwrap();
     for (name, program) in programs {
         symlink(program, folder.join(name)).unwrap();
@@ -339,7 +335,7 @@ fn only(place: &Place, programs: &[(&str, PathBuf)]) -> PathBuf {
     folder
 }
 
-/// The real path of an interpreter, whatever stands in for it on the search path.
+/// The real path of an interpreter, whatever wrapper is on the search path.
 fn interpreter(program: &str, code: &[&str]) -> PathBuf {
     let output = Command::new(program).args(code).output().unwrap();
     let path = String::from_utf8(output.stdout).unwrap();
@@ -364,62 +360,77 @@ fn npm() -> PathBuf {
 }
 
 /// The table that a person sees on a machine with these programs and no others.
-fn summary(place: &Place, path: &Path) -> Said {
-    let run = text(&place.path("run"));
+fn summary(dir: &TestDir, path: &Path) -> Finished {
+    let run = text(&dir.path("run"));
     play::run(
-        place
-            .command(&[
-                "replay",
-                &demo(),
-                "--holes",
-                HOLES,
-                "--model",
-                "reference",
-                "--out",
-                &run,
-                "--jobs",
-                "1",
-            ])
-            .env("PATH", path),
+        dir.command(&[
+            "replay",
+            &demo(),
+            "--holes",
+            HOLES,
+            "--model",
+            "reference",
+            "--out",
+            &run,
+            "--jobs",
+            "1",
+        ])
+        .env("PATH", path),
     )
 }
 
 #[test]
 fn without_node_the_python_project_is_replayed() {
-    if !has(&["python3"]) {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let path = only(&place, &[("python3", python())]);
-    let said = summary(&place, &path).ended(0);
-    assert!(said.out.contains("1 project left out:"), "{said:#?}");
+    let dir = TestDir::new();
+    let path = only(&dir, &[("python3", python())]);
+    let finished = summary(&dir, &path).exits_with(0);
     assert!(
-        said.out
-            .contains("  demo-typescript: npm is needed for TypeScript and JavaScript projects")
-            || said.out.contains("  demo-typescript: node"),
-        "{said:#?}"
+        finished.out.contains("1 project left out:"),
+        "{finished:#?}"
     );
-    assert!(said.out.contains("outcomes: passed 4\n"), "{said:#?}");
+    assert!(
+        finished
+            .out
+            .contains("  demo-typescript: npm is needed for TypeScript and JavaScript projects")
+            || finished.out.contains("  demo-typescript: node"),
+        "{finished:#?}"
+    );
+    assert!(
+        finished.out.contains("outcomes: passed 4\n"),
+        "{finished:#?}"
+    );
 }
 
 #[test]
 fn without_python_the_typescript_project_is_replayed() {
-    if !has(&["node", "npm"]) {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let path = only(&place, &[("node", node()), ("npm", npm())]);
-    let said = summary(&place, &path).ended(0);
-    assert!(said.out.contains("1 project left out:"), "{said:#?}");
-    assert!(said.out.contains("  demo-python: python3"), "{said:#?}");
-    assert!(said.out.contains("outcomes: passed 4\n"), "{said:#?}");
+    let dir = TestDir::new();
+    let path = only(&dir, &[("node", node()), ("npm", npm())]);
+    let finished = summary(&dir, &path).exits_with(0);
+    assert!(
+        finished.out.contains("1 project left out:"),
+        "{finished:#?}"
+    );
+    assert!(
+        finished.out.contains("  demo-python: python3"),
+        "{finished:#?}"
+    );
+    assert!(
+        finished.out.contains("outcomes: passed 4\n"),
+        "{finished:#?}"
+    );
 }
 
 /// It used to wait until its input ended, and every hole for it.
 #[test]
-fn a_server_that_is_told_to_exit_goes() {
-    let place = Place::new();
-    let mut server = place
+fn the_server_exits_on_request() {
+    let dir = TestDir::new();
+    let mut server = dir
         .command(&["serve"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -449,13 +460,13 @@ fn a_server_that_is_told_to_exit_goes() {
 }
 
 #[test]
-fn contexts_are_played_on_the_same_holes_and_compared_with_the_first() {
-    if !has(&["python3", "node", "npm"]) {
+fn contexts_are_replayed_on_the_same_holes_and_compared() {
+    if !has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let contexts = ["--context", "none,cceval,reference", "--seed", "1"];
-    let compared = || replay(&place, "run", &contexts).ended(0).json();
+    let compared = || replay(&dir, "run", &contexts).exits_with(0).json();
     let first = compared();
     let names: Vec<_> = first["contexts"]
         .as_array()
@@ -478,7 +489,7 @@ fn contexts_are_played_on_the_same_holes_and_compared_with_the_first() {
         assert!((pass(this) - pass(base) - difference.unwrap()).abs() < 1e-12);
     }
     // Each is a run of its own, which `show` shows, and of which nothing is done twice.
-    let of = |context: &str| attempts(&place.path("run").join(context));
+    let of = |context: &str| attempts(&dir.path("run").join(context));
     let before = ["none", "cceval", "reference"].map(of);
     for attempt in before[0].values() {
         assert_eq!(attempt["trace"]["windows"], json!([]));
@@ -490,6 +501,6 @@ fn contexts_are_played_on_the_same_holes_and_compared_with_the_first() {
     assert_eq!(compared(), first);
     assert_eq!(["none", "cceval", "reference"].map(of), before);
 
-    let said = replay(&place, "other", &["--context", "none,in-file"]).ended(1);
-    assert_eq!(said.complaint(), "--context names `none` twice");
+    let finished = replay(&dir, "other", &["--context", "none,in-file"]).exits_with(1);
+    assert_eq!(finished.error_message(), "--context names `none` twice");
 }

@@ -2,12 +2,8 @@
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec), each with whether it passed. The tasks go
 //! through `import`, the generations through `replay --model predictions`, as anybody's would.
 //!
-//! The records stand beside the repository, not in it. Their repositories are packages as they are
+//! The records are beside the repository, not in it. Their repositories are packages as they are
 //! published. Every fifth task is judged, or all of them with `FILLRATE_REPOEXEC=all`.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +13,11 @@ use fillrate::corpus::cache::Cache;
 use fillrate::corpus::manifest::Manifest;
 use fillrate::corpus::source;
 use fillrate::language::environment::Toolchain;
-use play::programs::oracle;
-use play::{Place, attempts, cache, copy, has, holes, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::support::play::{TestDir, attempts, cache, copy, has_tools, holes, text};
+use crate::support::programs::recorded_results;
 
 /// The packages whose functions are generated, as their tasks name them, with the hashes of their
 /// source distributions.
@@ -35,7 +32,7 @@ const PACKAGES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Every which task is judged where not all are asked for.
+/// Distance between judged tasks, unless all are requested.
 const STEP: usize = 5;
 
 /// A function to generate, with what became of it.
@@ -75,12 +72,12 @@ impl Task {
 }
 
 #[test]
-fn verdicts_are_those_that_others_recorded() {
-    let Some(records) = oracle("repoexec") else {
+fn verdicts_equal_recorded_ones() {
+    let Some(records) = recorded_results("repoexec") else {
         return;
     };
     let tasks = fs::read_to_string(records.join("tasks.jsonl")).unwrap();
-    if !has(&["python3"]) {
+    if !has_tools(&["python3"]) {
         return;
     }
     let every = match std::env::var("FILLRATE_REPOEXEC") {
@@ -96,35 +93,34 @@ fn verdicts_are_those_that_others_recorded() {
         .collect();
     assert!(!tasks.is_empty());
 
-    let place = Place::new();
-    bring_repositories(&place, &tasks);
+    let dir = TestDir::new();
+    bring_repositories(&dir, &tasks);
     let lines = |values: Vec<Value>| -> String {
         values.iter().map(|value| format!("{value}\n")).collect()
     };
     let all = tasks.iter().map(|task| task.record.clone()).collect();
-    place.write("pass_data.jsonl", &lines(all));
+    dir.write("pass_data.jsonl", &lines(all));
     let predictions = tasks.iter().flat_map(|task| {
         let of_task = |generation: &Generation| {
             json!({"task_id": task.id(), "generation": generation.generation})
         };
         task.judged().map(of_task).collect::<Vec<_>>()
     });
-    place.write("phi-2.jsonl", &lines(predictions.collect()));
-    place
-        .fillrate(&[
-            "import",
-            "repoexec",
-            "pass_data.jsonl",
-            "-o",
-            "tasks.jsonl",
-            "--repositories",
-            "repositories",
-            "--outputs",
-            &text(&records.join("output")),
-            "--whole-functions",
-        ])
-        .ended(0);
-    let report = place
+    dir.write("phi-2.jsonl", &lines(predictions.collect()));
+    dir.fillrate(&[
+        "import",
+        "repoexec",
+        "pass_data.jsonl",
+        "-o",
+        "tasks.jsonl",
+        "--repositories",
+        "repositories",
+        "--outputs",
+        &text(&records.join("output")),
+        "--whole-functions",
+    ])
+    .exits_with(0);
+    let report = dir
         .fillrate(&[
             "replay",
             "tasks.corpus/corpus.toml",
@@ -139,10 +135,10 @@ fn verdicts_are_those_that_others_recorded() {
             "--anew",
             "--json",
         ])
-        .ended(0)
+        .exits_with(0)
         .json();
 
-    compare(&place, &tasks);
+    compare(&dir, &tasks);
     let figures = &report["rows"].as_array().unwrap().last().unwrap()["metrics"];
     for k in [1, 5, 10] {
         let counts = tasks.iter().map(Task::passed);
@@ -159,13 +155,12 @@ fn verdicts_are_those_that_others_recorded() {
         println!("pass@{k}: {value:.4} over {} tasks", chances.len());
     }
     // Some of them again by the slowest and simplest way.
-    place
-        .fillrate(&["audit", "run", "--sample", "0.05"])
-        .ended(0);
+    dir.fillrate(&["audit", "run", "--sample", "0.05"])
+        .exits_with(0);
 }
 
 /// The packages as they are published, where the benchmark has its repositories.
-fn bring_repositories(place: &Place, tasks: &[Task]) {
+fn bring_repositories(dir: &TestDir, tasks: &[Task]) {
     let mut manifest = "schema = 1\n".to_owned();
     for (index, (pin, sha256)) in PACKAGES.iter().enumerate() {
         manifest += &format!(
@@ -181,13 +176,13 @@ fn bring_repositories(place: &Place, tasks: &[Task]) {
         };
         let name = task.record["project"].as_str().unwrap();
         let source = source::bring(&cache, &Toolchain::default(), project, &|_| {}).unwrap();
-        copy(&source.root, &place.path("repositories").join(name));
+        copy(&source.root, &dir.path("repositories").join(name));
     }
 }
 
 /// Holds every verdict of the run against the recorded one.
-fn compare(place: &Place, tasks: &[Task]) {
-    let of_hole: BTreeMap<String, String> = holes(&place.path("tasks.jsonl"))
+fn compare(dir: &TestDir, tasks: &[Task]) {
+    let of_hole: BTreeMap<String, String> = holes(&dir.path("tasks.jsonl"))
         .iter()
         .map(|hole| {
             let name = |key: &str| hole[key].as_str().unwrap().to_owned();
@@ -200,7 +195,7 @@ fn compare(place: &Place, tasks: &[Task]) {
         .collect();
     let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
     let mut differing = Vec::new();
-    let attempts = attempts(&place.path("run"));
+    let attempts = attempts(&dir.path("run"));
     for attempt in attempts.values() {
         let task = &of_hole[attempt["hole"].as_str().unwrap()];
         let sample = usize::try_from(attempt["sample"].as_u64().unwrap()).unwrap();

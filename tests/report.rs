@@ -1,9 +1,5 @@
 //! Reports and tables of runs, looked at as people and programs look at them: in a real browser,
 //! and by a real reader of Parquet.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,10 +19,11 @@ use fillrate::verdict::{Outcome, Verdict};
 use fillrate_server::cleanup::Decision;
 use fillrate_server::completion::{Step, Trace};
 use fillrate_server::context::Window;
-use play::programs::{bring, say};
-use play::{Place, text};
 use rusqlite::params;
 use serde_json::{Value, json};
+
+use crate::support::play::{self, TestDir, text};
+use crate::support::programs::{install, print_uncaptured};
 
 /// The two programs that look at pages.
 struct Browser {
@@ -38,8 +35,8 @@ struct Browser {
 impl Browser {
     /// Nothing where this machine can't have them.
     fn new() -> Option<Self> {
-        let chromium = bring("chromium")?;
-        let packages = bring("playwright")?;
+        let chromium = install("chromium")?;
+        let packages = install("playwright")?;
         let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
         fs::create_dir_all(&pictures).unwrap();
         Some(Self {
@@ -215,7 +212,7 @@ fn typing(hole: &Hole, model: &str, policy: &str, accepts: bool) -> TypingAttemp
 }
 
 /// Two runs on twelve holes: the second passes where the first does not, and more often.
-fn small(place: &Place) -> [PathBuf; 2] {
+fn small(dir: &TestDir) -> [PathBuf; 2] {
     let mut holes = holes(6);
     for (index, (hole, _)) in holes.iter_mut().enumerate() {
         hole.mutation = Some(Mutation {
@@ -224,7 +221,7 @@ fn small(place: &Place) -> [PathBuf; 2] {
             ..Mutation::default()
         });
     }
-    let folders = ["first", "second"].map(|name| place.path(name));
+    let folders = ["first", "second"].map(|name| dir.path(name));
     for (number, folder) in folders.iter().enumerate() {
         let model = ["alpha", "beta"][number];
         let run = begin(folder, model, 3, &holes);
@@ -263,14 +260,14 @@ fn small(place: &Place) -> [PathBuf; 2] {
 }
 
 /// Writes a report on runs.
-fn report(place: &Place, runs: &[&Path]) -> PathBuf {
-    let out = place.path("report");
+fn report(dir: &TestDir, runs: &[&Path]) -> PathBuf {
+    let out = dir.path("report");
     let mut arguments = vec!["report".to_owned()];
     arguments.extend(runs.iter().map(|run| text(run)));
     arguments.extend(["-o".to_owned(), text(&out)]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let said = place.fillrate(&arguments).ended(0);
-    assert_eq!(Path::new(said.out.trim()), out.join("index.html"));
+    let finished = dir.fillrate(&arguments).exits_with(0);
+    assert_eq!(Path::new(finished.out.trim()), out.join("index.html"));
     out
 }
 
@@ -287,13 +284,13 @@ fn data(report: &Path, name: &str) -> Value {
 }
 
 #[test]
-fn every_page_opens_from_the_disk_in_both_colours() {
+fn every_page_opens_from_disk_in_light_and_dark() {
     let Some(browser) = Browser::new() else {
         return;
     };
-    let place = Place::new();
-    let [first, second] = small(&place);
-    let report = report(&place, &[&first, &second]);
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let report = report(&dir, &[&first, &second]);
     let seen = browser.look("pages", &report);
     let pages = seen["pages"].as_object().unwrap();
     assert_eq!(pages.len(), 12, "{:?}", pages.keys());
@@ -360,13 +357,13 @@ fn every_page_opens_from_the_disk_in_both_colours() {
 }
 
 #[test]
-fn the_overview_is_split_sorted_and_coloured() {
+fn the_overview_is_grouped_sorted_and_coloured() {
     let Some(browser) = Browser::new() else {
         return;
     };
-    let place = Place::new();
-    let [first, second] = small(&place);
-    let report = report(&place, &[&first, &second]);
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let report = report(&dir, &[&first, &second]);
     let seen = browser.look("overview", &report);
     assert_eq!((&seen["together"], &seen["byKind"]), (&json!(2), &json!(4)));
     assert_eq!(seen["descending"]["sort"], "descending");
@@ -386,15 +383,15 @@ fn the_overview_is_split_sorted_and_coloured() {
 }
 
 #[test]
-fn the_figures_are_those_of_show() {
-    let place = Place::new();
-    let [first, second] = small(&place);
-    let report = report(&place, &[&first, &second]);
+fn figures_equal_those_of_show() {
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let report = report(&dir, &[&first, &second]);
     let summary = data(&report, "summary");
     for (number, run) in [&first, &second].into_iter().enumerate() {
-        let shown = place
+        let shown = dir
             .fillrate(&["show", &text(run), "--json"])
-            .ended(0)
+            .exits_with(0)
             .json();
         let all = shown["rows"].as_array().unwrap().last().unwrap();
         let ours = summary["rows"].as_array().unwrap().iter().find(|row| {
@@ -435,12 +432,12 @@ fn the_figures_are_those_of_show() {
 }
 
 #[test]
-fn a_hundred_thousand_attempts_are_usable() {
+fn a_hundred_thousand_attempts_stay_responsive() {
     let Some(browser) = Browser::new() else {
         return;
     };
-    let place = Place::new();
-    let folder = place.path("run");
+    let dir = TestDir::new();
+    let folder = dir.path("run");
     let holes = holes(1000);
     let samples = 50;
     let run = begin(&folder, "many", samples, &holes);
@@ -462,13 +459,13 @@ fn a_hundred_thousand_attempts_are_usable() {
         }),
     );
     run.set_finished().unwrap();
-    let report = report(&place, &[&folder]);
+    let report = report(&dir, &[&folder]);
     let files = play::files(&report);
     assert!(files.len() < 5000, "{} files", files.len());
 
     let seen = browser.look("attempts", &report);
     let says = |what: &str| seen[what].as_str().unwrap();
-    say(&format!(
+    print_uncaptured(&format!(
         "100,000 attempts: first view after {:.0} ms, all read after {:.0} ms, sorted in {} ms",
         seen["firstView"].as_f64().unwrap(),
         seen["allRead"].as_f64().unwrap(),
@@ -508,9 +505,9 @@ fn a_hundred_thousand_attempts_are_usable() {
 const EVIL: &str = "</script><script>alert('x')</script><img src=x onerror=alert(1)>\u{2028}${alert(2)}`'\"&amp;\\";
 
 #[test]
-fn nothing_that_is_shown_is_run() {
-    let place = Place::new();
-    let folder = place.path("run");
+fn displayed_text_is_never_executed() {
+    let dir = TestDir::new();
+    let folder = dir.path("run");
     let source = format!("x = 1\n# {EVIL}\ny = 2\n");
     let mut hole = Hole::new(
         "garden",
@@ -591,7 +588,7 @@ fn nothing_that_is_shown_is_run() {
         reason: EVIL.into(),
     })
     .unwrap();
-    let report = report(&place, &[&folder, &folder]);
+    let report = report(&dir, &[&folder, &folder]);
 
     for file in play::files(&report) {
         let contents = fs::read_to_string(report.join(&file)).unwrap();
@@ -621,10 +618,10 @@ fn nothing_that_is_shown_is_run() {
 }
 
 #[test]
-fn runs_of_different_tasks_are_said_to_be_so() {
-    let place = Place::new();
-    let [first, _] = small(&place);
-    let other = place.path("other");
+fn runs_of_different_tasks_are_marked() {
+    let dir = TestDir::new();
+    let [first, _] = small(&dir);
+    let other = dir.path("other");
     let holes = holes(7);
     let run = begin(&other, "gamma", 1, &holes[2..]);
     add(
@@ -634,7 +631,7 @@ fn runs_of_different_tasks_are_said_to_be_so() {
             .map(|(hole, _)| attempt(hole, "gamma", 0, "x", Outcome::Failed)),
     );
     run.set_finished().unwrap();
-    let report = report(&place, &[&first, &other]);
+    let report = report(&dir, &[&first, &other]);
     let summary = data(&report, "summary");
     assert_eq!(summary["shared"], 10);
     assert_eq!(summary["holes"], 14);
@@ -659,38 +656,37 @@ fn runs_of_different_tasks_are_said_to_be_so() {
 }
 
 #[test]
-fn a_folder_with_something_else_is_left_alone() {
-    let place = Place::new();
-    let [first, _] = small(&place);
-    let mine = place.write("mine/thesis.txt", "years of work");
+fn a_folder_with_other_files_is_not_overwritten() {
+    let dir = TestDir::new();
+    let [first, _] = small(&dir);
+    let mine = dir.write("mine/thesis.txt", "years of work");
     let out = text(mine.parent().unwrap());
-    let said = place
+    let finished = dir
         .fillrate(&["report", &text(&first), "-o", &out])
-        .ended(1);
+        .exits_with(1);
     assert!(
-        said.complaint().contains("holds files and is no report"),
-        "{said:?}"
+        finished
+            .error_message()
+            .contains("holds files and is no report"),
+        "{finished:?}"
     );
     assert_eq!(
         play::files(mine.parent().unwrap()),
         [Path::new("thesis.txt")]
     );
     // An earlier report is replaced, and no shard of it is left.
-    let report = report(&place, &[&first]);
+    let report = report(&dir, &[&first]);
     fs::write(report.join("data/attempts-99.js"), "").unwrap();
-    place
-        .fillrate(&["report", &text(&first), "-o", &text(&report)])
-        .ended(0);
+    dir.fillrate(&["report", &text(&first), "-o", &text(&report)])
+        .exits_with(0);
     assert!(!report.join("data/attempts-99.js").exists());
-    let said = place
-        .fillrate(&[
-            "report",
-            &text(&place.path("nowhere")),
-            "-o",
-            &text(&report),
-        ])
-        .ended(1);
-    assert!(said.complaint().contains("holds no run"), "{said:?}");
+    let finished = dir
+        .fillrate(&["report", &text(&dir.path("nowhere")), "-o", &text(&report)])
+        .exits_with(1);
+    assert!(
+        finished.error_message().contains("holds no run"),
+        "{finished:?}"
+    );
 }
 
 /// A report that is served, until it is dropped.
@@ -700,11 +696,11 @@ struct Live {
 }
 
 impl Live {
-    fn of(place: &Place, runs: &[&Path]) -> Self {
+    fn of(dir: &TestDir, runs: &[&Path]) -> Self {
         let runs: Vec<String> = runs.iter().map(|run| text(run)).collect();
         let mut arguments = vec!["report", "--live"];
         arguments.extend(runs.iter().map(String::as_str));
-        let mut child = place
+        let mut child = dir
             .command(&arguments)
             .stdout(Stdio::piped())
             .spawn()
@@ -719,7 +715,7 @@ impl Live {
     }
 
     /// The answer to a request for a path, with headers of its own.
-    fn ask(&self, path: &str, headers: &str) -> String {
+    fn get(&self, path: &str, headers: &str) -> String {
         let authority = self
             .address
             .trim_start_matches("http://")
@@ -744,23 +740,23 @@ impl Drop for Live {
 }
 
 #[test]
-fn only_its_own_pages_are_answered() {
-    let place = Place::new();
-    let [first, _] = small(&place);
-    let live = Live::of(&place, &[&first]);
+fn the_live_server_answers_only_its_own_pages() {
+    let dir = TestDir::new();
+    let [first, _] = small(&dir);
+    let live = Live::of(&dir, &[&first]);
     let host = live
         .address
         .trim_start_matches("http://")
         .trim_end_matches('/');
     let ours = format!("Host: {host}\r\n");
-    let page = live.ask("/", &ours);
+    let page = live.get("/", &ours);
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
     assert!(
         page.contains("cross-origin-resource-policy: same-origin"),
         "{page}"
     );
     assert!(
-        live.ask("/data/summary.js?revision=3", &ours)
+        live.get("/data/summary.js?revision=3", &ours)
             .contains("fillrate.put(")
     );
     for path in [
@@ -769,14 +765,14 @@ fn only_its_own_pages_are_answered() {
         "/data/attempts-9.js",
         "/run.db",
     ] {
-        let answer = live.ask(path, &ours);
+        let answer = live.get(path, &ours);
         assert!(answer.starts_with("HTTP/1.1 404 "), "{path}: {answer}");
     }
     // The name of a site that was made to point at this machine.
-    let rebound = live.ask("/data/summary.js", "Host: evil.example\r\n");
+    let rebound = live.get("/data/summary.js", "Host: evil.example\r\n");
     assert!(rebound.starts_with("HTTP/1.1 421 "), "{rebound}");
     assert!(!rebound.contains("alpha"));
-    let script = live.ask(
+    let script = live.get(
         "/data/summary.js",
         &format!("{ours}Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n"),
     );
@@ -784,12 +780,12 @@ fn only_its_own_pages_are_answered() {
 }
 
 #[test]
-fn a_run_is_followed_while_it_goes_on() {
+fn a_live_report_follows_a_run() {
     let Some(browser) = Browser::new() else {
         return;
     };
-    let place = Place::new();
-    let folder = place.path("run");
+    let dir = TestDir::new();
+    let folder = dir.path("run");
     let holes = holes(3);
     let run = begin(&folder, "delta", 2, &holes);
     let first = &holes[0].0;
@@ -801,7 +797,7 @@ fn a_run_is_followed_while_it_goes_on() {
         Outcome::Passed,
     ))
     .unwrap();
-    let live = Live::of(&place, &[&folder]);
+    let live = Live::of(&dir, &[&folder]);
     let mut child = browser
         .command("live", &live.address)
         .stdout(Stdio::piped())
@@ -809,8 +805,8 @@ fn a_run_is_followed_while_it_goes_on() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    said.read_line(&mut line).unwrap();
+    let mut finished = BufReader::new(child.stderr.take().unwrap());
+    finished.read_line(&mut line).unwrap();
     assert_eq!(line, "seen\n");
     for (hole, _) in &holes[1..] {
         run.add_attempt(&attempt(hole, "delta", 0, "return None", Outcome::Failed))
@@ -818,7 +814,7 @@ fn a_run_is_followed_while_it_goes_on() {
     }
     let output = child.wait_with_output().unwrap();
     let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
+    finished.read_to_string(&mut rest).unwrap();
     assert!(output.status.success(), "{rest}");
     let seen = seen(&output.stdout);
     assert_eq!(seen["before"], "1 of 12 attempts, going on");
@@ -836,14 +832,17 @@ fn alike(a: &Value, b: &Value) -> bool {
 
 #[test]
 fn a_run_is_exported_in_every_format() {
-    let place = Place::new();
-    let [first, second] = small(&place);
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
     let export = |name: &str| {
-        let out = place.path(name);
-        let said = place
+        let out = dir.path(name);
+        let finished = dir
             .fillrate(&["export", &text(&first), &text(&second), "-o", &text(&out)])
-            .ended(0);
-        assert!(said.out.trim_end().ends_with("72 attempts"), "{said:?}");
+            .exits_with(0);
+        assert!(
+            finished.out.trim_end().ends_with("72 attempts"),
+            "{finished:?}"
+        );
         out
     };
     let lines = fs::read_to_string(export("table.jsonl")).unwrap();
@@ -920,29 +919,31 @@ fn a_run_is_exported_in_every_format() {
     assert_eq!(count, 72);
 
     // And to standard output, for a pipe.
-    let said = place
+    let finished = dir
         .fillrate(&["export", &text(&first), "--format", "csv"])
-        .ended(0);
-    assert!(said.out.starts_with("schema,run,key,hole,"), "{said:?}");
-    assert_eq!(said.out.lines().count(), 37);
-    let said = place
+        .exits_with(0);
+    assert!(
+        finished.out.starts_with("schema,run,key,hole,"),
+        "{finished:?}"
+    );
+    assert_eq!(finished.out.lines().count(), 37);
+    let finished = dir
         .fillrate(&["export", &text(&first), "--format", "xls"])
-        .ended(2);
-    assert!(said.err.contains("jsonl, csv, parquet"), "{said:?}");
+        .exits_with(2);
+    assert!(finished.err.contains("jsonl, csv, parquet"), "{finished:?}");
 }
 
 #[test]
-fn a_program_that_nobody_here_wrote_reads_the_parquet_file() {
-    let Some(python) = bring("pyarrow") else {
+fn pyarrow_reads_the_parquet_file() {
+    let Some(python) = install("pyarrow") else {
         return;
     };
-    let place = Place::new();
-    let [first, _] = small(&place);
-    let out = place.path("table.parquet");
-    place
-        .fillrate(&["export", &text(&first), "-o", &text(&out)])
-        .ended(0);
-    let lines = place.fillrate(&["export", &text(&first)]).ended(0).out;
+    let dir = TestDir::new();
+    let [first, _] = small(&dir);
+    let out = dir.path("table.parquet");
+    dir.fillrate(&["export", &text(&first), "-o", &text(&out)])
+        .exits_with(0);
+    let lines = dir.fillrate(&["export", &text(&first)]).exits_with(0).out;
     let script = "import json, sys, pyarrow.parquet as p\n\
                   for row in p.read_table(sys.argv[1]).to_pylist(): print(json.dumps(row))";
     let output = Command::new(python)
@@ -966,8 +967,8 @@ fn a_program_that_nobody_here_wrote_reads_the_parquet_file() {
 }
 
 #[test]
-fn the_scripts_of_the_pages_are_sound() {
-    let Some(packages) = bring("playwright") else {
+fn the_scripts_of_the_pages_type_check() {
+    let Some(packages) = install("playwright") else {
         return;
     };
     let pages = play::repository("replay/src/report/pages");
@@ -988,6 +989,6 @@ fn the_scripts_of_the_pages_are_sound() {
         .args(scripts.map(|script| pages.join(format!("{script}.js"))))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
+    let finished = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{finished}");
 }

@@ -1,28 +1,23 @@
 //! A run that is killed at any moment and started again does what is missing and nothing twice.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
-#[path = "support/processes.rs"]
-mod processes;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use play::{Place, alone, attempts, has, kitchen, running, start, text};
-use processes::{adopt_orphans, survivors};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
+
+use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, start, text};
+use crate::support::processes::{own_process, survivors};
 
 /// Attempts of a whole run: 8 holes, 3 samples each.
 const ATTEMPTS: usize = 24;
 
 /// The replay that is killed, and that is left alone.
-fn replay(place: &Place, run: &str) -> Command {
-    place.command(&[
+fn replay(dir: &TestDir, run: &str) -> Command {
+    dir.command(&[
         "replay",
         &kitchen(),
         "--holes",
@@ -30,7 +25,7 @@ fn replay(place: &Place, run: &str) -> Command {
         "--samples",
         "3",
         "--out",
-        &text(&place.path(run)),
+        &text(&dir.path(run)),
         "--jobs",
         "1",
         // What is remembered from the run that is left alone takes no time worth a kill.
@@ -90,35 +85,29 @@ fn done(run: &Path) -> usize {
 }
 
 #[test]
-fn a_run_killed_three_times_is_the_run_left_alone() {
-    if !has(&["python3"]) {
+fn a_run_killed_three_times_equals_an_uninterrupted_run() {
+    own_process!();
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let whole = play::run(&mut replay(&place, "whole")).ended(0).json();
-    adopt_orphans();
+    let dir = TestDir::new();
+    let whole = play::run(&mut replay(&dir, "whole")).exits_with(0).json();
 
-    let run = place.path("killed");
+    let run = dir.path("killed");
     let mut random = ChaCha8Rng::seed_from_u64(20);
     let mut before: BTreeMap<String, Value> = BTreeMap::new();
     for (kill, at_least) in [0, 3, 8].into_iter().enumerate() {
-        {
-            let _running = running();
-            let mut replaying = start(&mut replay(&place, "killed"));
-            let deadline = Instant::now() + Duration::from_secs(60);
-            while done(&run) < at_least && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            std::thread::sleep(Duration::from_millis(random.random_range(0..40)));
-            // SIGKILL, to that one process.
-            replaying.kill().unwrap();
-            let status = replaying.wait().unwrap();
-            assert_eq!(status.code(), None, "kill {kill} came too late");
+        let mut replaying = start(&mut replay(&dir, "killed"));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while done(&run) < at_least && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
         }
-        {
-            let _alone = alone();
-            assert_eq!(survivors(), Vec::<String>::new(), "after kill {kill}");
-        }
+        std::thread::sleep(Duration::from_millis(random.random_range(0..40)));
+        // SIGKILL, to that one process.
+        replaying.kill().unwrap();
+        let status = replaying.wait().unwrap();
+        assert_eq!(status.code(), None, "kill {kill} came too late");
+        assert_eq!(survivors(), Vec::<String>::new(), "after kill {kill}");
         if !run.join("run.db").is_file() {
             continue;
         }
@@ -134,7 +123,7 @@ fn a_run_killed_three_times_is_the_run_left_alone() {
         }
         before = after;
     }
-    let resumed = play::run(&mut replay(&place, "killed")).ended(0).json();
+    let resumed = play::run(&mut replay(&dir, "killed")).exits_with(0).json();
 
     let after = attempts(&run);
     for (key, attempt) in &before {
@@ -146,7 +135,7 @@ fn a_run_killed_three_times_is_the_run_left_alone() {
             .map(|(key, attempt)| (key, timeless(attempt)))
             .collect()
     };
-    let expected = timeless_attempts(&place.path("whole"));
+    let expected = timeless_attempts(&dir.path("whole"));
     assert_eq!(expected.len(), ATTEMPTS);
     let resumed_attempts = timeless_attempts(&run);
     assert!(resumed_attempts.keys().eq(expected.keys()));
@@ -173,26 +162,26 @@ fn a_run_killed_three_times_is_the_run_left_alone() {
     assert_eq!(rows(resumed), rows(whole));
 
     // What is finished is not begun again, and prints the same.
-    let again = play::run(&mut replay(&place, "killed")).ended(0);
+    let again = play::run(&mut replay(&dir, "killed")).exits_with(0);
     assert_eq!(attempts(&run), after);
     assert!(again.err.contains(": 24/24"), "{again:#?}");
 }
 
 #[test]
-fn another_command_is_kept_out_of_a_run() {
-    if !has(&["python3"]) {
+fn a_run_refuses_another_command() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let run = text(&place.path("run"));
+    let dir = TestDir::new();
+    let run = text(&dir.path("run"));
     let first = |more: &[&str]| {
         let corpus = kitchen();
         let mut arguments = vec!["replay", &corpus, "--holes", "2", "--out", &run];
         arguments.extend(more);
-        place.fillrate(&arguments)
+        dir.fillrate(&arguments)
     };
-    first(&["--model", "empty"]).ended(0);
-    let before = attempts(&place.path("run"));
+    first(&["--model", "empty"]).exits_with(0);
+    let before = attempts(&dir.path("run"));
     for (more, what) in [
         (&["--model", "reference"] as &[&str], "`model`"),
         (&["--model", "empty", "--seed", "7"], "`holes`"),
@@ -203,16 +192,16 @@ fn another_command_is_kept_out_of_a_run() {
         ),
         (&["--model", "empty", "--patience", "5"], "`patience`"),
     ] {
-        let refused = first(more).ended(1);
+        let refused = first(more).exits_with(1);
         assert_eq!(
-            refused.complaint(),
+            refused.error_message(),
             format!(
                 "{run} holds a run of something else ({what} differs); name another folder with \
                  --out, or start the command it was started with"
             )
         );
     }
-    assert_eq!(attempts(&place.path("run")), before);
+    assert_eq!(attempts(&dir.path("run")), before);
     // How much runs at once is no part of what is run.
-    first(&["--model", "empty", "--jobs", "1"]).ended(0);
+    first(&["--model", "empty", "--jobs", "1"]).exits_with(0);
 }

@@ -1,5 +1,4 @@
 //! `fillrate retrieve`: the windows for a place, through the server that editors ask.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -31,7 +30,7 @@ fn retrieve(folder: &Path, arguments: &[&str]) -> Output {
         .arg("retrieve")
         .args(arguments)
         .current_dir(folder)
-        // Nobody's own settings.
+        // Independent of the user's own settings.
         .env("XDG_CONFIG_HOME", folder)
         .stdin(Stdio::null())
         .output()
@@ -46,7 +45,7 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn each_profile_looks_in_its_own_way() {
+fn each_profile_finds_its_own_windows() {
     let folder = workspace();
     let at = |profile: &str| json(folder.path(), &["main.py:5:8", "--context", profile]);
     let first = |found: &Value| {
@@ -55,7 +54,7 @@ fn each_profile_looks_in_its_own_way() {
         let first = text.lines().next().unwrap().trim().to_owned();
         (window["path"].as_str().unwrap().to_owned(), first)
     };
-    // What resembles `tax_3` is the file's first window, and stands for the one after it.
+    // What resembles `tax_3` is the file's first window, and selects the one after it.
     let cceval = at("cceval");
     assert_eq!(
         first(&cceval),
@@ -66,7 +65,7 @@ fn each_profile_looks_in_its_own_way() {
         "from shop import tax\ntotal = tax_3\nrest = "
     );
     assert!(cceval["windows"][0]["score"].as_f64().unwrap() > 0.0);
-    // Five hits of six windows, of which two each stand for the last of a file.
+    // Five hits of six windows, of which two select the last of a file.
     let count = cceval["windows"].as_array().unwrap().len();
     assert!((3..5).contains(&count), "{count}");
     assert_eq!(cceval["whole_in_prompt"], count);
@@ -82,7 +81,7 @@ fn each_profile_looks_in_its_own_way() {
 }
 
 #[test]
-fn the_first_completion_joins_repocoders_question() {
+fn repocoders_second_query_contains_the_first_completion() {
     let folder = workspace();
     std::fs::write(
         folder.path().join("other.py"),
@@ -102,7 +101,7 @@ fn the_first_completion_joins_repocoders_question() {
 }
 
 #[test]
-fn the_reference_is_looked_for_and_must_be_given() {
+fn the_profile_reference_requires_a_reference() {
     let folder = workspace();
     let arguments = ["main.py:5:8", "--context=reference"];
     let found = json(
@@ -118,7 +117,7 @@ fn the_reference_is_looked_for_and_must_be_given() {
 }
 
 #[test]
-fn people_see_places_scores_and_texts() {
+fn retrieve_prints_positions_scores_and_texts() {
     let folder = workspace();
     let output = retrieve(folder.path(), &["main.py:4", "--context=cceval"]);
     let shown = String::from_utf8(output.stdout).unwrap();

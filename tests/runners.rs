@@ -1,14 +1,11 @@
 //! Every runner of tests, each with a small project of its own: its holes are mined and judged,
 //! and a completion that forges an end or bends the framework does not pass.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::BTreeMap;
 
-use play::{Place, attempts, has, holes, text};
 use serde_json::{Value, json};
+
+use crate::support::play::{self, TestDir, attempts, has_tools, holes, text};
 
 /// A project and what is offered at one of its holes.
 struct Case {
@@ -22,9 +19,9 @@ struct Case {
     tests: u64,
     /// Ends the process with the status of a run in which only sentinels fail.
     exit: &'static str,
-    /// Makes what tests expect always hold, and then gives a wrong answer.
+    /// Makes every expectation hold, and then returns a wrong value.
     patch: &'static str,
-    /// Gives a wrong answer.
+    /// Returns a wrong value.
     wrong: &'static str,
 }
 
@@ -34,20 +31,19 @@ fn manifest(project: &str) -> String {
 }
 
 /// Mines holes in one file of a project.
-fn mine(place: &Place, project: &str, path: &str) -> Vec<Value> {
-    let tasks = place.path("mined.jsonl");
-    place
-        .fillrate(&[
-            "mine",
-            &manifest(project),
-            "--holes",
-            "4",
-            "--kinds",
-            "body",
-            "-o",
-            &text(&tasks),
-        ])
-        .ended(0);
+fn mine(dir: &TestDir, project: &str, path: &str) -> Vec<Value> {
+    let tasks = dir.path("mined.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &manifest(project),
+        "--holes",
+        "4",
+        "--kinds",
+        "body",
+        "-o",
+        &text(&tasks),
+    ])
+    .exits_with(0);
     let mined = holes(&tasks);
     assert!(!mined.is_empty());
     let mut of_file: Vec<Value> = mined
@@ -59,34 +55,33 @@ fn mine(place: &Place, project: &str, path: &str) -> Vec<Value> {
     of_file
 }
 
-/// Replays holes with a model, and gives the verdicts by sample, those of the first hole only.
+/// Replays holes with a model, and returns the verdicts by sample, those of the first hole only.
 fn verdicts(
-    place: &Place,
+    dir: &TestDir,
     project: &str,
     tasks: &[Value],
     model: &str,
     samples: usize,
 ) -> BTreeMap<u64, Value> {
     let lines: Vec<String> = tasks.iter().map(Value::to_string).collect();
-    let tasks_file = place.write("tasks.jsonl", &(lines.join("\n") + "\n"));
-    let run = place.path(&format!("run-{}", model.rsplit('/').next().unwrap()));
-    place
-        .fillrate(&[
-            "replay",
-            &manifest(project),
-            "--tasks",
-            &text(&tasks_file),
-            "--model",
-            model,
-            "--samples",
-            &samples.to_string(),
-            "--out",
-            &text(&run),
-            "--jobs",
-            "1",
-            "--json",
-        ])
-        .ended(0);
+    let tasks_file = dir.write("tasks.jsonl", &(lines.join("\n") + "\n"));
+    let run = dir.path(&format!("run-{}", model.rsplit('/').next().unwrap()));
+    dir.fillrate(&[
+        "replay",
+        &manifest(project),
+        "--tasks",
+        &text(&tasks_file),
+        "--model",
+        model,
+        "--samples",
+        &samples.to_string(),
+        "--out",
+        &text(&run),
+        "--jobs",
+        "1",
+        "--json",
+    ])
+    .exits_with(0);
     attempts(&run)
         .into_values()
         .filter(|attempt| attempt["hole"] == tasks[0]["id"])
@@ -105,20 +100,20 @@ fn lacks(verdict: &Value, evidence: &str) -> bool {
 }
 
 fn check(case: &Case) {
-    let place = Place::new();
-    let tasks = mine(&place, case.project, case.path);
+    let dir = TestDir::new();
+    let tasks = mine(&dir, case.project, case.path);
 
-    let reference = &verdicts(&place, case.project, &tasks, "reference", 1)[&0];
+    let reference = &verdicts(&dir, case.project, &tasks, "reference", 1)[&0];
     assert_eq!(reference["outcome"], "passed", "{reference:#}");
     assert_eq!(reference["executed"], case.tests, "{reference:#}");
-    let empty = &verdicts(&place, case.project, &tasks, "empty", 1)[&0];
+    let empty = &verdicts(&dir, case.project, &tasks, "empty", 1)[&0];
     assert_ne!(empty["outcome"], "passed", "{empty:#}");
 
     let completions = [case.wrong, case.exit, case.patch];
     let prediction = json!({"hole": tasks[0]["id"], "completions": completions});
-    let predictions = place.write("hostile.jsonl", &prediction.to_string());
+    let predictions = dir.write("hostile.jsonl", &prediction.to_string());
     let judged = verdicts(
-        &place,
+        &dir,
         case.project,
         &tasks[..1],
         &text(&predictions),
@@ -137,8 +132,8 @@ fn check(case: &Case) {
 }
 
 #[test]
-fn unittest_judges() {
-    if !has(&["python3"]) {
+fn unittest_verdicts_are_right() {
+    if !has_tools(&["python3"]) {
         return;
     }
     check(&Case {
@@ -155,8 +150,8 @@ fn unittest_judges() {
 }
 
 #[test]
-fn node_judges() {
-    if !has(&["node", "npm"]) {
+fn node_verdicts_are_right() {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
     check(&Case {
@@ -173,8 +168,8 @@ fn node_judges() {
 }
 
 #[test]
-fn mocha_judges() {
-    if !has(&["node", "npm"]) {
+fn mocha_verdicts_are_right() {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
     check(&Case {
@@ -191,8 +186,8 @@ fn mocha_judges() {
 }
 
 #[test]
-fn jest_judges() {
-    if !has(&["node", "npm"]) {
+fn jest_verdicts_are_right() {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
     check(&Case {
@@ -208,22 +203,22 @@ fn jest_judges() {
     });
 }
 
-/// A command of the manifest's own can be held to less, and every verdict says to what.
+/// A custom command offers less evidence, and every verdict lists what is missing.
 #[test]
-fn junit_judges_by_what_it_has() {
-    if !has(&["python3"]) {
+fn junit_verdicts_rely_on_available_evidence() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let project = "kitchen-junit";
-    let tasks = mine(&place, project, "src/kitchen/scale.py");
+    let tasks = mine(&dir, project, "src/kitchen/scale.py");
     let unasked = json!(["signature", "quiet", "sentinels", "framework", "process"]);
 
-    let reference = &verdicts(&place, project, &tasks, "reference", 1)[&0];
+    let reference = &verdicts(&dir, project, &tasks, "reference", 1)[&0];
     assert_eq!(reference["outcome"], "passed", "{reference:#}");
     assert_eq!(reference["executed"], 11, "{reference:#}");
     assert_eq!(reference["unasked"], unasked, "{reference:#}");
-    let empty = &verdicts(&place, project, &tasks, "empty", 1)[&0];
+    let empty = &verdicts(&dir, project, &tasks, "empty", 1)[&0];
     assert_ne!(empty["outcome"], "passed", "{empty:#}");
 
     let completions = [
@@ -233,9 +228,9 @@ fn junit_judges_by_what_it_has() {
         "import pathlib\n    pathlib.Path('conftest.py').write_text('')\n    return None",
     ];
     let prediction = json!({"hole": tasks[0]["id"], "completions": completions});
-    let predictions = place.write("hostile.jsonl", &prediction.to_string());
+    let predictions = dir.write("hostile.jsonl", &prediction.to_string());
     let model = text(&predictions);
-    let judged = verdicts(&place, project, &tasks[..1], &model, completions.len());
+    let judged = verdicts(&dir, project, &tasks[..1], &model, completions.len());
     for verdict in judged.values() {
         assert_eq!(verdict["outcome"], "failed", "{verdict:#}");
         assert_eq!(verdict["unasked"], unasked, "{verdict:#}");
@@ -246,29 +241,28 @@ fn junit_judges_by_what_it_has() {
     assert!(lacks(&judged[&3], "files"), "{judged:#?}");
 }
 
-/// What TypeScript's checker says stands beside the tests' outcome, which does not hang on it.
+/// TypeScript's errors are beside the tests' outcome, which does not depend on them.
 #[test]
-fn types_are_checked_beside_the_tests() {
-    if !has(&["node", "npm"]) {
+fn type_errors_are_reported_beside_the_tests() {
+    if !has_tools(&["node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let mined = place.path("mined.jsonl");
-    place
-        .fillrate(&[
-            "mine",
-            &play::demo(),
-            "--holes",
-            "2",
-            "--kinds",
-            "body",
-            "-o",
-            &text(&mined),
-        ])
-        .ended(0);
+    let dir = TestDir::new();
+    let mined = dir.path("mined.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &play::demo(),
+        "--holes",
+        "2",
+        "--kinds",
+        "body",
+        "-o",
+        &text(&mined),
+    ])
+    .exits_with(0);
     let of_typescript = |hole: &Value| hole["language"] == "typescript";
     let hole = holes(&mined).into_iter().find(of_typescript).unwrap();
-    let tasks = place.write("tasks.jsonl", &format!("{hole}\n"));
+    let tasks = dir.write("tasks.jsonl", &format!("{hole}\n"));
     let reference = hole["reference"].as_str().unwrap();
     let completions = [
         reference.to_owned(),
@@ -277,9 +271,9 @@ fn types_are_checked_beside_the_tests() {
         "return (".to_owned(),
     ];
     let prediction = json!({"hole": hole["id"], "completions": completions});
-    let predictions = place.write("predictions.jsonl", &prediction.to_string());
-    let run = place.path("run");
-    let replayed = place
+    let predictions = dir.write("predictions.jsonl", &prediction.to_string());
+    let run = dir.path("run");
+    let replayed = dir
         .fillrate(&[
             "replay",
             &play::demo(),
@@ -294,7 +288,7 @@ fn types_are_checked_beside_the_tests() {
             &text(&run),
             "--json",
         ])
-        .ended(0);
+        .exits_with(0);
     let mut verdicts: Vec<(u64, Value)> = attempts(&run)
         .into_values()
         .map(|attempt| {
@@ -305,7 +299,7 @@ fn types_are_checked_beside_the_tests() {
         })
         .collect();
     verdicts.sort_by_key(|(sample, _)| *sample);
-    let said: Vec<(&str, u64, u64)> = verdicts
+    let finished: Vec<(&str, u64, u64)> = verdicts
         .iter()
         .map(|(_, verdict)| {
             let count = |files: &str| verdict["types"][files]["count"].as_u64().unwrap();
@@ -314,11 +308,11 @@ fn types_are_checked_beside_the_tests() {
         })
         .collect();
     assert_eq!(
-        said[..3],
+        finished[..3],
         [("passed", 0, 0), ("passed", 1, 0), ("failed", 0, 0)]
     );
-    let (outcome, own, _) = said[3];
-    assert!(outcome == "syntax" && own > 0, "{said:?}");
+    let (outcome, own, _) = finished[3];
+    assert!(outcome == "syntax" && own > 0, "{finished:?}");
     let first = &verdicts[1].1["types"]["own"]["first"][0];
     assert_eq!(
         first,
@@ -332,14 +326,14 @@ fn types_are_checked_beside_the_tests() {
         (share["value"].as_f64(), share["n"].as_u64()),
         (Some(0.5), Some(4))
     );
-    let shown = place.fillrate(&["show", &text(&run)]).ended(0);
+    let shown = dir.fillrate(&["show", &text(&run)]).exits_with(0);
     assert!(
         shown.out.contains("type-check without a new error: 50.0"),
         "{}",
         shown.out
     );
     let id = hole["id"].as_str().unwrap();
-    let shown = place.fillrate(&["show", &text(&run), id]).ended(0);
+    let shown = dir.fillrate(&["show", &text(&run), id]).exits_with(0);
     let told = "type errors that it adds: 1 in the file, 0 in others";
     assert!(shown.out.contains(told), "{}", shown.out);
 }

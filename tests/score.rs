@@ -1,9 +1,5 @@
 //! `fillrate score` with the real program: its figures are the published ones, and those that
 //! Python's own libraries give.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use play::{Place, has, holes, kitchen, repository, text};
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-/// CrossCodeEval's examples with what its own scorer gives.
-fn oracle() -> Option<PathBuf> {
-    play::programs::oracle("crosscodeeval")
+use crate::support::play::{TestDir, has_tools, holes, kitchen, repository, text};
+use crate::support::programs;
+
+/// CrossCodeEval's examples with its own scorer's values.
+fn recorded_results() -> Option<PathBuf> {
+    programs::recorded_results("crosscodeeval")
 }
 
 fn records(path: &Path) -> Vec<Value> {
@@ -57,26 +55,26 @@ fn figure<'a>(scores: &'a Value, file: usize, variant: &str) -> &'a Value {
 }
 
 #[test]
-fn every_figure_is_the_published_one() {
-    let Some(oracle) = oracle() else {
+fn every_score_equals_the_published_one() {
+    let Some(recorded_results) = recorded_results() else {
         return;
     };
-    let place = Place::new();
-    let output = place.path("values.jsonl");
-    let scores = place
+    let dir = TestDir::new();
+    let output = dir.path("values.jsonl");
+    let scores = dir
         .fillrate(&[
             "score",
             "--examples",
-            &text(&oracle.join("examples.jsonl")),
+            &text(&recorded_results.join("examples.jsonl")),
             "--predictions",
-            &text(&oracle.join("predictions.jsonl")),
+            &text(&recorded_results.join("predictions.jsonl")),
             "-o",
             &text(&output),
             "--json",
         ])
-        .ended(0)
+        .exits_with(0)
         .json();
-    let expected = by_task(&oracle.join("expected.jsonl"));
+    let expected = by_task(&recorded_results.join("expected.jsonl"));
     let ours = by_task(&output);
     assert_eq!(ours.len(), 72);
     assert!(ours.keys().eq(expected.keys()));
@@ -104,7 +102,7 @@ fn every_figure_is_the_published_one() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    let aggregate = fs::read_to_string(oracle.join("expected_aggregate.json")).unwrap();
+    let aggregate = fs::read_to_string(recorded_results.join("expected_aggregate.json")).unwrap();
     let aggregate: Value = serde_json::from_str(&aggregate).unwrap();
     for (variant, field) in PUBLISHED {
         let figure = figure(&scores, 0, variant);
@@ -152,7 +150,7 @@ fn edited(random: &mut ChaCha8Rng, text: &str) -> String {
 }
 
 /// Random examples with predictions, as files.
-fn random_files(place: &Place, seed: u64, count: usize) -> (PathBuf, PathBuf) {
+fn random_files(dir: &TestDir, seed: u64, count: usize) -> (PathBuf, PathBuf) {
     const PROMPTS: [&str; 6] = [
         "",
         "x = ",
@@ -186,60 +184,59 @@ fn random_files(place: &Place, seed: u64, count: usize) -> (PathBuf, PathBuf) {
         predictions += &format!("{prediction}\n");
     }
     (
-        place.write("examples.jsonl", &examples),
-        place.write("predictions.jsonl", &predictions),
+        dir.write("examples.jsonl", &examples),
+        dir.write("predictions.jsonl", &predictions),
     )
 }
 
 #[test]
-fn random_texts_score_as_with_pythons_difflib_and_rapidfuzz() {
-    let Some(python) = play::programs::bring("scorer") else {
+fn random_texts_score_like_difflib_and_rapidfuzz() {
+    let Some(python) = programs::install("scorer") else {
         return;
     };
-    let place = Place::new();
+    let dir = TestDir::new();
     let seed = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
         .as_secs();
-    let (examples, predictions) = random_files(&place, seed, 400);
-    let output = place.path("values.jsonl");
-    place
-        .fillrate(&[
-            "score",
-            "--examples",
-            &text(&examples),
-            "--predictions",
-            &text(&predictions),
-            "-o",
-            &text(&output),
-        ])
-        .ended(0);
+    let (examples, predictions) = random_files(&dir, seed, 400);
+    let output = dir.path("values.jsonl");
+    dir.fillrate(&[
+        "score",
+        "--examples",
+        &text(&examples),
+        "--predictions",
+        &text(&predictions),
+        "-o",
+        &text(&output),
+    ])
+    .exits_with(0);
     let theirs = Command::new(python)
         .arg(repository("replay/benches/metrics.py"))
         .args([&examples, &predictions])
         .output()
         .unwrap();
     assert!(theirs.status.success(), "{theirs:?}");
-    let theirs = place.write("theirs.jsonl", &String::from_utf8(theirs.stdout).unwrap());
+    let theirs = dir.write("theirs.jsonl", &String::from_utf8(theirs.stdout).unwrap());
     let (ours, theirs) = (records(&output), records(&theirs));
     assert_eq!((ours.len(), theirs.len()), (400, 400));
     let predicted = by_task(&predictions);
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let task = theirs["task_id"].as_str().unwrap();
-        let said = format!("seed {seed}, {}", predicted[task]);
+        let finished = format!("seed {seed}, {}", predicted[task]);
         assert_eq!(ours["task_id"], task);
-        assert_eq!(ours["truncated"], theirs["truncated"], "{said}");
+        assert_eq!(ours["truncated"], theirs["truncated"], "{finished}");
         let metrics = theirs["metrics"].as_object().unwrap();
         assert!(metrics.len() >= 7);
         for (variant, value) in metrics {
             // To the last bit: both have passed through the shortest decimal notation.
-            assert_eq!(&ours["metrics"][variant], value, "{variant}, {said}");
+            assert_eq!(&ours["metrics"][variant], value, "{variant}, {finished}");
         }
     }
 }
 
 /// Two examples of two repositories, with predictions.
-fn small(place: &Place) -> [String; 3] {
+fn small(dir: &TestDir) -> [String; 3] {
     let example = |task: &str, repository: &str, file: &str, reference: &str| {
         let metadata = json!({"task_id": task, "repository": repository, "file": file});
         json!({"prompt": "x = ", "groundtruth": reference, "metadata": metadata}).to_string()
@@ -259,12 +256,12 @@ fn small(place: &Place) -> [String; 3] {
             .collect()
     };
     [
-        place.write("examples.jsonl", &(examples.join("\n") + "\n")),
-        place.write(
+        dir.write("examples.jsonl", &(examples.join("\n") + "\n")),
+        dir.write(
             "first.jsonl",
             &predictions(["f(1)\ng(3)", "h(2)", "new List<int>(); }", "null; //"]),
         ),
-        place.write(
+        dir.write(
             "second.jsonl",
             &predictions(["f(1)", "g(2)\n", "new List<string>();", "None"]),
         ),
@@ -273,10 +270,10 @@ fn small(place: &Place) -> [String; 3] {
 }
 
 #[test]
-fn two_files_are_compared_and_their_flips_listed() {
-    let place = Place::new();
-    let [examples, first, second] = small(&place);
-    let output = text(&place.path("values.jsonl"));
+fn two_predictions_are_compared_and_flips_listed() {
+    let dir = TestDir::new();
+    let [examples, first, second] = small(&dir);
+    let output = text(&dir.path("values.jsonl"));
     let arguments = [
         "score",
         "--examples",
@@ -294,7 +291,7 @@ fn two_files_are_compared_and_their_flips_listed() {
     ];
     let mut with_json = arguments.to_vec();
     with_json.push("--json");
-    let scores = place.fillrate(&with_json).ended(0).json();
+    let scores = dir.fillrate(&with_json).exits_with(0).json();
     assert_eq!(scores["clusters"], 4);
     assert_eq!(figure(&scores, 0, "em/cceval")["value"], 0.5);
     assert_eq!(figure(&scores, 1, "em/cceval")["value"], 0.75);
@@ -317,7 +314,7 @@ fn two_files_are_compared_and_their_flips_listed() {
     assert_eq!(values[4]["metrics"]["id_f1/cceval"], 1.0);
     assert_eq!(values[0]["metrics"].as_object().unwrap().len(), 2);
 
-    let table = place.fillrate(&arguments).ended(0).out;
+    let table = dir.fillrate(&arguments).exits_with(0).out;
     assert!(table.contains("second − first"), "{table}");
     assert!(
         table.contains(&format!(
@@ -332,15 +329,15 @@ fn two_files_are_compared_and_their_flips_listed() {
 }
 
 #[test]
-fn tasks_that_are_missing_or_doubled_are_named() {
-    let place = Place::new();
-    let [examples, first, _] = small(&place);
+fn missing_and_duplicate_tasks_are_named() {
+    let dir = TestDir::new();
+    let [examples, first, _] = small(&dir);
     let contents = fs::read_to_string(&first).unwrap();
     let lines: Vec<&str> = contents.lines().collect();
     let score = |examples: &str, lines: &[&str]| {
-        let predictions = text(&place.write("p.jsonl", &lines.join("\n")));
-        let output = place.path("values.jsonl");
-        let said = place
+        let predictions = text(&dir.write("p.jsonl", &lines.join("\n")));
+        let output = dir.path("values.jsonl");
+        let finished = dir
             .fillrate(&[
                 "score",
                 "--examples",
@@ -350,12 +347,13 @@ fn tasks_that_are_missing_or_doubled_are_named() {
                 "-o",
                 &text(&output),
             ])
-            .ended(1);
+            .exits_with(1);
         assert!(
             !output.exists(),
             "a file of values without all values is left"
         );
-        said.complaint()
+        finished
+            .error_message()
             .replace(&predictions, "P")
             .replace(examples, "E")
     };
@@ -380,31 +378,31 @@ fn tasks_that_are_missing_or_doubled_are_named() {
         "P, line 4: the field `prediction` is missing"
     );
     let contents = fs::read_to_string(&examples).unwrap();
-    let doubled = text(&place.write("doubled.jsonl", &contents.repeat(2)));
+    let doubled = text(&dir.write("doubled.jsonl", &contents.repeat(2)));
     assert_eq!(
         score(&doubled, &lines),
         "E, line 5: the task `a/1` stands on line 1 already"
     );
     let spoiled = contents.replacen("\"groundtruth\":\"g(2)\"", "\"groundtruth\":2", 1);
-    let spoiled = text(&place.write("spoiled.jsonl", &spoiled));
+    let spoiled = text(&dir.write("spoiled.jsonl", &spoiled));
     assert_eq!(
         score(&spoiled, &lines),
         "E, line 2: the field `groundtruth` is a number and should be a string"
     );
     let unnamed = contents.replacen("\"n.py\"", "\"n\"", 1);
-    let unnamed = text(&place.write("unnamed.jsonl", &unnamed));
+    let unnamed = text(&dir.write("unnamed.jsonl", &unnamed));
     assert_eq!(
         score(&unnamed, &lines),
         "E, line 2: the field `metadata.file` is `n`, which does not tell the language; give it \
          with --language"
     );
-    let empty = text(&place.write("empty.jsonl", "\n"));
+    let empty = text(&dir.write("empty.jsonl", "\n"));
     assert_eq!(score(&empty, &[]), "E has no examples");
 }
 
 #[test]
-fn a_tasks_file_is_scored_where_that_needs_no_more() {
-    let place = Place::new();
+fn a_tasks_file_is_scored_without_a_corpus_where_possible() {
+    let dir = TestDir::new();
     let hole = |id: &str, path: &str, language: &str, reference: &str| {
         json!({
             "schema": 1, "id": id, "project": "shop", "language": language, "path": path,
@@ -417,14 +415,14 @@ fn a_tasks_file_is_scored_where_that_needs_no_more() {
         hole("shop/a.ts:1", "a.ts", "typescript", "a();"),
         hole("shop/b.py:1", "b.py", "python", "b = a"),
     ];
-    let tasks = text(&place.write("tasks.jsonl", &tasks.join("\n")));
+    let tasks = text(&dir.write("tasks.jsonl", &tasks.join("\n")));
     let predictions = [
         r#"{"task_id":"shop/a.ts:1","prediction":"a(); b();"}"#,
         r#"{"task_id":"shop/b.py:1","prediction":"b  = a"}"#,
     ];
-    let predictions = text(&place.write("predictions.jsonl", &predictions.join("\n")));
+    let predictions = text(&dir.write("predictions.jsonl", &predictions.join("\n")));
     let score = |metrics: &str| {
-        place.fillrate(&[
+        dir.fillrate(&[
             "score",
             "--examples",
             &tasks,
@@ -435,27 +433,27 @@ fn a_tasks_file_is_scored_where_that_needs_no_more() {
             "--json",
         ])
     };
-    let scores = score("em/tokens").ended(0).json();
+    let scores = score("em/tokens").exits_with(0).json();
     assert_eq!(figure(&scores, 0, "em/tokens")["value"], 0.5);
-    let said = score("em/cceval").ended(1);
+    let finished = score("em/cceval").exits_with(1);
     assert!(
-        said.complaint()
+        finished
+            .error_message()
             .contains("tasks.jsonl, line 2: the metrics named */cceval need"),
         "{}",
-        said.complaint()
+        finished.error_message()
     );
 }
 
 #[test]
-fn holes_are_scored_with_what_stands_before_them_in_their_corpus() {
-    if !has(&["python3"]) {
+fn holes_are_scored_with_their_prefix_from_the_corpus() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = place.path("tasks.jsonl");
-    place
-        .fillrate(&["mine", &kitchen(), "--holes", "4", "-o", &text(&tasks)])
-        .ended(0);
+    let dir = TestDir::new();
+    let tasks = dir.path("tasks.jsonl");
+    dir.fillrate(&["mine", &kitchen(), "--holes", "4", "-o", &text(&tasks)])
+        .exits_with(0);
     let holes = holes(&tasks);
     let predictions: String = holes
         .iter()
@@ -466,21 +464,20 @@ fn holes_are_scored_with_what_stands_before_them_in_their_corpus() {
             json!({"task_id": hole["id"], "prediction": prediction}).to_string() + "\n"
         })
         .collect();
-    let predictions = place.write("predictions.jsonl", &predictions);
-    let output = place.path("values.jsonl");
-    place
-        .fillrate(&[
-            "score",
-            "--examples",
-            &text(&tasks),
-            "--predictions",
-            &text(&predictions),
-            "--corpus",
-            &kitchen(),
-            "-o",
-            &text(&output),
-        ])
-        .ended(0);
+    let predictions = dir.write("predictions.jsonl", &predictions);
+    let output = dir.path("values.jsonl");
+    dir.fillrate(&[
+        "score",
+        "--examples",
+        &text(&tasks),
+        "--predictions",
+        &text(&predictions),
+        "--corpus",
+        &kitchen(),
+        "-o",
+        &text(&output),
+    ])
+    .exits_with(0);
     let values = by_task(&output);
     assert_eq!(values.len(), holes.len());
     for hole in &holes {

@@ -1,14 +1,11 @@
 //! The language server as an editor meets it: the real binary over standard input and output.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
 
 use std::time::{Duration, Instant};
 
-use editor::{Editor, Oracle, PATIENCE, text, uri};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text, uri};
 
 const REFERENCE: &str = "b = a + 1";
 
@@ -37,13 +34,13 @@ fn fixed(_: &str) -> String {
 
 #[test]
 fn both_requests_give_the_same_text_in_every_encoding() {
-    let oracle = Oracle::new(Duration::ZERO, fixed);
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
     // Before the cursor on its line: 3 characters, 5 UTF-16 units, 9 bytes; the line before ends
     // with CRLF.
     let contents = "def f(a):\r\n\u{1F600}\u{1F600} \r\n    return b\r\n";
     for (encoding, column) in [("utf-8", 9), ("utf-16", 5), ("utf-32", 3)] {
         let folder = workspace(&[]);
-        let (mut editor, answer) = Editor::start(folder.path(), &oracle.settings(), &[encoding]);
+        let (mut editor, answer) = Editor::start(folder.path(), &scripted.settings(), &[encoding]);
         let capabilities = &answer["result"]["capabilities"];
         assert_eq!(capabilities["positionEncoding"], encoding);
         assert_eq!(capabilities["inlineCompletionProvider"], true);
@@ -53,8 +50,8 @@ fn both_requests_give_the_same_text_in_every_encoding() {
 
         let uri = uri(folder.path(), "a.py");
         editor.open(&uri, "python", contents);
-        let id = editor.ask(&uri, 1, column);
-        let inline = editor.answer(id);
+        let id = editor.request_completion(&uri, 1, column);
+        let inline = editor.response(id);
         let item = &inline["result"]["items"][0];
         let cursor = json!({"line": 1, "character": column});
         assert_eq!(item["insertText"], REFERENCE);
@@ -64,7 +61,7 @@ fn both_requests_give_the_same_text_in_every_encoding() {
             json!({"textDocument": {"uri": uri}, "position": cursor}),
         );
         assert_eq!(list["result"]["items"][0]["textEdit"]["newText"], REFERENCE);
-        let prompts = oracle.prompts.lock().unwrap();
+        let prompts = scripted.prompts.lock().unwrap();
         let prompt = prompts.last().unwrap();
         assert!(
             prompt.contains("\u{1F600}\u{1F600} <|fim_suffix|>"),
@@ -74,20 +71,20 @@ fn both_requests_give_the_same_text_in_every_encoding() {
 }
 
 #[test]
-fn a_list_does_not_replace_ghost_text() {
-    let oracle = Oracle::new(Duration::from_millis(500), fixed);
+fn a_completion_list_does_not_replace_ghost_text() {
+    let scripted = ScriptedModel::new(Duration::from_millis(500), fixed);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "x = \n");
-    let inline = editor.ask(&uri, 0, 4);
+    let inline = editor.request_completion(&uri, 0, 4);
     let list = editor.send_request(
         "textDocument/completion",
         json!({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 4}}),
     );
-    assert_eq!(text(&editor.answer(inline)).as_deref(), Some(REFERENCE));
+    assert_eq!(text(&editor.response(inline)).as_deref(), Some(REFERENCE));
     assert_eq!(
-        editor.answer(list)["result"]["items"]
+        editor.response(list)["result"]["items"]
             .as_array()
             .unwrap()
             .len(),
@@ -96,10 +93,10 @@ fn a_list_does_not_replace_ghost_text() {
 }
 
 #[test]
-fn a_client_that_shows_ghost_text_is_offered_no_list() {
+fn a_client_with_ghost_text_gets_no_list() {
     let folder = workspace(&[]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let (mut editor, first) = Editor::start(folder.path(), &oracle.settings(), &["utf-16"]);
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let (mut editor, first) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
     assert!(first["result"]["capabilities"]["completionProvider"].is_object());
     let again = editor.request("initialize", json!({"capabilities": {}}));
     assert!(
@@ -108,7 +105,7 @@ fn a_client_that_shows_ghost_text_is_offered_no_list() {
     );
     let (_, answer) = Editor::start_with(
         folder.path(),
-        &oracle.settings(),
+        &scripted.settings(),
         &json!({"textDocument": {"inlineCompletion": {}}}),
     );
     let capabilities = &answer["result"]["capabilities"];
@@ -117,10 +114,10 @@ fn a_client_that_shows_ghost_text_is_offered_no_list() {
 }
 
 #[test]
-fn an_item_replaces_the_word_before_the_cursor_by_itself() {
-    let oracle = Oracle::new(Duration::ZERO, fixed);
+fn a_list_item_replaces_the_word_before_the_cursor() {
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "x = größ\n");
     let list = editor.request(
@@ -134,22 +131,22 @@ fn an_item_replaces_the_word_before_the_cursor_by_itself() {
 }
 
 #[test]
-fn a_burst_of_edits_and_requests_is_answered_from_its_own_versions() {
-    let oracle = Oracle::new(Duration::ZERO, echo_version);
+fn requests_in_a_burst_are_answered_from_their_own_versions() {
+    let scripted = ScriptedModel::new(Duration::ZERO, echo_version);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "version_0 = \n");
-    let asked: Vec<(i32, i64)> = (1..=50)
+    let ids: Vec<(i32, i64)> = (1..=50)
         .map(|version| {
             let line = format!("version_{version} = ");
             editor.change(&uri, version + 1, &format!("{line}\n"));
-            let id = editor.ask(&uri, 0, u32::try_from(line.len()).unwrap());
+            let id = editor.request_completion(&uri, 0, u32::try_from(line.len()).unwrap());
             (version, id)
         })
         .collect();
-    for (version, id) in asked {
-        let answer = editor.answer(id);
+    for (version, id) in ids {
+        let answer = editor.response(id);
         assert!(answer.get("error").is_none(), "{answer}");
         match text(&answer) {
             Some(text) => assert_eq!(text, format!("answer_{version}")),
@@ -163,21 +160,21 @@ fn a_burst_of_edits_and_requests_is_answered_from_its_own_versions() {
 }
 
 #[test]
-fn slow_models_hold_up_neither_edits_nor_cancels() {
+fn slow_models_delay_neither_edits_nor_cancels() {
     let delay = Duration::from_secs(4);
-    let oracle = Oracle::new(delay, echo_version);
+    let scripted = ScriptedModel::new(delay, echo_version);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uris: Vec<String> = (0..8)
         .map(|n| uri(folder.path(), &format!("{n}.py")))
         .collect();
-    let mut asked = Vec::new();
+    let mut ids = Vec::new();
     for uri in &uris {
         editor.open(uri, "python", "version_1 = \n");
-        asked.push(editor.ask(uri, 0, 12));
+        ids.push(editor.request_completion(uri, 0, 12));
     }
-    let until = Instant::now() + PATIENCE;
-    while oracle.prompts.lock().unwrap().len() < 8 {
+    let until = Instant::now() + TIME_LIMIT;
+    while scripted.prompts.lock().unwrap().len() < 8 {
         assert!(
             Instant::now() < until,
             "the model server was not asked eight times"
@@ -187,67 +184,67 @@ fn slow_models_hold_up_neither_edits_nor_cancels() {
     // An edit is seen: the request after it replaces the older one at once and is sent.
     let started = Instant::now();
     editor.change(&uris[0], 2, "version_2 = \n");
-    let newer = editor.ask(&uris[0], 0, 12);
-    assert!(editor.answer(asked[0])["result"].is_null());
-    editor.notify("$/cancelRequest", json!({"id": asked[1]}));
-    let cancelled = editor.answer(asked[1]);
+    let newer = editor.request_completion(&uris[0], 0, 12);
+    assert!(editor.response(ids[0])["result"].is_null());
+    editor.notify("$/cancelRequest", json!({"id": ids[1]}));
+    let cancelled = editor.response(ids[1]);
     assert!(
         cancelled.get("error").is_none() && cancelled["result"].is_null(),
         "{cancelled}"
     );
     // Far below the model's delay, whatever the machine is busy with.
     assert!(started.elapsed() < delay / 2, "{:?}", started.elapsed());
-    while *oracle.hung_up.lock().unwrap() < 2 {
+    while *scripted.disconnects.lock().unwrap() < 2 {
         assert!(
             started.elapsed() < delay,
             "the model server was not hung up on"
         );
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(text(&editor.answer(newer)).as_deref(), Some("answer_2"));
-    for id in &asked[2..] {
-        assert_eq!(text(&editor.answer(*id)).as_deref(), Some("answer_1"));
+    assert_eq!(text(&editor.response(newer)).as_deref(), Some("answer_2"));
+    for id in &ids[2..] {
+        assert_eq!(text(&editor.response(*id)).as_deref(), Some("answer_1"));
     }
 }
 
 #[test]
-fn settings_change_without_a_restart() {
+fn settings_change_without_restart() {
     let (first, second) = (
-        Oracle::new(Duration::ZERO, fixed),
-        Oracle::new(Duration::ZERO, |_| "other".to_owned()),
+        ScriptedModel::new(Duration::ZERO, fixed),
+        ScriptedModel::new(Duration::ZERO, |_| "other".to_owned()),
     );
     let folder = workspace(&[]);
     let mut editor = Editor::ready(folder.path(), &first.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "x = \n");
-    let id = editor.ask(&uri, 0, 4);
-    assert_eq!(text(&editor.answer(id)).as_deref(), Some(REFERENCE));
+    let id = editor.request_completion(&uri, 0, 4);
+    assert_eq!(text(&editor.response(id)).as_deref(), Some(REFERENCE));
     editor.notifications.clear();
     editor.notify(
         "workspace/didChangeConfiguration",
         json!({"settings": {"fillrate": {"model": {"url": second.address}}}}),
     );
     editor.await_status("ready");
-    let id = editor.ask(&uri, 0, 4);
-    assert_eq!(text(&editor.answer(id)).as_deref(), Some("other"));
+    let id = editor.request_completion(&uri, 0, 4);
+    assert_eq!(text(&editor.response(id)).as_deref(), Some("other"));
 }
 
 #[test]
-fn a_server_ends_with_its_client_even_while_a_model_thinks() {
-    let oracle = Oracle::new(Duration::from_secs(60), fixed);
+fn the_server_exits_with_its_client_during_a_model_call() {
+    let scripted = ScriptedModel::new(Duration::from_secs(60), fixed);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "x = \n");
-    editor.ask(&uri, 0, 4);
-    assert!(editor.hang_up().success());
+    editor.request_completion(&uri, 0, 4);
+    assert!(editor.disconnect().success());
 }
 
 #[test]
-fn a_setting_that_is_none_is_refused_by_name() {
+fn an_unknown_setting_is_refused_by_name() {
     let folder = workspace(&[]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let (mut editor, _) = Editor::start(folder.path(), &oracle.settings(), &["utf-16"]);
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let (mut editor, _) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
     editor.notify("initialized", json!({}));
     editor.notify(
         "workspace/didChangeConfiguration",
@@ -264,7 +261,7 @@ fn a_setting_that_is_none_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_hidden_never_reaches_a_model_and_what_changes_does() {
+fn hidden_files_never_reach_a_model_and_changed_files_do() {
     let define = |name: &str| {
         format!(
             "def compute_total_{name}(items):\n    total_{name} = sum(items)\n    return total_{name}\n"
@@ -277,12 +274,12 @@ fn what_is_hidden_never_reaches_a_model_and_what_changes_does() {
         ("visible.py", &define("visible")),
         ("gone.py", &define("gone")),
     ]);
-    let oracle = Oracle::new(Duration::ZERO, fixed);
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let open = uri(folder.path(), "open.py");
     editor.open(&open, "python", "compute_total = \n");
-    let id = editor.ask(&open, 0, 16);
-    editor.answer(id);
+    let id = editor.request_completion(&open, 0, 16);
+    editor.response(id);
     std::fs::remove_file(folder.path().join("gone.py")).unwrap();
     std::fs::write(folder.path().join("fresh.py"), define("fresh")).unwrap();
     editor.notify(
@@ -292,8 +289,8 @@ fn what_is_hidden_never_reaches_a_model_and_what_changes_does() {
             {"uri": uri(folder.path(), "fresh.py"), "type": 1},
         ]}),
     );
-    let id = editor.ask(&open, 0, 16);
-    editor.answer(id);
+    let id = editor.request_completion(&open, 0, 16);
+    editor.response(id);
     let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": open}}));
     let windows = explained["result"]["trace"]["windows"]
         .as_array()
@@ -307,7 +304,7 @@ fn what_is_hidden_never_reaches_a_model_and_what_changes_does() {
         paths.contains(&"fresh.py") && !paths.contains(&"gone.py"),
         "{paths:?}"
     );
-    let prompts = oracle.prompts.lock().unwrap();
+    let prompts = scripted.prompts.lock().unwrap();
     let [before, after] = prompts.as_slice() else {
         panic!("two prompts: {prompts:?}");
     };
@@ -328,19 +325,19 @@ fn what_is_hidden_never_reaches_a_model_and_what_changes_does() {
     // A hidden file itself gets nothing, and hears why.
     let hidden = uri(folder.path(), "ignored/a.py");
     editor.open(&hidden, "python", "x = \n");
-    let id = editor.ask(&hidden, 0, 4);
-    assert_eq!(editor.answer(id)["result"]["items"], json!([]));
+    let id = editor.request_completion(&hidden, 0, 4);
+    assert_eq!(editor.response(id)["result"]["items"], json!([]));
     let explained = editor.request("fillrate/explain", json!({"textDocument": {"uri": hidden}}));
     assert!(
         explained["result"]["trace"]["nothing"].is_string(),
         "{explained}"
     );
     drop(prompts);
-    assert_eq!(oracle.prompts.lock().unwrap().len(), 2);
+    assert_eq!(scripted.prompts.lock().unwrap().len(), 2);
 }
 
 #[test]
-fn indexing_is_told_as_it_goes() {
+fn indexing_progress_is_reported() {
     let folder = workspace(&[("a.py", "x = 1\n"), ("b.py", "y = 2\n")]);
     let mut editor = Editor::ready(folder.path(), "[model]\nprotocol = \"embedded\"\n");
     let kinds: Vec<&Value> = editor

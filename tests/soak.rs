@@ -1,12 +1,8 @@
-//! A typist who does not stop: ten keys a second in four documents, with cancels, accepts, edits
+//! Continuous typing: ten keys a second in four documents, with cancels, accepts, edits
 //! by other hands, files that change on disk and settings that change.
 //!
 //! It runs for 20 seconds; the soak itself is
-//! `FILLRATE_SOAK_SECONDS=600 cargo test --release -p fillrate --test soak`.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
+//! `FILLRATE_SOAK_SECONDS=600 cargo test --release --test system soak`.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,7 +14,7 @@ use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use editor::{Editor, Oracle, PATIENCE, uri};
+use crate::support::editor::{self, Editor, ScriptedModel, TIME_LIMIT, uri};
 
 /// Keys a second.
 const PACE: u32 = 10;
@@ -44,7 +40,7 @@ struct Request {
     suffix: String,
 }
 
-/// What the model says between two texts: a word that tells them from others.
+/// The model's completion between a prefix and a suffix: a word unique to them.
 fn word(prefix: &str, suffix: &str) -> String {
     let mut hasher = DefaultHasher::new();
     (prefix, suffix).hash(&mut hasher);
@@ -58,8 +54,8 @@ fn parts(prompt: &str) -> Option<(&str, &str)> {
     Some((prefix, rest.strip_suffix("<|fim_middle|>")?))
 }
 
-/// Whether an answer may stand at a place: all of what the model says there, or the rest of what
-/// it said before the person typed its beginning.
+/// Whether a completion is right at a position: the model's whole text there, or the rest of an
+/// earlier one whose beginning the person typed.
 fn fits(prefix: &str, suffix: &str, answer: &str) -> bool {
     let starts = prefix.char_indices().map(|(index, _)| index);
     starts.chain([prefix.len()]).rev().take(40).any(|start| {
@@ -101,7 +97,7 @@ impl Buffer {
 }
 
 #[test]
-fn a_typist_who_does_not_stop_sees_nothing_wrong() {
+fn continuous_typing_gets_only_correct_completions() {
     let seconds = std::env::var("FILLRATE_SOAK_SECONDS")
         .ok()
         .map_or(20, |seconds| seconds.parse().unwrap());
@@ -110,12 +106,12 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
     let known = Arc::clone(&places);
     let wrong: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&wrong);
-    let oracle = Oracle::new(Duration::from_millis(120), move |prompt| {
+    let scripted = ScriptedModel::new(Duration::from_millis(120), move |prompt| {
         let Some((prefix, suffix)) = parts(prompt) else {
             seen.lock().unwrap().push(prompt.to_owned());
             return String::new();
         };
-        // The windows and the path stand before the file's own beginning.
+        // The windows and the path precede the file's own beginning.
         let own = &prefix[prefix.find("# begin\n").unwrap_or(0)..];
         let place = (own.to_owned(), suffix.to_owned());
         if !known.lock().unwrap().contains(&place) {
@@ -128,7 +124,7 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
     for number in 0..40 {
         write_other(folder.path(), number, 0);
     }
-    let mut editor = Editor::ready(folder.path(), &oracle.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let mut buffers: Vec<Buffer> = (0..4)
         .map(|number| {
             let text =
@@ -162,7 +158,7 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
         keys += 1;
         let next = started + Duration::from_secs(1) * keys / PACE;
         while let Some(left) = next.checked_duration_since(Instant::now()) {
-            editor.pump(left);
+            editor.receive(left);
         }
         if memory_when_warm.is_none() && Instant::now() > warm {
             memory_when_warm = Some(editor.memory());
@@ -170,9 +166,9 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
 
         // What has come is looked at as an editor would.
         under_way.retain(|request| {
-            let Some(answer) = editor.answered(request.id) else {
+            let Some(answer) = editor.try_response(request.id) else {
                 assert!(
-                    request.since.elapsed() < PATIENCE,
+                    request.since.elapsed() < TIME_LIMIT,
                     "a request was not answered"
                 );
                 return true;
@@ -216,7 +212,7 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
             }
             (_, 70..75) => buffer.edit(&mut editor, cursor, cursor, "\n    "),
             (_, 75..78) => {
-                // Elsewhere; what came before the cursor may be gone after it.
+                // Elsewhere, possibly in the prefix.
                 let start = random.random_range("# begin\n".len()..=buffer.text.len());
                 let end = (start + random.random_range(0..10)).min(buffer.text.len());
                 buffer.edit(&mut editor, start, end, "x = é😀\n");
@@ -286,11 +282,11 @@ fn a_typist_who_does_not_stop_sees_nothing_wrong() {
         }
     }
     for request in under_way {
-        let answer = editor.answer(request.id);
+        let answer = editor.response(request.id);
         assert!(answer.get("error").is_none(), "{answer}");
     }
 
-    let calls = oracle.prompts.lock().unwrap().len();
+    let calls = scripted.prompts.lock().unwrap().len();
     let (warm, last) = (memory_when_warm.unwrap(), editor.memory());
     println!(
         "{keys} keys, {requests} requests, {cancelled} cancelled, {shown} shown, {accepted} \

@@ -1,11 +1,8 @@
 //! `fillrate stats`: what a tasks file holds, with the real program.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/play.rs"]
-mod play;
-
-use play::{Place, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
+
+use crate::support::play::{TestDir, demo, has_tools, holes, kitchen, text};
 
 /// The row of a group.
 fn row<'a>(stats: &'a Value, by: &str, name: &str) -> &'a Value {
@@ -15,9 +12,9 @@ fn row<'a>(stats: &'a Value, by: &str, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("there is no row for {by} {name}: {rows:#?}"))
 }
 
-/// A tasks file that no program wrote, so that its figures are known beforehand. It has the
+/// A tasks file written by hand, so that its figures are known. It has the
 /// fields of the first version of the format and no others.
-fn written(place: &Place) -> String {
+fn written(dir: &TestDir) -> String {
     let record = |path: &str, kind: &str, reference: &str| {
         json!({
             "schema": 1, "id": format!("shop/{path}:1:{kind}:0"), "project": "shop",
@@ -31,14 +28,17 @@ fn written(place: &Place) -> String {
         record("a.py", "body", "b = a\nreturn b"),
         record("b.py", "body", "b = a\nif b:\n    b = 1\nreturn b"),
     ];
-    text(&place.write("tasks.jsonl", &records.join("\n")))
+    text(&dir.write("tasks.jsonl", &records.join("\n")))
 }
 
 #[test]
-fn a_tasks_file_is_counted_without_its_corpus() {
-    let place = Place::new();
-    let tasks = written(&place);
-    let stats = place.fillrate(&["stats", &tasks, "--json"]).ended(0).json();
+fn stats_counts_tasks_without_their_corpus() {
+    let dir = TestDir::new();
+    let tasks = written(&dir);
+    let stats = dir
+        .fillrate(&["stats", &tasks, "--json"])
+        .exits_with(0)
+        .json();
     assert_eq!(stats["tasks"], tasks);
     let all = row(&stats, "all", "*");
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_tasks_file_is_counted_without_its_corpus() {
     );
     assert_eq!(all["measures"]["prefix/lines"], Value::Null);
 
-    let table = place.fillrate(&["stats", &tasks]).ended(0).out;
+    let table = dir.fillrate(&["stats", &tasks]).exits_with(0).out;
     let of_bodies = table.lines().find(|line| line.contains("body")).unwrap();
     let cells: Vec<&str> = of_bodies.split_whitespace().collect();
     assert_eq!(
@@ -68,19 +68,18 @@ fn a_tasks_file_is_counted_without_its_corpus() {
 }
 
 #[test]
-fn what_stands_around_is_measured_in_the_corpus() {
-    if !has(&["python3"]) {
+fn stats_measures_surroundings_in_the_corpus() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let path = place.path("tasks.jsonl");
+    let dir = TestDir::new();
+    let path = dir.path("tasks.jsonl");
     let tasks = text(&path);
-    place
-        .fillrate(&["mine", &kitchen(), "--holes", "4", "-o", &tasks])
-        .ended(0);
-    let stats = place
+    dir.fillrate(&["mine", &kitchen(), "--holes", "4", "-o", &tasks])
+        .exits_with(0);
+    let stats = dir
         .fillrate(&["stats", &tasks, "--corpus", &kitchen(), "--json"])
-        .ended(0)
+        .exits_with(0)
         .json();
     let all = row(&stats, "all", "*");
     let mined = holes(&path);
@@ -100,15 +99,15 @@ fn what_stands_around_is_measured_in_the_corpus() {
 }
 
 #[test]
-fn a_corpus_that_lacks_the_project_is_refused() {
-    let place = Place::new();
-    let tasks = written(&place);
-    let said = place
+fn stats_refuses_a_corpus_without_the_project() {
+    let dir = TestDir::new();
+    let tasks = written(&dir);
+    let finished = dir
         .fillrate(&["stats", &tasks, "--corpus", &demo()])
-        .ended(1);
+        .exits_with(1);
     assert!(
-        said.complaint().contains("the project `shop`"),
+        finished.error_message().contains("the project `shop`"),
         "{}",
-        said.complaint()
+        finished.error_message()
     );
 }

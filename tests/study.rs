@@ -1,16 +1,13 @@
 //! `fillrate study` and `fillrate plan` with the real program.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::fs;
 
-use play::{Place, text};
 use serde_json::Value;
 
-/// What Table 9 of RepoMasterEval (<https://arxiv.org/abs/2408.03519>) says, in percentage points
-/// from the first version, which stands at 0.
+use crate::support::play::{self, TestDir, text};
+
+/// Table 9 of RepoMasterEval (<https://arxiv.org/abs/2408.03519>), in percentage points from the
+/// first version, which is at 0.
 const TABLE_9_OFFLINE: &str = "\
 version,language,metric,value,n
 1.0,python,pass rate,0,
@@ -48,11 +45,11 @@ fn pair<'a>(study: &'a Value, language: &str, offline: &str) -> &'a Value {
 }
 
 #[test]
-fn table_9_is_read_as_it_was_published() {
-    let place = Place::new();
-    let offline = text(&place.write("offline.csv", TABLE_9_OFFLINE));
-    let online = text(&place.write("online.csv", TABLE_9_ONLINE));
-    let said = place
+fn table_9_is_reproduced_as_published() {
+    let dir = TestDir::new();
+    let offline = text(&dir.write("offline.csv", TABLE_9_OFFLINE));
+    let online = text(&dir.write("online.csv", TABLE_9_ONLINE));
+    let finished = dir
         .fillrate(&[
             "study",
             "--offline",
@@ -64,8 +61,8 @@ fn table_9_is_read_as_it_was_published() {
             "-o",
             "out",
         ])
-        .ended(0);
-    let json = fs::read_to_string(place.path("out/study.json")).unwrap();
+        .exits_with(0);
+    let json = fs::read_to_string(dir.path("out/study.json")).unwrap();
     let study: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(study["schema"], 1);
     assert_eq!(study["pairs"].as_array().unwrap().len(), 3);
@@ -88,11 +85,11 @@ fn table_9_is_read_as_it_was_published() {
         let of_eight = power.iter().find(|at| at["true_r"] == 0.8).unwrap();
         let student = of_eight["student"]["value"].as_f64().unwrap();
         assert!((student - 0.253).abs() < 0.03, "{student}");
-        // Nothing tells the errors of published differences.
+        // The errors of published differences are unknown.
         assert_eq!(pair["attenuation"], Value::Null);
     }
-    let page = fs::read_to_string(place.path("out/index.html")).unwrap();
-    for text in [&said.out, &page] {
+    let page = fs::read_to_string(dir.path("out/index.html")).unwrap();
+    for text in [&finished.out, &page] {
         assert!(text.contains("4 versions are weak"), "{text}");
         assert!(text.contains("r = .998"), "{text}");
         assert!(text.contains("exact permutation p = .042"), "{text}");
@@ -100,7 +97,7 @@ fn table_9_is_read_as_it_was_published() {
         assert!(text.contains("→0.0") || text.contains("baseline"), "{text}");
     }
     // The same command gives the same bytes.
-    let again = place.fillrate(&[
+    let again = dir.fillrate(&[
         "study",
         "--offline",
         &offline,
@@ -111,29 +108,33 @@ fn table_9_is_read_as_it_was_published() {
         "-o",
         "again",
     ]);
-    again.ended(0);
-    let again = fs::read_to_string(place.path("again/study.json")).unwrap();
+    again.exits_with(0);
+    let again = fs::read_to_string(dir.path("again/study.json")).unwrap();
     assert_eq!(again, json);
 }
 
 #[test]
-fn a_study_without_a_side_is_refused() {
-    let place = Place::new();
-    let offline = text(&place.write("offline.csv", TABLE_9_OFFLINE));
-    place.fillrate(&["study", "--offline", &offline]).ended(2);
-    let said = place
+fn a_study_without_one_side_is_refused() {
+    let dir = TestDir::new();
+    let offline = text(&dir.write("offline.csv", TABLE_9_OFFLINE));
+    dir.fillrate(&["study", "--offline", &offline])
+        .exits_with(2);
+    let finished = dir
         .fillrate(&["study", "--offline", &offline, "--online", "nowhere.csv"])
-        .ended(1);
-    assert!(said.complaint().starts_with("nowhere.csv: "), "{said:?}");
-    let online = text(&place.write("online.csv", TABLE_9_ONLINE));
-    let said = place
-        .fillrate(&["study", "--offline", &offline, "--online", &online])
-        .ended(1);
+        .exits_with(1);
     assert!(
-        said.complaint().contains("--by version,language"),
-        "{said:?}"
+        finished.error_message().starts_with("nowhere.csv: "),
+        "{finished:?}"
     );
-    let said = place
+    let online = text(&dir.write("online.csv", TABLE_9_ONLINE));
+    let finished = dir
+        .fillrate(&["study", "--offline", &offline, "--online", &online])
+        .exits_with(1);
+    assert!(
+        finished.error_message().contains("--by version,language"),
+        "{finished:?}"
+    );
+    let finished = dir
         .fillrate(&[
             "study",
             "--offline",
@@ -145,16 +146,16 @@ fn a_study_without_a_side_is_refused() {
             "--metrics",
             "pass@1",
         ])
-        .ended(1);
+        .exits_with(1);
     assert_eq!(
-        said.complaint(),
+        finished.error_message(),
         "no offline figure is named `pass@1`; there are pass rate, HumanEval"
     );
 }
 
 #[test]
-fn a_plan_says_what_it_takes() {
-    let place = Place::new();
+fn a_plan_reports_the_required_size() {
+    let dir = TestDir::new();
     let plan = |more: &[&str]| {
         let arguments = [
             "plan",
@@ -168,9 +169,8 @@ fn a_plan_says_what_it_takes() {
             "400",
             "--json",
         ];
-        place
-            .fillrate(&[&arguments[..], more].concat())
-            .ended(0)
+        dir.fillrate(&[&arguments[..], more].concat())
+            .exits_with(0)
             .json()
     };
     let found =
@@ -206,29 +206,39 @@ fn a_plan_says_what_it_takes() {
     );
     assert_eq!(plan(&[]), plan(&[]));
 
-    let said = place
+    let finished = dir
         .fillrate(&["plan", "--versions", "2", "--simulations", "9"])
-        .ended(1);
-    assert!(said.complaint().contains("at least 3 versions"), "{said:?}");
-    let said = place.fillrate(&["plan", "--true-r", "1.5"]).ended(1);
-    assert_eq!(said.complaint(), "the true r must be from -1 to 1, not 1.5");
+        .exits_with(1);
+    assert!(
+        finished.error_message().contains("at least 3 versions"),
+        "{finished:?}"
+    );
+    let finished = dir.fillrate(&["plan", "--true-r", "1.5"]).exits_with(1);
+    assert_eq!(
+        finished.error_message(),
+        "the true r must be from -1 to 1, not 1.5"
+    );
 }
 
 /// The demo, small: five versions are played in both modes, and what a simulated developer
 /// accepted is never called online. Its simulated figures are those of the runs' own reports.
 #[test]
-fn the_demo_plays_five_versions_and_says_that_it_is_simulated() {
-    if !play::has(&["python3", "node", "npm"]) {
+fn the_demo_study_replays_five_versions_and_is_labelled_simulated() {
+    if !play::has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let corpus = play::demo();
     let arguments = [
         "study", "--demo", "--holes", "4", "--corpus", &corpus, "-o", "demo", "--json",
     ];
-    let said = place.fillrate(&arguments).ended(0);
-    assert!(!said.out.to_lowercase().contains("online"), "{}", said.out);
-    let study = said.json();
+    let finished = dir.fillrate(&arguments).exits_with(0);
+    assert!(
+        !finished.out.to_lowercase().contains("online"),
+        "{}",
+        finished.out
+    );
+    let study = finished.json();
     assert_eq!(study["second"], "simulated");
     assert_eq!(study["versions"].as_array().unwrap().len(), 5);
     let pairs = study["pairs"].as_array().unwrap();
@@ -239,7 +249,7 @@ fn the_demo_plays_five_versions_and_says_that_it_is_simulated() {
         let version = point["version"].as_u64().unwrap() as usize;
         let label = study["versions"][version]["label"].as_str().unwrap();
         let run = format!("demo/versions/{label}");
-        let report = place.fillrate(&["show", &run, "--json"]).ended(0).json();
+        let report = dir.fillrate(&["show", &run, "--json"]).exits_with(0).json();
         let rows = report["rows"].as_array().unwrap();
         let all = rows.iter().find(|row| row["project"] == "*").unwrap();
         let passing = &all["metrics"]["pass@1"];
@@ -250,10 +260,10 @@ fn the_demo_plays_five_versions_and_says_that_it_is_simulated() {
         assert_eq!(point["second"]["value"], accepted["value"], "{all:#}");
         assert_eq!(point["second"]["n"], accepted["n"]);
     }
-    let page = fs::read_to_string(place.path("demo/index.html")).unwrap();
+    let page = fs::read_to_string(dir.path("demo/index.html")).unwrap();
     assert!(page.contains("<strong>Simulated.</strong>"), "{page}");
     assert!(!page.to_lowercase().contains("online"), "{page}");
     // What was played is not played again.
-    let again = place.fillrate(&arguments).ended(0);
+    let again = dir.fillrate(&arguments).exits_with(0);
     assert_eq!(again.json(), study);
 }

@@ -1,11 +1,5 @@
-//! What becomes of completions is noted: by the real program, told by clients, followed through
-//! edits, and lost by none.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
-#[path = "support/play.rs"]
-mod play;
+//! The real program records the fate of completions, as clients report it, follows accepted text
+//! through edits, and loses nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,15 +11,15 @@ use fillrate_server::telemetry::{
 };
 use serde_json::{Value, json};
 
-use editor::{Editor, Oracle, PATIENCE, text as text_of, uri};
-use play::programs::bring;
-use play::{Place, attempts, has, kitchen, text};
+use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text as text_of, uri};
+use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, text};
+use crate::support::programs::install;
 
-/// What stands in every text of these tests, and may stand in no store.
+/// Part of every text of these tests, which no store may contain.
 const CANARY: &str = "canary";
 
 /// A server under an editor, with a store of its own.
-struct Desk {
+struct Typist {
     folder: tempfile::TempDir,
     editor: Editor,
     versions: BTreeMap<String, i32>,
@@ -38,17 +32,17 @@ struct Offered {
     command: Value,
 }
 
-impl Desk {
-    /// A desk whose model always says something else, with more settings of telemetry.
+impl Typist {
+    /// A typist whose model always writes something else, with additional telemetry settings.
     fn new(telemetry: &str) -> Self {
-        let oracle = Oracle::new(Duration::ZERO, |prompt| {
+        let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
             format!("{CANARY}_{}(beta, gamma)", prompt.len())
         });
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store.db");
         let settings = format!(
             "{}[typing]\nwait_ms = 0\nahead = false\n[telemetry]\npath = {store:?}\n{telemetry}",
-            oracle.settings()
+            scripted.settings()
         );
         Self {
             editor: Editor::ready(folder.path(), &settings),
@@ -71,10 +65,12 @@ impl Desk {
         self.versions.insert(file.to_owned(), 1);
     }
 
-    /// Asks for a completion, which must come.
-    fn ask(&mut self, file: &str, line: u32, character: u32) -> Offered {
-        let id = self.editor.ask(&self.uri(file), line, character);
-        let answer = self.editor.answer(id);
+    /// Requests a completion, which must arrive.
+    fn request_completion(&mut self, file: &str, line: u32, character: u32) -> Offered {
+        let id = self
+            .editor
+            .request_completion(&self.uri(file), line, character);
+        let answer = self.editor.response(id);
         let item = &answer["result"]["items"][0];
         let command = item["command"].clone();
         assert_eq!(command["command"], "fillrate.accept", "{answer}");
@@ -120,7 +116,7 @@ impl Desk {
 
     /// Takes a completion as an editor does.
     fn accept(&mut self, file: &str, line: u32, character: u32) -> Offered {
-        let offered = self.ask(file, line, character);
+        let offered = self.request_completion(file, line, character);
         let taken = offered.text.clone();
         self.edit(file, line, character, character, &taken);
         self.run(&offered, Value::Null);
@@ -147,8 +143,8 @@ impl Desk {
 
     fn export(&self) -> String {
         let store = text(&self.store());
-        let said = Place::new().fillrate(&["telemetry", "export", "--store", &store]);
-        said.ended(0).out
+        let finished = TestDir::new().fillrate(&["telemetry", "export", "--store", &store]);
+        finished.exits_with(0).out
     }
 }
 
@@ -162,55 +158,55 @@ fn of<'a>(completions: &'a [RecordedCompletion], offered: &Offered) -> &'a Recor
 }
 
 #[test]
-fn what_becomes_of_completions_is_noted() {
-    let mut desk = Desk::new("");
+fn the_fate_of_completions_is_recorded() {
+    let mut typist = Typist::new("");
     let lines = "x = \n".repeat(8);
-    desk.open("a.py", &lines);
+    typist.open("a.py", &lines);
 
     // The same text at the same place twice in a row is one completion.
-    let accepted = desk.ask("a.py", 0, 4);
-    assert_eq!(desk.ask("a.py", 0, 4).id, accepted.id);
-    desk.tell(
+    let accepted = typist.request_completion("a.py", 0, 4);
+    assert_eq!(typist.request_completion("a.py", 0, 4).id, accepted.id);
+    typist.tell(
         &accepted,
         json!({"event": "shown", "certainty": "confirmed"}),
     );
-    desk.edit("a.py", 0, 4, 4, &accepted.text);
-    desk.run(&accepted, json!({"certainty": "confirmed", "shownMs": 900}));
-    // A client that says it twice means it once.
-    desk.run(&accepted, Value::Null);
+    typist.edit("a.py", 0, 4, 4, &accepted.text);
+    typist.run(&accepted, json!({"certainty": "confirmed", "shownMs": 900}));
+    // A repeated event counts once.
+    typist.run(&accepted, Value::Null);
 
-    let dismissed = desk.ask("a.py", 1, 4);
-    desk.tell(
+    let dismissed = typist.request_completion("a.py", 1, 4);
+    typist.tell(
         &dismissed,
         json!({"event": "dismissed", "certainty": "estimated", "shownMs": 300.5}),
     );
-    let superseded = desk.ask("a.py", 2, 4);
-    let partly = desk.ask("a.py", 3, 4);
+    let superseded = typist.request_completion("a.py", 2, 4);
+    let partly = typist.request_completion("a.py", 3, 4);
     for part in ["cana", "ry_"] {
         let from = if part == "cana" { 4 } else { 8 };
-        desk.edit("a.py", 3, from, from, part);
+        typist.edit("a.py", 3, from, from, part);
         let step = json!({
             "event": "partlyAccepted", "certainty": "confirmed",
             "characters": part.len(), "unit": "word",
         });
-        desk.tell(&partly, step);
+        typist.tell(&partly, step);
     }
-    // Nobody was offered these.
+    // These were never offered.
     let nobody = Offered {
         id: "no-such-id".to_owned(),
         text: String::new(),
         command: accepted.command.clone(),
     };
-    desk.tell(&nobody, json!({"event": "dismissed"}));
-    let listed = desk.editor.request(
+    typist.tell(&nobody, json!({"event": "dismissed"}));
+    let listed = typist.editor.request(
         "textDocument/completion",
         json!({
-            "textDocument": {"uri": desk.uri("a.py")},
+            "textDocument": {"uri": typist.uri("a.py")},
             "position": {"line": 4, "character": 4},
         }),
     );
     let command = &listed["result"]["items"][0]["command"];
-    let refused = desk.editor.request(
+    let refused = typist.editor.request(
         "workspace/executeCommand",
         json!({"command": "fillrate.nothing", "arguments": []}),
     );
@@ -221,7 +217,7 @@ fn what_becomes_of_completions_is_noted() {
             .contains("fillrate.nothing")
     );
 
-    let completions = desk.leave();
+    let completions = typist.leave();
     assert_eq!(completions.len(), 5);
     let one = of(&completions, &accepted);
     assert_eq!(
@@ -234,7 +230,7 @@ fn what_becomes_of_completions_is_noted() {
     let characters = accepted.text.chars().count();
     assert_eq!(one.accepted.as_ref().unwrap().characters, characters);
     assert!(!one.dismissed && !one.superseded && one.partly.is_none());
-    // The session ended before its horizons: that is not known, rather than gone.
+    // The session ended before its horizons: unobserved, not removed.
     let unobserved: Vec<_> = one
         .retention
         .iter()
@@ -275,16 +271,16 @@ fn what_becomes_of_completions_is_noted() {
     assert_eq!(one.unwrap().answered.form, RequestKind::List);
 
     // Characters by accepts and by keys, in one file.
-    let entered = telemetry::read(&desk.store()).unwrap().entered;
+    let entered = telemetry::read(&typist.store()).unwrap().entered;
     let all: usize = entered.iter().map(|one| one.characters).sum();
     assert_eq!(all, characters + 7);
     assert!(entered.iter().all(|one| one.file == answered.file));
 }
 
 #[test]
-fn what_is_left_of_an_accepted_text_is_looked_at_later() {
+fn retention_of_accepted_text_is_measured_later() {
     // Long enough for the edits that come right after each accept, on a busy machine too.
-    let mut desk = Desk::new("retention_s = [6, 7]\n");
+    let mut typist = Typist::new("retention_s = [6, 7]\n");
     let started = Instant::now();
     let files = [
         "kept.py",
@@ -296,33 +292,33 @@ fn what_is_left_of_an_accepted_text_is_looked_at_later() {
         "parts.py",
     ];
     for file in files {
-        desk.open(file, "a = 1\nx = \n");
+        typist.open(file, "a = 1\nx = \n");
     }
     let mut taken = BTreeMap::new();
     for file in &files[..6] {
-        taken.insert(*file, desk.accept(file, 1, 4));
+        taken.insert(*file, typist.accept(file, 1, 4));
     }
     let end = |text: &str| 4 + u32::try_from(text.len()).unwrap();
     // `canary_123(beta, gamma)`: another name, and the same arguments.
     let changed = taken["changed.py"].text.clone();
-    desk.edit("changed.py", 1, 4, 4 + 6, "x");
+    typist.edit("changed.py", 1, 4, 4 + 6, "x");
     assert!(changed.starts_with(CANARY));
     for file in ["removed.py", "undone.py"] {
         let text = taken[file].text.clone();
-        desk.edit(file, 1, 0, end(&text), "");
+        typist.edit(file, 1, 0, end(&text), "");
     }
     let undone = format!("x = {}", taken["undone.py"].text);
-    desk.edit("undone.py", 1, 0, 0, &undone);
-    desk.edit("moved.py", 0, 0, 0, "import os\n\n\n");
-    desk.edit("kept.py", 1, 0, 1, "other");
-    let closed = desk.uri("closed.py");
-    desk.editor.notify(
+    typist.edit("undone.py", 1, 0, 0, &undone);
+    typist.edit("moved.py", 0, 0, 0, "import os\n\n\n");
+    typist.edit("kept.py", 1, 0, 1, "other");
+    let closed = typist.uri("closed.py");
+    typist.editor.notify(
         "textDocument/didClose",
         json!({"textDocument": {"uri": closed}}),
     );
-    let parts = desk.ask("parts.py", 1, 4);
-    desk.edit("parts.py", 1, 4, 4, CANARY);
-    desk.tell(
+    let parts = typist.request_completion("parts.py", 1, 4);
+    typist.edit("parts.py", 1, 4, 4, CANARY);
+    typist.tell(
         &parts,
         json!({"event": "partlyAccepted", "characters": CANARY.len(), "unit": "word"}),
     );
@@ -331,16 +327,16 @@ fn what_is_left_of_an_accepted_text_is_looked_at_later() {
         "this machine is too slow for this test"
     );
 
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     let all_seen = |completions: &[RecordedCompletion]| {
         let seen = completions.iter().filter(|one| one.retention.len() == 2);
         seen.count() == files.len()
     };
-    while !all_seen(&desk.completions()) {
-        assert!(Instant::now() < until, "{:#?}", desk.completions());
+    while !all_seen(&typist.completions()) {
+        assert!(Instant::now() < until, "{:#?}", typist.completions());
         std::thread::sleep(Duration::from_millis(50));
     }
-    let completions = desk.completions();
+    let completions = typist.completions();
     let left = |file: &str| {
         let one = of(&completions, &taken[file]);
         assert_eq!(one.retention.keys().copied().collect::<Vec<_>>(), [6, 7]);
@@ -385,27 +381,27 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
-fn a_store_holds_no_code_unless_its_owner_says_so() {
+fn a_store_holds_no_code_unless_content_is_enabled() {
     for content in [false, true] {
-        let mut desk = Desk::new(&format!("content = {content}\nretention_s = [1]\n"));
-        desk.open("hidden_name.py", &format!("{CANARY}_before = \n"));
-        let offered = desk.accept("hidden_name.py", 0, 16);
-        let until = Instant::now() + PATIENCE;
-        while of(&desk.completions(), &offered).retention.is_empty() {
+        let mut typist = Typist::new(&format!("content = {content}\nretention_s = [1]\n"));
+        typist.open("hidden_name.py", &format!("{CANARY}_before = \n"));
+        let offered = typist.accept("hidden_name.py", 0, 16);
+        let until = Instant::now() + TIME_LIMIT;
+        while of(&typist.completions(), &offered).retention.is_empty() {
             assert!(Instant::now() < until);
             std::thread::sleep(Duration::from_millis(50));
         }
-        let said = desk.editor.notifications.iter();
-        let mut states = said.filter(|message| message["method"] == "fillrate/status");
+        let finished = typist.editor.notifications.iter();
+        let mut states = finished.filter(|message| message["method"] == "fillrate/status");
         let ready = states.find(|message| message["params"]["state"] == "ready");
         assert_eq!(ready.unwrap()["params"]["content"], content);
-        let completions = desk.leave();
-        let export = desk.export();
-        let stored = bytes(&desk.store());
+        let completions = typist.leave();
+        let export = typist.export();
+        let stored = bytes(&typist.store());
         assert_eq!(holds(export.as_bytes(), CANARY), content);
         assert_eq!(holds(&stored, CANARY), content);
         // Whose code it is, and where, is in neither.
-        let folder = text(desk.folder.path());
+        let folder = text(typist.folder.path());
         for name in ["hidden_name", "_before", folder.as_str()] {
             assert!(
                 !holds(export.as_bytes(), name) && !holds(&stored, name),
@@ -428,33 +424,33 @@ fn a_store_holds_no_code_unless_its_owner_says_so() {
             (&lines[0]["record"], &lines[1]["record"]),
             (&json!("completion"), &json!("entered"))
         );
-        let exported = desk.folder.path().join("export.jsonl");
+        let exported = typist.folder.path().join("export.jsonl");
         std::fs::write(&exported, &export).unwrap();
         assert_eq!(telemetry::read(&exported).unwrap().completions, completions);
     }
 }
 
 #[test]
-fn what_is_kept_can_change_while_the_server_runs() {
-    let mut desk = Desk::new("");
-    desk.open("a.py", "x = \ny = \nz = \n");
-    desk.ask("a.py", 0, 4);
+fn telemetry_settings_change_while_the_server_runs() {
+    let mut typist = Typist::new("");
+    typist.open("a.py", "x = \ny = \nz = \n");
+    typist.request_completion("a.py", 0, 4);
     let settings = |telemetry: Value| json!({"settings": {"fillrate": {"telemetry": telemetry}}});
-    desk.editor.notifications.clear();
-    desk.editor.notify(
+    typist.editor.notifications.clear();
+    typist.editor.notify(
         "workspace/didChangeConfiguration",
         settings(json!({"content": true})),
     );
-    let kept = desk.ask("a.py", 1, 4);
-    let told = desk.editor.notifications.iter();
+    let kept = typist.request_completion("a.py", 1, 4);
+    let told = typist.editor.notifications.iter();
     let mut told = told.filter(|message| message["method"] == "fillrate/status");
     assert!(told.any(|message| message["params"]["content"] == true));
-    desk.editor.notify(
+    typist.editor.notify(
         "workspace/didChangeConfiguration",
         settings(json!({"enabled": false})),
     );
-    let unnoted = desk.ask("a.py", 2, 4);
-    let completions = desk.leave();
+    let unnoted = typist.request_completion("a.py", 2, 4);
+    let completions = typist.leave();
     assert_eq!(completions.len(), 2);
     assert!(of(&completions, &kept).answered.texts.is_some());
     assert!(
@@ -466,26 +462,26 @@ fn what_is_kept_can_change_while_the_server_runs() {
 
 #[test]
 fn a_purge_removes_everything() {
-    let mut desk = Desk::new("");
-    desk.open("a.py", "x = \ny = \n");
-    let before = desk.accept("a.py", 0, 4);
-    let answer = desk.editor.request("fillrate/purge", json!({}));
+    let mut typist = Typist::new("");
+    typist.open("a.py", "x = \ny = \n");
+    let before = typist.accept("a.py", 0, 4);
+    let answer = typist.editor.request("fillrate/purge", json!({}));
     assert_eq!(answer["result"], json!({"removed": 1}));
-    // What is told of it later is of nothing.
-    desk.tell(&before, json!({"event": "dismissed"}));
-    assert_eq!(desk.export(), "");
-    desk.accept("a.py", 1, 4);
-    assert_eq!(desk.completions().len(), 1);
-    let store = text(&desk.store());
-    let place = Place::new();
-    let said = place
+    // Later events about it are ignored.
+    typist.tell(&before, json!({"event": "dismissed"}));
+    assert_eq!(typist.export(), "");
+    typist.accept("a.py", 1, 4);
+    assert_eq!(typist.completions().len(), 1);
+    let store = text(&typist.store());
+    let dir = TestDir::new();
+    let finished = dir
         .fillrate(&["telemetry", "purge", "--store", &store])
-        .ended(0);
-    assert_eq!(said.out, format!("removed 1 completion from {store}\n"));
-    assert_eq!(desk.export(), "");
-    let none = place.fillrate(&["telemetry", "export"]).ended(1);
+        .exits_with(0);
+    assert_eq!(finished.out, format!("removed 1 completion from {store}\n"));
+    assert_eq!(typist.export(), "");
+    let none = dir.fillrate(&["telemetry", "export"]).exits_with(1);
     assert!(
-        none.complaint()
+        none.error_message()
             .contains("no telemetry; the first completion in an editor creates it"),
         "{none:?}"
     );
@@ -493,15 +489,16 @@ fn a_purge_removes_everything() {
 
 /// What the client is shown as a message.
 fn messages(editor: &Editor) -> Vec<String> {
-    let said = editor.notifications.iter();
-    said.filter(|message| message["method"] == "window/showMessage")
+    let finished = editor.notifications.iter();
+    finished
+        .filter(|message| message["method"] == "window/showMessage")
         .map(|message| message["params"]["message"].as_str().unwrap().to_owned())
         .collect()
 }
 
 #[test]
-fn completions_go_on_where_nothing_can_be_noted() {
-    let oracle = Oracle::new(Duration::ZERO, |_| "beta".to_owned());
+fn completions_continue_with_an_unwritable_store() {
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "beta".to_owned());
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     let below_a_file = folder.path().join("file/telemetry.db");
@@ -515,7 +512,7 @@ fn completions_go_on_where_nothing_can_be_noted() {
     for (settings, why) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
         command.env_remove("HOME").env_remove("XDG_DATA_HOME");
-        let settings = oracle.settings() + &settings;
+        let settings = scripted.settings() + &settings;
         let options = Value::Null;
         let (mut editor, _) =
             Editor::start_by(command, folder.path(), &settings, &json!({}), &options);
@@ -524,8 +521,8 @@ fn completions_go_on_where_nothing_can_be_noted() {
         let uri = uri(folder.path(), "a.py");
         editor.open(&uri, "python", "x = \ny = \n");
         for line in [0, 1] {
-            let id = editor.ask(&uri, line, 4);
-            let answer = editor.answer(id);
+            let id = editor.request_completion(&uri, line, 4);
+            let answer = editor.response(id);
             assert_eq!(text_of(&answer).as_deref(), Some("beta"));
             let command = &answer["result"]["items"][0]["command"];
             let arguments = &command["arguments"];
@@ -535,10 +532,10 @@ fn completions_go_on_where_nothing_can_be_noted() {
             );
             assert!(done.get("error").is_none(), "{done}");
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         while messages(&editor).is_empty() {
             assert!(Instant::now() < until, "nobody was told");
-            editor.pump(Duration::from_millis(50));
+            editor.receive(Duration::from_millis(50));
         }
         editor.request("shutdown", Value::Null);
         let told = messages(&editor);
@@ -551,8 +548,8 @@ fn completions_go_on_where_nothing_can_be_noted() {
 }
 
 #[test]
-fn with_home_the_store_is_in_its_folder_of_data() {
-    let oracle = Oracle::new(Duration::ZERO, |_| "beta".to_owned());
+fn the_default_store_is_below_home() {
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "beta".to_owned());
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
     command
@@ -561,7 +558,7 @@ fn with_home_the_store_is_in_its_folder_of_data() {
     let (mut editor, _) = Editor::start_by(
         command,
         folder.path(),
-        &oracle.settings(),
+        &scripted.settings(),
         &json!({}),
         &Value::Null,
     );
@@ -569,17 +566,17 @@ fn with_home_the_store_is_in_its_folder_of_data() {
     editor.await_status("ready");
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "x = \n");
-    let id = editor.ask(&uri, 0, 4);
-    editor.answer(id);
-    // Without `shutdown`: a client that just goes has been at work, too.
-    assert!(editor.hang_up().success());
+    let id = editor.request_completion(&uri, 0, 4);
+    editor.response(id);
+    // Without `shutdown`: a client may just disconnect.
+    assert!(editor.disconnect().success());
     let store = folder
         .path()
         .join("home/.local/share/fillrate/telemetry.db");
     assert_eq!(telemetry::read(&store).unwrap().completions.len(), 1);
 }
 
-/// How long several programs write into one store, in seconds: a minute is asked for by
+/// How long several programs write into one store, in seconds: request a minute with
 /// `FILLRATE_TELEMETRY_SECONDS=60`.
 fn seconds() -> u64 {
     let asked = std::env::var("FILLRATE_TELEMETRY_SECONDS");
@@ -618,7 +615,7 @@ impl Writing {
     /// The completions whose accepts the server has acknowledged.
     fn acknowledged(&self) -> Vec<String> {
         let notes = std::fs::read_to_string(&self.notes).unwrap_or_default();
-        // Whoever is killed may leave half a line.
+        // A killed writer may leave half a line.
         let whole = notes.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().map(str::to_owned).collect()
     }
@@ -651,20 +648,20 @@ impl Drop for Writing {
 }
 
 #[test]
-fn several_editors_and_a_replay_write_at_once_and_one_is_killed() {
-    if !has(&["python3"]) {
+fn concurrent_writers_lose_no_acknowledged_record_when_one_is_killed() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let Some(neovim) = bring("neovim") else {
+    let Some(neovim) = install("neovim") else {
         return;
     };
-    let place = Place::new();
-    let store = place.path("shared.db");
-    let settings = place.write(
+    let dir = TestDir::new();
+    let store = dir.path("shared.db");
+    let settings = dir.write(
         "settings.toml",
         &format!("[model]\nprotocol = \"embedded\"\n[telemetry]\npath = {store:?}\n"),
     );
-    let folder = place.path("");
+    let folder = dir.path("");
     let until = Instant::now() + Duration::from_secs(seconds());
     let mut stays = Writing::start(&neovim, &folder, "stays", &settings);
     let mut killed = Writing::start(&neovim, &folder, "killed", &settings);
@@ -676,14 +673,15 @@ fn several_editors_and_a_replay_write_at_once_and_one_is_killed() {
                 let run = format!("run-{}", runs.len());
                 let arguments = ["replay", &kitchen(), "--holes", "4", "--out", &run];
                 let noting = ["--telemetry", "shared.db", "--json"];
-                place.fillrate(&[&arguments[..], &noting].concat()).ended(0);
-                runs.push(place.path(&run));
+                dir.fillrate(&[&arguments[..], &noting].concat())
+                    .exits_with(0);
+                runs.push(dir.path(&run));
             }
             runs
         });
         while Instant::now() < half || killed.acknowledged().is_empty() {
             assert!(
-                Instant::now() < until + PATIENCE,
+                Instant::now() < until + TIME_LIMIT,
                 "no editor accepts anything"
             );
             std::thread::sleep(Duration::from_millis(100));

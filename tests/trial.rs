@@ -1,9 +1,5 @@
 //! Several models on trial, the whole way: a scripted person works in files with the real server,
-//! and the statistics say what came of it.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
+//! and the statistics report the result.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use editor::{Editor, Oracle, PATIENCE, uri};
+use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, uri};
 
 /// Two configurations of the embedded model that differ in quality: one writes to the end of what
 /// it is sure of, the other breaks off after two tokens.
@@ -35,7 +31,7 @@ const MISSING: [(&str, &str); 3] = [
     ("    return ", "total + tax"),
 ];
 
-/// A file of the person's: alike others, so that whoever has read them can tell what comes.
+/// A file of the person's: alike others, so that the next line is predictable from the others.
 fn file(number: usize) -> String {
     let mut file = format!("RATE = 0.2\n\n\ndef price_{number}(item):\n");
     for (begin, end) in MISSING {
@@ -54,10 +50,10 @@ struct Person {
     versions: i32,
 }
 
-/// What a request came to.
+/// The result of a request.
 struct Offer {
     items: Vec<Value>,
-    /// Who was asked, by the trace.
+    /// The trial's assignment, from the trace.
     trial: Value,
 }
 
@@ -75,9 +71,9 @@ impl Offer {
         texts.position(|text| text.lines().next() == Some(line))
     }
 
-    fn asked(&self) -> Vec<&str> {
-        let asked = self.trial["asked"].as_array().unwrap().iter();
-        asked.map(|name| name.as_str().unwrap()).collect()
+    fn models_called(&self) -> Vec<&str> {
+        let models_called = self.trial["asked"].as_array().unwrap().iter();
+        models_called.map(|name| name.as_str().unwrap()).collect()
     }
 }
 
@@ -109,7 +105,7 @@ impl Person {
         answer["result"].clone()
     }
 
-    /// Opens a file whose missing line has just been begun, and asks for the rest.
+    /// Opens a file whose missing line has just been begun, and requests the rest.
     fn ask_at(&mut self, number: usize, missing: usize) -> Offer {
         let (begin, end) = MISSING[missing];
         let whole = file(number);
@@ -123,10 +119,10 @@ impl Person {
             self.editor.change(&uri, self.versions, &opened);
         }
         let line = u32::try_from(before.lines().count()).unwrap();
-        self.ask(&uri, line, u32::try_from(begin.len()).unwrap())
+        self.request_completion(&uri, line, u32::try_from(begin.len()).unwrap())
     }
 
-    fn ask(&mut self, uri: &str, line: u32, character: u32) -> Offer {
+    fn request_completion(&mut self, uri: &str, line: u32, character: u32) -> Offer {
         let answer = self.request(
             "textDocument/inlineCompletion",
             json!({
@@ -185,17 +181,17 @@ impl Person {
 
     /// Works through every missing line of every file.
     fn work(&mut self) -> Vec<Vec<String>> {
-        let mut asked = Vec::new();
+        let mut models_called = Vec::new();
         for number in 0..FILES {
             for (missing, _) in MISSING.iter().enumerate() {
                 let offer = self.ask_at(number, missing);
                 assert!(!offer.items.is_empty(), "nothing for {number}, {missing}");
-                let names = offer.asked().into_iter();
-                asked.push(names.map(str::to_owned).collect());
+                let names = offer.models_called().into_iter();
+                models_called.push(names.map(str::to_owned).collect());
                 self.judge(&offer, number, missing);
             }
         }
-        asked
+        models_called
     }
 
     fn settings(&mut self, settings: Value) {
@@ -214,7 +210,7 @@ impl Person {
 
     /// Waits for the last status to be so.
     fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         loop {
             let mut said = self.editor.notifications.iter().rev();
             let status = said.find(|message| message["method"] == "fillrate/status");
@@ -226,7 +222,7 @@ impl Person {
                 "{what}: {:?}",
                 self.editor.notifications
             );
-            self.editor.pump(Duration::from_millis(50));
+            self.editor.receive(Duration::from_millis(50));
         }
     }
 
@@ -269,11 +265,11 @@ fn trial(unit: &str, seed: u64, blind: bool) -> String {
 }
 
 #[test]
-fn a_trial_names_the_better_of_two_models() {
+fn a_trial_identifies_the_better_model() {
     let mut person = Person::at_work(&trial("request", 1, false));
     person.work();
     // What was taken is looked at after a second.
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     loop {
         let so_far = stats_json(&person.store, &[]);
         let sharp = &so_far["trial"]["arms"][0];
@@ -281,7 +277,7 @@ fn a_trial_names_the_better_of_two_models() {
             break;
         }
         assert!(Instant::now() < until, "{so_far:#}");
-        person.editor.pump(Duration::from_millis(200));
+        person.editor.receive(Duration::from_millis(200));
     }
     let (_folder, store) = person.leave();
     let stats_of = stats_json(&store, &[]);
@@ -330,7 +326,7 @@ fn a_trial_names_the_better_of_two_models() {
     );
     assert!(table.contains("Too little to tell much"), "{table}");
     eprintln!("{table}");
-    // A day that nobody worked on.
+    // A day without completions.
     let none = stats_json(&store, &["--simulated"]);
     assert_eq!(
         (none["rows"].as_array().unwrap().len(), &none["trial"]),
@@ -339,7 +335,7 @@ fn a_trial_names_the_better_of_two_models() {
 }
 
 #[test]
-fn an_assignment_is_drawn_again_by_its_seed() {
+fn assignments_are_reproducible_from_the_seed() {
     let drawn = |seed| Person::at_work(&trial("request", seed, false)).work();
     let first = drawn(5);
     assert_eq!(first, drawn(5));
@@ -349,11 +345,11 @@ fn an_assignment_is_drawn_again_by_its_seed() {
 }
 
 #[test]
-fn a_session_has_one_model() {
+fn a_session_uses_one_model() {
     let mut person = Person::at_work(&trial("session", 5, false));
-    let asked = person.work();
-    let arms: BTreeSet<_> = asked.iter().flatten().cloned().collect();
-    assert_eq!(arms.len(), 1, "{asked:?}");
+    let models_called = person.work();
+    let arms: BTreeSet<_> = models_called.iter().flatten().cloned().collect();
+    assert_eq!(arms.len(), 1, "{models_called:?}");
     let name = arms.into_iter().next().unwrap();
     person.until("who answers is told", |status| {
         status["trial"] == true && status["model"] == *name
@@ -361,10 +357,10 @@ fn a_session_has_one_model() {
 }
 
 #[test]
-fn a_blind_trial_shows_nothing_until_it_has_ended() {
+fn a_blind_trial_reveals_no_model_until_it_ends() {
     let mut person = Person::at_work(&trial("request", 1, true));
-    let asked = person.work_blindly();
-    assert!(asked > 0);
+    let models_called = person.work_blindly();
+    assert!(models_called > 0);
     // The list of completions, too.
     let uri = person.uri(0);
     person.request(
@@ -419,7 +415,7 @@ fn a_blind_trial_shows_nothing_until_it_has_ended() {
 }
 
 impl Person {
-    /// As [`Person::work`], where nobody is told who is asked.
+    /// As [`Person::work`], in a blind trial.
     fn work_blindly(&mut self) -> usize {
         let mut offered = 0;
         for number in 0..3 {
@@ -435,15 +431,15 @@ impl Person {
 }
 
 #[test]
-fn pairs_stand_in_a_drawn_order_and_a_choice_counts() {
+fn pairs_have_a_drawn_order_and_choices_count() {
     let mut person = Person::at_work(&trial("pairs", 2, false));
     let mut orders = BTreeSet::new();
     let mut refused = 0;
     for number in 0..FILES {
         for (missing, (_, right)) in MISSING.iter().enumerate() {
             let offer = person.ask_at(number, missing);
-            let asked = offer.asked();
-            assert_eq!(asked.len(), 2);
+            let models_called = offer.models_called();
+            assert_eq!(models_called.len(), 2);
             let of: Vec<u64> = offer.trial["whose"]
                 .as_array()
                 .unwrap()
@@ -451,7 +447,7 @@ fn pairs_stand_in_a_drawn_order_and_a_choice_counts() {
                 .map(|of| of.as_u64().unwrap())
                 .collect();
             assert_eq!(of.len(), offer.items.len());
-            orders.insert(asked[0].to_owned());
+            orders.insert(models_called[0].to_owned());
             let other = (0..of.len()).find(|index| Some(*index) != offer.position(right));
             match other.filter(|_| refused < 3 && of.len() == 2) {
                 // Now and then the person takes the worse one.
@@ -484,9 +480,9 @@ fn pairs_stand_in_a_drawn_order_and_a_choice_counts() {
 }
 
 #[test]
-fn another_model_is_put_in_use_without_reading_the_repository_again() {
-    let oracle = Oracle::new(Duration::ZERO, |_| "alpha(beta)".to_owned());
-    let mut person = Person::at_work(&format!("{}{SHARP_AND_BLUNT}", oracle.settings()));
+fn switching_models_does_not_reindex_the_repository() {
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "alpha(beta)".to_owned());
+    let mut person = Person::at_work(&format!("{}{SHARP_AND_BLUNT}", scripted.settings()));
     let offer = person.ask_at(0, 0);
     assert_eq!(offer.texts(), ["alpha(beta)"]);
     assert!(offer.trial.is_null());
@@ -525,9 +521,9 @@ fn another_model_is_put_in_use_without_reading_the_repository_again() {
 }
 
 #[test]
-fn what_is_typed_through_stays_one_models() {
-    let first = Oracle::new(Duration::ZERO, |_| "alpha(beta, gamma)".to_owned());
-    let second = Oracle::new(Duration::ZERO, |_| "alpha(delta, epsilon)".to_owned());
+fn typed_through_completions_stay_with_their_model() {
+    let first = ScriptedModel::new(Duration::ZERO, |_| "alpha(beta, gamma)".to_owned());
+    let second = ScriptedModel::new(Duration::ZERO, |_| "alpha(delta, epsilon)".to_owned());
     let settings = format!(
         "{}\n{}\n[trial]\nmodels = [\"default\", \"other\"]\nseed = 3\n",
         first.settings(),
@@ -540,16 +536,19 @@ fn what_is_typed_through_stays_one_models() {
         person
             .editor
             .open(&uri, "python", &format!("x_{number} = \n"));
-        let offer = person.ask(&uri, 0, 6);
-        let (whole, arm) = (offer.texts()[0].to_owned(), offer.asked()[0].to_owned());
+        let offer = person.request_completion(&uri, 0, 6);
+        let (whole, arm) = (
+            offer.texts()[0].to_owned(),
+            offer.models_called()[0].to_owned(),
+        );
         for typed in 1..8 {
             let (version, at) = (typed + 1, 5 + u32::try_from(typed).unwrap());
             let index = usize::try_from(typed).unwrap();
             let key = &whole[index - 1..index];
             person.editor.insert(&uri, version, 0, at, key);
-            let offer = person.ask(&uri, 0, at + 1);
+            let offer = person.request_completion(&uri, 0, at + 1);
             assert_eq!(offer.texts(), [&whole[index..]]);
-            assert_eq!(offer.asked(), [&*arm]);
+            assert_eq!(offer.models_called(), [&*arm]);
         }
         arms.insert(arm);
     }
@@ -558,12 +557,12 @@ fn what_is_typed_through_stays_one_models() {
         2,
         "the files tell nothing: all of them were one model's"
     );
-    let prompts = |oracle: &Oracle| oracle.prompts.lock().unwrap().len();
+    let prompts = |scripted: &ScriptedModel| scripted.prompts.lock().unwrap().len();
     assert_eq!(prompts(&first) + prompts(&second), 4);
 }
 
 #[test]
-fn a_trial_that_cannot_be_is_refused_at_once() {
+fn an_invalid_trial_is_refused_at_start() {
     let folder = tempfile::tempdir().unwrap();
     let settings = format!("{SHARP_AND_BLUNT}[trial]\nmodels = [\"sharp\"]\n");
     let path = folder.path().join("s.toml");

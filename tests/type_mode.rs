@@ -1,15 +1,12 @@
-//! `fillrate replay --mode type` from one end to the other: the real program types what stood in
+//! `fillrate replay --mode type` end to end: the real program types the references of
 //! the holes, and its figures are those of a calculation that knows nothing of it.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/play.rs"]
-mod play;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use play::{Place, Said, attempts, demo, has, holes, kitchen, text};
 use serde_json::{Value, json};
+
+use crate::support::play::{Finished, TestDir, attempts, demo, has_tools, holes, kitchen, text};
 
 /// The typings of a run, by hole and policy.
 fn typings(run: &Path) -> BTreeMap<(String, String), Value> {
@@ -32,19 +29,19 @@ fn typings(run: &Path) -> BTreeMap<(String, String), Value> {
 
 /// What is exported of a run in which no clock counts: all that was typed, and the report without
 /// its folder.
-fn exported(run: &Path, said: &Said) -> String {
-    let mut report = said.json();
+fn exported(run: &Path, finished: &Finished) -> String {
+    let mut report = finished.json();
     report.as_object_mut().unwrap().remove("run");
     let typed: Vec<Value> = typings(run).into_values().collect();
     json!([report, typed]).to_string()
 }
 
 /// Replays a corpus with a developer who types.
-fn typed(place: &Place, corpus: &str, run: &str, more: &[&str]) -> Said {
-    let run = text(&place.path(run));
+fn typed(dir: &TestDir, corpus: &str, run: &str, more: &[&str]) -> Finished {
+    let run = text(&dir.path(run));
     let always = ["--mode", "type", "--jobs", "1", "--json", "--out"];
     let arguments = [&["replay", corpus], &always[..], &[&run], more].concat();
-    place.fillrate(&arguments)
+    dir.fillrate(&arguments)
 }
 
 /// The figures of one policy over all projects.
@@ -79,7 +76,7 @@ fn takes(remaining: &str, offered: &str) -> bool {
 }
 
 /// The same developer once more, from what the server answered at each place alone: nothing of
-/// the program's is used. Gives shown, accepted, keys and accepted characters.
+/// the program's is used. Returns shown, accepted, keys and accepted characters.
 fn again(reference: &str, requests: &[Value]) -> [usize; 4] {
     let at: BTreeMap<usize, Vec<&str>> = requests
         .iter()
@@ -129,14 +126,14 @@ fn again(reference: &str, requests: &[Value]) -> [usize; 4] {
 /// The demo, twice: to the byte the same; and by `oracle-prefix` what an independent calculation
 /// makes of the same completions.
 #[test]
-fn typing_the_demo_is_the_same_every_time_and_counts_what_it_says() {
-    if !has(&["python3", "node", "npm"]) {
+fn typing_the_demo_is_reproducible_and_counts_keys() {
+    if !has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let place = Place::new();
-    let tasks = text(&place.path("tasks.jsonl"));
+    let dir = TestDir::new();
+    let tasks = text(&dir.path("tasks.jsonl"));
     let mine = ["mine", &demo(), "--holes", "6", "-o", &tasks];
-    place.fillrate(&mine).ended(0);
+    dir.fillrate(&mine).exits_with(0);
     let more = [
         "--tasks",
         &tasks,
@@ -147,11 +144,11 @@ fn typing_the_demo_is_the_same_every_time_and_counts_what_it_says() {
         "--typing-seed",
         "7",
     ];
-    let first = typed(&place, &demo(), "one", &more).ended(0);
-    let second = typed(&place, &demo(), "two", &more).ended(0);
+    let first = typed(&dir, &demo(), "one", &more).exits_with(0);
+    let second = typed(&dir, &demo(), "two", &more).exits_with(0);
     assert_eq!(
-        exported(&place.path("one"), &first),
-        exported(&place.path("two"), &second)
+        exported(&dir.path("one"), &first),
+        exported(&dir.path("two"), &second)
     );
 
     let references: BTreeMap<String, String> = holes(Path::new(&tasks))
@@ -163,7 +160,7 @@ fn typing_the_demo_is_the_same_every_time_and_counts_what_it_says() {
         .collect();
     let (mut shown, mut accepted, mut keys, mut entered, mut taken) = (0, 0, 0, 0, 0);
     let mut characters = 0;
-    for ((hole, policy), typing) in typings(&place.path("one")) {
+    for ((hole, policy), typing) in typings(&dir.path("one")) {
         if policy != "oracle-prefix" {
             continue;
         }
@@ -204,11 +201,11 @@ fn typing_the_demo_is_the_same_every_time_and_counts_what_it_says() {
 /// The reference as a model is taken whole at once, and passes; a run that is started again makes
 /// nothing twice; another policy is another run.
 #[test]
-fn the_reference_is_taken_at_once() {
-    if !has(&["python3"]) {
+fn the_reference_is_accepted_at_once() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let more = [
         "--holes",
         "3",
@@ -217,7 +214,7 @@ fn the_reference_is_taken_at_once() {
         "--policy",
         "oracle-prefix,accept-all",
     ];
-    let report = typed(&place, &kitchen(), "run", &more).ended(0).json();
+    let report = typed(&dir, &kitchen(), "run", &more).exits_with(0).json();
     for policy in ["oracle-prefix", "accept-all"] {
         let found = figures(&report, policy);
         for metric in [
@@ -232,30 +229,30 @@ fn the_reference_is_taken_at_once() {
         assert_eq!(found["repaired"]["value"], 0.0);
         assert!(found["keystrokes-saved"]["value"].as_f64().unwrap() > 0.8);
     }
-    let before = typings(&place.path("run"));
+    let before = typings(&dir.path("run"));
     assert_eq!(before.len(), 6);
     for typing in before.values() {
         let requests = typing["session"]["requests"].as_array().unwrap();
         assert_eq!(requests.len(), 1, "{typing:#}");
         assert_eq!(requests[0]["outcome"], "passed");
     }
-    typed(&place, &kitchen(), "run", &more).ended(0);
-    assert_eq!(typings(&place.path("run")), before);
+    typed(&dir, &kitchen(), "run", &more).exits_with(0);
+    assert_eq!(typings(&dir.path("run")), before);
     let other = [&more[..5], &["line"]].concat();
-    let refusal = typed(&place, &kitchen(), "run", &other).ended(1);
+    let refusal = typed(&dir, &kitchen(), "run", &other).exits_with(1);
     assert!(
-        refusal.complaint().contains("`typing` differs"),
+        refusal.error_message().contains("`typing` differs"),
         "{refusal:#?}"
     );
 }
 
-/// A run of which typings are lost, as by a kill, goes on with those.
+/// A run with missing typing records, as after a kill, makes only those.
 #[test]
-fn a_typing_that_is_missing_is_made_again_and_no_other() {
-    if !has(&["python3"]) {
+fn only_a_missing_typing_record_is_replayed() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
+    let dir = TestDir::new();
     let more = [
         "--holes",
         "3",
@@ -264,17 +261,17 @@ fn a_typing_that_is_missing_is_made_again_and_no_other() {
         "--latency",
         "30",
     ];
-    typed(&place, &kitchen(), "run", &more).ended(0);
-    let before = typings(&place.path("run"));
+    typed(&dir, &kitchen(), "run", &more).exits_with(0);
+    let before = typings(&dir.path("run"));
     {
-        let database = rusqlite::Connection::open(place.path("run").join("run.db")).unwrap();
+        let database = rusqlite::Connection::open(dir.path("run").join("run.db")).unwrap();
         let gone = "DELETE FROM typings WHERE policy = 'accept-all'";
         assert_eq!(database.execute(gone, []).unwrap(), 3);
         let marked = "UPDATE typings SET record = json_set(record, '$.model', 'kept')";
         assert_eq!(database.execute(marked, []).unwrap(), 3);
     }
-    typed(&place, &kitchen(), "run", &more).ended(0);
-    for (key, typing) in typings(&place.path("run")) {
+    typed(&dir, &kitchen(), "run", &more).exits_with(0);
+    for (key, typing) in typings(&dir.path("run")) {
         match key.1.as_str() {
             "first-token" => assert_eq!(typing["model"], "kept"),
             _ => assert_eq!(typing, before[&key]),
@@ -285,12 +282,12 @@ fn a_typing_that_is_missing_is_made_again_and_no_other() {
 /// Policies that are held against a finished run's completions ask for nothing and make no other
 /// run of it: its identity and its attempts' keys stay.
 #[test]
-fn policies_on_filled_holes_ask_for_nothing_and_change_no_key() {
-    if !has(&["python3"]) {
+fn policies_on_filled_holes_send_no_request_and_change_no_key() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let run = text(&place.path("run"));
+    let dir = TestDir::new();
+    let run = text(&dir.path("run"));
     let fill = [
         "replay",
         &kitchen(),
@@ -300,19 +297,19 @@ fn policies_on_filled_holes_ask_for_nothing_and_change_no_key() {
         "--out",
         &run,
     ];
-    let plain = place.fillrate(&fill).ended(0).json();
+    let plain = dir.fillrate(&fill).exits_with(0).json();
     assert!(plain["rows"][0].get("policies").is_none(), "{plain:#}");
-    let before = attempts(&place.path("run"));
+    let before = attempts(&dir.path("run"));
     let policies = [
         "--policy",
         "accept-all,oracle-prefix,line,first-token+latency",
     ];
-    let held = place
+    let held = dir
         .fillrate(&[&fill[..], &policies].concat())
-        .ended(0)
+        .exits_with(0)
         .json();
-    assert_eq!(attempts(&place.path("run")), before);
-    assert_eq!(typings(&place.path("run")), BTreeMap::new());
+    assert_eq!(attempts(&dir.path("run")), before);
+    assert_eq!(typings(&dir.path("run")), BTreeMap::new());
     let all = figures(&held, "accept-all");
     assert_eq!(all["acceptance/shown"]["value"], 1.0);
     // Of what is taken without a look, as many pass as pass.
@@ -330,12 +327,12 @@ fn policies_on_filled_holes_ask_for_nothing_and_change_no_key() {
 
 /// With a real clock the server's own wait is served, and every pause is slept.
 #[test]
-fn a_real_clock_takes_as_long_as_it_says() {
-    if !has(&["python3"]) {
+fn real_pace_takes_the_recorded_time() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let typist = place.write(
+    let dir = TestDir::new();
+    let typist = dir.write(
         "typist.toml",
         "schema = 1\nname = \"quick\"\nsource = \"this test\"\n\
          key = { mean_ms = 20, sigma = 0 }\nword = { mean_ms = 20, sigma = 0 }\n\
@@ -354,25 +351,25 @@ fn a_real_clock_takes_as_long_as_it_says() {
         &text(&typist),
     ];
     let started = std::time::Instant::now();
-    let report = typed(&place, &kitchen(), "run", &more).ended(0).json();
+    let report = typed(&dir, &kitchen(), "run", &more).exits_with(0).json();
     let took = started.elapsed().as_secs_f64() * 1000.0;
-    let typings = typings(&place.path("run"));
+    let typings = typings(&dir.path("run"));
     let session = &typings.values().next().unwrap()["session"];
     let virtually = session["duration_ms"].as_f64().unwrap();
     assert!(took >= virtually, "{took} {virtually}");
-    // The editor waits longer than this typist: after the first key nothing is asked.
+    // The editor waits longer than this typist: after the first key there is no request.
     assert_eq!(figures(&report, "oracle-prefix+latency")["late"]["n"], 1);
 }
 
-/// What the developer is shown and accepts reaches the server as an editor tells it: a store of
+/// What the developer is shown and accepts reaches the server as from an editor: a store of
 /// telemetry has it, marked as simulated.
 #[test]
-fn a_store_notes_what_the_developer_saw_and_took() {
-    if !has(&["python3"]) {
+fn a_store_records_what_the_developer_saw_and_accepted() {
+    if !has_tools(&["python3"]) {
         return;
     }
-    let place = Place::new();
-    let store = place.path("telemetry.db");
+    let dir = TestDir::new();
+    let store = dir.path("telemetry.db");
     let more = [
         "--holes",
         "2",
@@ -383,9 +380,9 @@ fn a_store_notes_what_the_developer_saw_and_took() {
         "--telemetry",
         &text(&store),
     ];
-    typed(&place, &kitchen(), "run", &more).ended(0);
+    typed(&dir, &kitchen(), "run", &more).exits_with(0);
     let (mut on_display, mut accepts) = (0, 0);
-    for typing in typings(&place.path("run")).into_values() {
+    for typing in typings(&dir.path("run")).into_values() {
         for request in typing["session"]["requests"].as_array().unwrap() {
             on_display += usize::from(request["fate"] == "shown");
             accepts += usize::from(request.get("accepted").is_some());
@@ -396,7 +393,7 @@ fn a_store_notes_what_the_developer_saw_and_took() {
         .unwrap()
         .completions;
     assert!(noted.iter().all(|one| one.answered.simulated));
-    // When filling, the developer takes what is offered at once, and says nothing of its display.
+    // When filling, the developer takes what is offered at once, and does not report its display.
     let typed: Vec<_> = noted.iter().filter(|one| !one.answered.invoked).collect();
     let taken = typed.iter().filter(|one| one.accepted.is_some()).count();
     let timed = typed.iter().filter_map(|one| one.shown?.ms).count();
@@ -404,11 +401,11 @@ fn a_store_notes_what_the_developer_saw_and_took() {
 }
 
 #[test]
-fn what_has_no_meaning_is_refused_in_a_sentence() {
-    let place = Place::new();
+fn meaningless_options_are_refused_in_one_sentence() {
+    let dir = TestDir::new();
     let told = |more: &[&str]| {
-        let said = place.fillrate(&[&["replay", &kitchen()], more].concat());
-        said.ended(1).complaint().to_owned()
+        let finished = dir.fillrate(&[&["replay", &kitchen()], more].concat());
+        finished.exits_with(1).error_message().to_owned()
     };
     let none = told(&["--policy", "greedy"]);
     assert!(

@@ -1,16 +1,12 @@
-//! A server keeps up with a person who types: it asks the model seldom and shows nothing stale.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/editor.rs"]
-mod editor;
+//! A server keeps up with a person who types: it calls the model rarely and shows nothing outdated.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use editor::{Editor, Oracle, PATIENCE, text, uri};
+use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text, uri};
 
-/// What the model always says.
+/// The model's completion, always the same.
 const LINE: &str = "alpha(beta, gamma)";
 
 fn line(_: &str) -> String {
@@ -18,7 +14,7 @@ fn line(_: &str) -> String {
 }
 
 /// A workspace with one open file that ends in `x = `, and a server on it.
-struct Desk {
+struct Typist {
     // Removed when dropped.
     folder: tempfile::TempDir,
     editor: Editor,
@@ -28,14 +24,15 @@ struct Desk {
     column: u32,
 }
 
-impl Desk {
-    fn new(oracle: &Oracle) -> Self {
-        Self::with(oracle, "")
+impl Typist {
+    fn new(scripted: &ScriptedModel) -> Self {
+        Self::with(scripted, "")
     }
 
-    fn with(oracle: &Oracle, settings: &str) -> Self {
+    fn with(scripted: &ScriptedModel, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut editor = Editor::ready(folder.path(), &format!("{}{settings}", oracle.settings()));
+        let mut editor =
+            Editor::ready(folder.path(), &format!("{}{settings}", scripted.settings()));
         let uri = uri(folder.path(), "a.py");
         editor.open(&uri, "python", "x = \n");
         Self {
@@ -54,8 +51,8 @@ impl Desk {
         self.column += u32::try_from(keys.len()).unwrap();
     }
 
-    fn ask(&mut self) -> i64 {
-        self.editor.ask(&self.uri, 0, self.column)
+    fn request_completion(&mut self) -> i64 {
+        self.editor.request_completion(&self.uri, 0, self.column)
     }
 
     fn invoke(&mut self) -> i64 {
@@ -69,9 +66,9 @@ impl Desk {
         )
     }
 
-    fn answer(&mut self) -> Option<String> {
-        let id = self.ask();
-        text(&self.editor.answer(id))
+    fn response(&mut self) -> Option<String> {
+        let id = self.request_completion();
+        text(&self.editor.response(id))
     }
 
     fn source(&mut self) -> Value {
@@ -83,12 +80,12 @@ impl Desk {
     }
 }
 
-fn asked(oracle: &Oracle) -> usize {
-    oracle.prompts.lock().unwrap().len()
+fn calls(scripted: &ScriptedModel) -> usize {
+    scripted.prompts.lock().unwrap().len()
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {
-    let patience = Instant::now() + PATIENCE;
+    let patience = Instant::now() + TIME_LIMIT;
     while !holds() {
         assert!(Instant::now() < patience, "{what}");
         std::thread::sleep(Duration::from_millis(2));
@@ -96,181 +93,187 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn what_is_shown_stays_while_its_beginning_is_typed() {
-    let oracle = Oracle::new(Duration::ZERO, line);
-    let mut desk = Desk::new(&oracle);
-    assert_eq!(desk.answer().as_deref(), Some(LINE));
+fn a_completion_stays_while_its_beginning_is_typed() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
+    assert_eq!(typist.response().as_deref(), Some(LINE));
     for typed in 1..LINE.len() {
-        desk.type_in(&LINE[typed - 1..typed]);
-        assert_eq!(desk.answer().as_deref(), Some(&LINE[typed..]));
+        typist.type_in(&LINE[typed - 1..typed]);
+        assert_eq!(typist.response().as_deref(), Some(&LINE[typed..]));
     }
-    assert_eq!(asked(&oracle), 1);
-    assert_eq!(desk.source(), "typed-through");
+    assert_eq!(calls(&scripted), 1);
+    assert_eq!(typist.source(), "typed-through");
 }
 
 #[test]
-fn a_bracket_that_the_editor_closed_is_not_closed_again() {
-    let oracle = Oracle::new(Duration::ZERO, line);
-    let mut desk = Desk::new(&oracle);
-    desk.answer();
-    desk.type_in("alpha");
-    desk.type_in("()");
-    desk.column -= 1;
-    assert_eq!(desk.answer().as_deref(), Some("beta, gamma"));
-    assert_eq!(asked(&oracle), 1);
+fn a_bracket_closed_by_the_editor_is_not_closed_twice() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
+    typist.response();
+    typist.type_in("alpha");
+    typist.type_in("()");
+    typist.column -= 1;
+    assert_eq!(typist.response().as_deref(), Some("beta, gamma"));
+    assert_eq!(calls(&scripted), 1);
 }
 
 #[test]
-fn another_text_is_asked_anew_and_the_same_is_remembered() {
-    let oracle = Oracle::new(Duration::ZERO, line);
-    let mut desk = Desk::new(&oracle);
-    desk.answer();
-    desk.type_in("b");
-    assert_eq!(desk.answer().as_deref(), Some(LINE));
-    assert_eq!(asked(&oracle), 2);
+fn new_text_calls_the_model_and_repeated_text_is_cached() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
+    typist.response();
+    typist.type_in("b");
+    assert_eq!(typist.response().as_deref(), Some(LINE));
+    assert_eq!(calls(&scripted), 2);
     // Taken back: the first place again.
-    desk.version += 1;
-    let uri = desk.uri.clone();
-    desk.editor.change(&uri, desk.version, "x = \n");
-    desk.column = 4;
-    assert_eq!(desk.answer().as_deref(), Some(LINE));
-    assert_eq!(desk.source(), "cache");
-    assert_eq!(asked(&oracle), 2);
+    typist.version += 1;
+    let uri = typist.uri.clone();
+    typist.editor.change(&uri, typist.version, "x = \n");
+    typist.column = 4;
+    assert_eq!(typist.response().as_deref(), Some(LINE));
+    assert_eq!(typist.source(), "cache");
+    assert_eq!(calls(&scripted), 2);
 }
 
 #[test]
-fn a_model_that_already_writes_what_is_typed_is_not_asked_again() {
-    let oracle = Oracle::new(Duration::from_millis(400), line);
-    let mut desk = Desk::new(&oracle);
-    let first = desk.ask();
-    until("the model is asked", || asked(&oracle) == 1);
-    // As VS Code does: it cancels, tells of the key, and asks again a little later.
-    desk.editor.notify("$/cancelRequest", json!({"id": first}));
-    desk.type_in("al");
+fn a_running_call_that_agrees_with_typing_is_reused() {
+    let scripted = ScriptedModel::new(Duration::from_millis(400), line);
+    let mut typist = Typist::new(&scripted);
+    let first = typist.request_completion();
+    until("the model is asked", || calls(&scripted) == 1);
+    // As VS Code does: cancel, edit, and a new request a little later.
+    typist
+        .editor
+        .notify("$/cancelRequest", json!({"id": first}));
+    typist.type_in("al");
     std::thread::sleep(Duration::from_millis(60));
-    assert_eq!(desk.answer().as_deref(), Some(&LINE[2..]));
-    assert_eq!(desk.source(), "running");
-    assert!(desk.editor.answer(first)["result"].is_null());
-    assert_eq!(asked(&oracle), 1);
-    assert_eq!(*oracle.hung_up.lock().unwrap(), 0);
+    assert_eq!(typist.response().as_deref(), Some(&LINE[2..]));
+    assert_eq!(typist.source(), "running");
+    assert!(typist.editor.response(first)["result"].is_null());
+    assert_eq!(calls(&scripted), 1);
+    assert_eq!(*scripted.disconnects.lock().unwrap(), 0);
 }
 
 #[test]
-fn a_model_that_writes_something_else_than_is_typed_is_ended() {
-    let oracle = Oracle::writing(Duration::from_millis(20), |_| LINE.repeat(100));
-    let mut desk = Desk::new(&oracle);
-    let first = desk.ask();
-    until("the model writes", || *oracle.written.lock().unwrap() >= 3);
-    desk.type_in("al");
-    assert!(desk.editor.answer(first)["result"].is_null());
-    // It agrees so far, so it goes on; then it does not.
-    until("the model goes on", || *oracle.written.lock().unwrap() >= 6);
-    assert_eq!(*oracle.hung_up.lock().unwrap(), 0);
-    desk.type_in("x");
-    until("the model is hung up on", || {
-        *oracle.hung_up.lock().unwrap() == 1
+fn a_running_call_that_disagrees_with_typing_is_cancelled() {
+    let scripted = ScriptedModel::writing(Duration::from_millis(20), |_| LINE.repeat(100));
+    let mut typist = Typist::new(&scripted);
+    let first = typist.request_completion();
+    until("the model writes", || {
+        *scripted.written.lock().unwrap() >= 3
     });
-    assert_eq!(asked(&oracle), 1);
+    typist.type_in("al");
+    assert!(typist.editor.response(first)["result"].is_null());
+    // It agrees at first and continues; then it disagrees.
+    until("the model goes on", || {
+        *scripted.written.lock().unwrap() >= 6
+    });
+    assert_eq!(*scripted.disconnects.lock().unwrap(), 0);
+    typist.type_in("x");
+    until("the model is hung up on", || {
+        *scripted.disconnects.lock().unwrap() == 1
+    });
+    assert_eq!(calls(&scripted), 1);
 }
 
 #[test]
-fn a_model_that_has_written_enough_is_stopped() {
-    let oracle = Oracle::writing(Duration::from_millis(5), |_| {
+fn a_model_is_stopped_at_the_end_of_the_completion() {
+    let scripted = ScriptedModel::writing(Duration::from_millis(5), |_| {
         format!("alpha\n{}", "b = 1\n".repeat(200))
     });
-    let mut desk = Desk::new(&oracle);
-    desk.type_in("f()");
-    desk.column -= 1;
-    assert_eq!(desk.answer().as_deref(), Some("alpha"));
+    let mut typist = Typist::new(&scripted);
+    typist.type_in("f()");
+    typist.column -= 1;
+    assert_eq!(typist.response().as_deref(), Some("alpha"));
     until("the model is hung up on", || {
-        *oracle.hung_up.lock().unwrap() == 1
+        *scripted.disconnects.lock().unwrap() == 1
     });
-    assert!(*oracle.written.lock().unwrap() < 200);
+    assert!(*scripted.written.lock().unwrap() < 200);
 }
 
 #[test]
-fn an_edit_elsewhere_ends_the_call_and_answers_the_request() {
+fn an_edit_elsewhere_cancels_the_call_and_answers_the_request() {
     let delay = Duration::from_secs(10);
-    let oracle = Oracle::new(delay, line);
-    let mut desk = Desk::new(&oracle);
+    let scripted = ScriptedModel::new(delay, line);
+    let mut typist = Typist::new(&scripted);
     let started = Instant::now();
-    let first = desk.ask();
-    until("the model is asked", || asked(&oracle) == 1);
-    let uri = desk.uri.clone();
-    desk.editor.insert(&uri, 2, 1, 0, "y = 2\n");
-    assert!(desk.editor.answer(first)["result"].is_null());
+    let first = typist.request_completion();
+    until("the model is asked", || calls(&scripted) == 1);
+    let uri = typist.uri.clone();
+    typist.editor.insert(&uri, 2, 1, 0, "y = 2\n");
+    assert!(typist.editor.response(first)["result"].is_null());
     until("the model is hung up on", || {
-        *oracle.hung_up.lock().unwrap() == 1
+        *scripted.disconnects.lock().unwrap() == 1
     });
     assert!(started.elapsed() < delay);
 }
 
 #[test]
-fn after_an_accept_the_model_is_asked_once_and_at_once() {
-    let oracle = Oracle::new(Duration::from_millis(50), line);
-    let mut desk = Desk::new(&oracle);
-    assert_eq!(desk.answer().as_deref(), Some(LINE));
-    desk.type_in(LINE);
-    until("the model is asked ahead", || asked(&oracle) == 2);
-    assert!(desk.answer().is_some());
-    assert_eq!(asked(&oracle), 2);
-    assert!(oracle.prompts.lock().unwrap()[1].contains(&format!("x = {LINE}<|fim_suffix|>")));
+fn an_accept_triggers_exactly_one_model_call() {
+    let scripted = ScriptedModel::new(Duration::from_millis(50), line);
+    let mut typist = Typist::new(&scripted);
+    assert_eq!(typist.response().as_deref(), Some(LINE));
+    typist.type_in(LINE);
+    until("the model is asked ahead", || calls(&scripted) == 2);
+    assert!(typist.response().is_some());
+    assert_eq!(calls(&scripted), 2);
+    assert!(scripted.prompts.lock().unwrap()[1].contains(&format!("x = {LINE}<|fim_suffix|>")));
 }
 
 #[test]
-fn what_was_asked_for_by_hand_is_not_continued_unasked() {
-    let oracle = Oracle::new(Duration::ZERO, line);
-    let mut desk = Desk::new(&oracle);
-    let id = desk.invoke();
-    assert_eq!(text(&desk.editor.answer(id)).as_deref(), Some(LINE));
-    desk.type_in(LINE);
-    // An answer that came after the edit shows that nothing else was begun before it.
-    desk.source();
-    assert_eq!(asked(&oracle), 1);
+fn manual_completions_are_not_continued_automatically() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
+    let id = typist.invoke();
+    assert_eq!(text(&typist.editor.response(id)).as_deref(), Some(LINE));
+    typist.type_in(LINE);
+    // A response after the edit shows that nothing was begun before it.
+    typist.source();
+    assert_eq!(calls(&scripted), 1);
 }
 
 #[test]
-fn a_burst_of_keys_is_let_pass() {
-    let oracle = Oracle::new(Duration::from_millis(40), |prompt| {
+fn a_burst_of_keys_calls_the_model_rarely() {
+    let scripted = ScriptedModel::new(Duration::from_millis(40), |prompt| {
         // Never what is typed next.
         format!("answer_{}", prompt.len())
     });
-    let mut desk = Desk::new(&oracle);
-    desk.answer();
+    let mut typist = Typist::new(&scripted);
+    typist.response();
     let keys = 40;
     let mut last = 0;
     for _ in 0..keys {
-        desk.type_in("b");
-        last = desk.ask();
+        typist.type_in("b");
+        last = typist.request_completion();
         std::thread::sleep(Duration::from_millis(30));
     }
-    let answer = desk.editor.answer(last);
+    let answer = typist.editor.response(last);
     assert!(text(&answer).is_some(), "{answer}");
     // A stall of the machine looks like a pause, so some calls more than two are no fault.
-    let calls = asked(&oracle);
+    let calls = calls(&scripted);
     assert!(calls < keys / 2, "{calls} calls for {keys} keys");
 }
 
 #[test]
-fn with_no_wait_every_key_asks() {
-    let oracle = Oracle::new(Duration::from_millis(30), |prompt| {
+fn without_wait_every_key_calls_the_model() {
+    let scripted = ScriptedModel::new(Duration::from_millis(30), |prompt| {
         format!("answer_{}", prompt.len())
     });
-    let mut desk = Desk::with(&oracle, "[typing]\nwait_ms = 0\n");
-    desk.answer();
+    let mut typist = Typist::with(&scripted, "[typing]\nwait_ms = 0\n");
+    typist.response();
     for keys in 1..=5 {
-        desk.type_in("b");
-        assert!(desk.answer().is_some());
-        assert_eq!(asked(&oracle), keys + 1);
+        typist.type_in("b");
+        assert!(typist.response().is_some());
+        assert_eq!(calls(&scripted), keys + 1);
     }
 }
 
 #[test]
-fn a_place_is_explained_on_request() {
-    let oracle = Oracle::new(Duration::ZERO, line);
-    let mut desk = Desk::new(&oracle);
-    let uri = desk.uri.clone();
-    let explained = desk.editor.request(
+fn a_position_is_explained_on_request() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
+    let uri = typist.uri.clone();
+    let explained = typist.editor.request(
         "fillrate/explain",
         json!({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 4}}),
     );
@@ -280,7 +283,7 @@ fn a_place_is_explained_on_request() {
     let configuration = result["trace"]["configuration"].as_str().unwrap();
     assert_eq!(configuration.len(), 16, "{configuration}");
     assert!(result["trace"]["prompt"].as_str().unwrap().contains("x = "));
-    let unknown = desk.editor.request(
+    let unknown = typist.editor.request(
         "fillrate/explain",
         json!({"textDocument": {"uri": "file:///none.py"}, "position": {"line": 0, "character": 4}}),
     );
@@ -288,22 +291,22 @@ fn a_place_is_explained_on_request() {
 }
 
 #[test]
-fn the_status_tells_who_is_busy_and_why_nothing_is_shown() {
-    let oracle = Oracle::new(Duration::from_millis(300), |_| String::new());
-    let mut desk = Desk::new(&oracle);
-    assert_eq!(desk.answer(), None);
-    // What is said and what is answered may overtake each other.
-    let patience = Instant::now() + PATIENCE;
-    while states(&desk.editor).len() < 5 && Instant::now() < patience {
-        desk.source();
+fn the_status_reports_activity_and_why_nothing_is_shown() {
+    let scripted = ScriptedModel::new(Duration::from_millis(300), |_| String::new());
+    let mut typist = Typist::new(&scripted);
+    assert_eq!(typist.response(), None);
+    // Notifications and responses may overtake each other.
+    let patience = Instant::now() + TIME_LIMIT;
+    while states(&typist.editor).len() < 5 && Instant::now() < patience {
+        typist.source();
     }
-    let said = states(&desk.editor);
+    let said = states(&typist.editor);
     let states: Vec<&str> = said.iter().map(|(state, _)| state.as_str()).collect();
     assert_eq!(states, ["starting", "indexing", "ready", "busy", "ready"]);
     assert_eq!(said[4].1, "the model had nothing to say");
 }
 
-/// Every state the client was told, with its message.
+/// Every state reported to the client, with its message.
 fn states(editor: &Editor) -> Vec<(String, Value)> {
     editor
         .notifications
@@ -320,9 +323,9 @@ fn states(editor: &Editor) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn folders_come_and_go() {
-    let oracle = Oracle::new(Duration::ZERO, line);
-    let mut desk = Desk::new(&oracle);
+fn workspace_folders_are_added_and_removed() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
     let other = tempfile::tempdir().unwrap();
     std::fs::write(
         other.path().join("b.py"),
@@ -330,32 +333,34 @@ fn folders_come_and_go() {
     )
     .unwrap();
     let folder = json!({"uri": uri(other.path(), ""), "name": "other"});
-    let uri = desk.uri.clone();
-    desk.editor.change(&uri, 2, "compute_total = \n");
-    let sees = |desk: &mut Desk, change: Value, version: i32| {
-        desk.editor.notifications.clear();
-        desk.editor.notify(
+    let uri = typist.uri.clone();
+    typist.editor.change(&uri, 2, "compute_total = \n");
+    let sees = |typist: &mut Typist, change: Value, version: i32| {
+        typist.editor.notifications.clear();
+        typist.editor.notify(
             "workspace/didChangeWorkspaceFolders",
             json!({"event": change}),
         );
-        desk.editor.await_status("ready");
+        typist.editor.await_status("ready");
         // Another place each time: the same would be answered from memory.
         let line = format!("compute_total = {version}");
-        desk.editor.change(&uri, version, &format!("{line}\n"));
-        let id = desk.editor.ask(&uri, 0, u32::try_from(line.len()).unwrap());
-        desk.editor.answer(id);
-        let prompts = oracle.prompts.lock().unwrap();
+        typist.editor.change(&uri, version, &format!("{line}\n"));
+        let id = typist
+            .editor
+            .request_completion(&uri, 0, u32::try_from(line.len()).unwrap());
+        typist.editor.response(id);
+        let prompts = scripted.prompts.lock().unwrap();
         prompts.last().unwrap().contains("canary")
     };
     assert!(sees(
-        &mut desk,
+        &mut typist,
         json!({"added": [folder], "removed": []}),
         3
     ));
     assert!(!sees(
-        &mut desk,
+        &mut typist,
         json!({"added": [], "removed": [folder]}),
         4
     ));
-    assert!(desk.folder.path().exists());
+    assert!(typist.folder.path().exists());
 }

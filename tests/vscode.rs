@@ -1,9 +1,5 @@
-//! The extension for VS Code: packaged, in a real editor in a real browser; and what of it can be
-//! held against the code.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "support/programs.rs"]
-mod programs;
+//! The extension for VS Code: packaged, in a real editor in a real browser; and its schema
+//! compared with the code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +11,10 @@ use fillrate_server::model::Protocol;
 use fillrate_server::prompt::FAMILIES;
 use serde_json::{Value, json};
 
+use crate::support::programs;
+
 const SCHEMA: &str = include_str!("../editors/vscode/schema/fillrate.schema.json");
-const REFERENCE: &str = include_str!("../server/README.md");
+const SETTINGS: &str = include_str!("../server/docs/settings.md");
 
 /// Where the extension is built and tried, and pictures are left to be looked at.
 fn place() -> PathBuf {
@@ -24,9 +22,9 @@ fn place() -> PathBuf {
 }
 
 /// A copy of the extension, for this purpose alone, with the packages it is built with, since
-/// nothing is built among the sources. Nothing where they can't be had.
+/// nothing is built among the sources. `None` if they are unavailable.
 fn sources(purpose: &str) -> Option<PathBuf> {
-    let packages = programs::bring("vscode-extension")?;
+    let packages = programs::install("vscode-extension")?;
     let to = place().join(purpose);
     if to.exists() {
         std::fs::remove_dir_all(&to).unwrap();
@@ -42,7 +40,7 @@ fn sources(purpose: &str) -> Option<PathBuf> {
     Some(to)
 }
 
-/// Copies a folder, without what is built or brought there.
+/// Copies a folder, without build results and installed packages.
 fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         let (path, target) = (entry.path(), to.join(entry.file_name()));
@@ -81,7 +79,7 @@ fn run(sources: &Path, script: &[&str]) -> Output {
 }
 
 #[test]
-fn the_extension_has_its_types_its_style_and_its_unit_tests_right() {
+fn the_extension_passes_types_style_and_unit_tests() {
     let Some(sources) = sources("checked") else {
         return;
     };
@@ -107,11 +105,11 @@ fn installed(sources: &Path, extensions: &Path) {
 }
 
 #[test]
-fn a_person_completes_and_looks_into_it_in_a_real_editor() {
+fn a_person_completes_and_explains_in_a_real_editor() {
     let (Some(sources), Some(tools), Some(chromium)) = (
         sources("packaged"),
-        programs::bring("code-server"),
-        programs::bring("chromium"),
+        programs::install("code-server"),
+        programs::install("chromium"),
     ) else {
         return;
     };
@@ -190,7 +188,7 @@ fn a_person_completes_and_looks_into_it_in_a_real_editor() {
     assert_eq!(seen["afterNo"], seen["recorded"].as_array().unwrap().len());
 }
 
-/// Each of these stands at the beginning of a row of a list.
+/// Each of these begins a row of a list.
 fn assert_listed(rows: &Value, names: &[&str]) {
     for name in names {
         let mut rows = rows
@@ -293,14 +291,12 @@ fn resolved<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
 }
 
 #[test]
-fn the_schema_of_settings_has_those_of_the_reference_page_and_no_others() {
+fn the_settings_schema_equals_the_reference_page() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let mut have = BTreeMap::new();
     settings(&schema, "", &schema, &mut have);
-    let (_, section) = REFERENCE.split_once("\n## Settings\n").unwrap();
-    let rows = section
+    let rows = SETTINGS
         .lines()
-        .take_while(|line| !line.starts_with("## "))
         .filter(|line| line.starts_with("| `"))
         .map(|line| {
             let mut cells = line.trim_matches('|').split(" | ").map(str::trim);
@@ -318,7 +314,7 @@ fn the_schema_of_settings_has_those_of_the_reference_page_and_no_others() {
 }
 
 #[test]
-fn the_schema_of_settings_names_the_values_that_the_code_takes() {
+fn the_settings_schema_lists_the_values_of_the_code() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let values = |pointer: &str| schema.pointer(pointer).unwrap().clone();
     let extents = [

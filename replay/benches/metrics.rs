@@ -9,6 +9,7 @@
 //! differs.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
+#[allow(dead_code, reason = "a bench uses its part of what tests share")]
 #[path = "../../tests/support/programs.rs"]
 mod programs;
 
@@ -31,7 +32,7 @@ fn main() {
         .collect();
     let count = given.first().copied().unwrap_or(10_000);
     let seed = given.get(1).copied().unwrap_or(0);
-    let Some(python) = programs::bring("scorer") else {
+    let Some(python) = programs::install("scorer") else {
         return;
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

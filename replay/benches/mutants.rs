@@ -3,8 +3,8 @@
 //!
 //! `cargo bench -p fillrate --bench mutants -- [MOST [PYTHON [TYPESCRIPT]]]` mutates a module of
 //! mistune (default: `src/mistune/util.py`) with cosmic-ray and mutmut beside, and a file of the
-//! TypeScript demo (default: `src/units/quantity.ts`) with Stryker beside. The programs are brought
-//! by `tests/setup`. Each judges all its own mutants of the file, but cosmic-ray, the slowest, at
+//! TypeScript demo (default: `src/units/quantity.ts`) with Stryker beside. The scripts in
+//! `tests/setup` install the programs. Each judges all its own mutants of the file, but cosmic-ray, the slowest, at
 //! most MOST of those that ours has too (default: 20; 0 for all). It prints mutants a second of the
 //! clock and of the processors, kills, and on how many of the shared mutants both agree, then those
 //! on which they don't. A time-out counts as a kill. What is prepared once for many runs, our
@@ -12,10 +12,14 @@
 //! is not.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
-#[path = "../../tests/support/peers.rs"]
-mod peers;
-#[path = "../../tests/support/play.rs"]
-mod play;
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "a bench uses its part of what tests share"
+)]
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,10 +29,11 @@ use std::time::Instant;
 
 use comfy_table::Table;
 use nix::sys::resource::{UsageWho, getrusage};
-use peers::{Module, cosmic_ray};
-use play::programs::bring;
-use play::{Place, text};
 use serde_json::Value;
+
+use support::peers::{Module, cosmic_ray};
+use support::play::{self, TestDir, text};
+use support::programs::install;
 
 /// What a program made of a file's mutants.
 struct Judged {
@@ -47,28 +52,28 @@ fn main() {
     let most = given.first().map_or(20, |most| most.parse().unwrap());
     let path =
         |index: usize, default: &str| given.get(index).map_or(default, |path| path).to_owned();
-    let place = Place::new();
+    let dir = TestDir::new();
     let meter = Meter::new();
 
     let python = path(1, "src/mistune/util.py");
-    let module = Module::prepare(&place, "corpora/real.toml", "mistune", &python);
-    let mut judged = vec![ours(&meter, &place, &module)];
-    judged.extend(bring("cosmic-ray").map(|python| cosmic(&python, &place, &module, most)));
-    judged.extend(bring("mutmut").map(|python| mutmut(&meter, &python, &place, &module)));
+    let module = Module::prepare(&dir, "corpora/real.toml", "mistune", &python);
+    let mut judged = vec![ours(&meter, &dir, &module)];
+    judged.extend(install("cosmic-ray").map(|python| cosmic(&python, &dir, &module, most)));
+    judged.extend(install("mutmut").map(|python| mutmut(&meter, &python, &dir, &module)));
     show(&meter, &module, &judged);
 
     let typescript = path(2, "src/units/quantity.ts");
-    let module = Module::prepare(&place, "corpora/demo.toml", "demo-typescript", &typescript);
-    let mut judged = vec![ours(&meter, &place, &module)];
-    judged.extend(bring("stryker").map(|folder| stryker(&meter, &folder, &place, &module)));
+    let module = Module::prepare(&dir, "corpora/demo.toml", "demo-typescript", &typescript);
+    let mut judged = vec![ours(&meter, &dir, &module)];
+    judged.extend(install("stryker").map(|folder| stryker(&meter, &folder, &dir, &module)));
     show(&meter, &module, &judged);
 }
 
 /// `fillrate mutate` with nothing remembered.
-fn ours(meter: &Meter, place: &Place, module: &Module) -> Judged {
-    let listed = module.listed(place);
+fn ours(meter: &Meter, dir: &TestDir, module: &Module) -> Judged {
+    let listed = module.listed(dir);
     let mut survivors = BTreeSet::new();
-    let (wall, cpu) = timed(meter, || survivors = module.survivors(place, &["--anew"]));
+    let (wall, cpu) = timed(meter, || survivors = module.survivors(dir, &["--anew"]));
     let diff = |mutant: &Value| mutant["diff"].as_str().unwrap().to_owned();
     Judged {
         program: "fillrate",
@@ -81,9 +86,9 @@ fn ours(meter: &Meter, place: &Place, module: &Module) -> Judged {
     }
 }
 
-fn cosmic(python: &Path, place: &Place, module: &Module, most: usize) -> Judged {
-    let listed = module.listed(place);
-    let theirs = cosmic_ray(python, place, module, &listed, most);
+fn cosmic(python: &Path, dir: &TestDir, module: &Module, most: usize) -> Judged {
+    let listed = module.listed(dir);
+    let theirs = cosmic_ray(python, dir, module, &listed, most);
     Judged {
         program: "cosmic-ray",
         wall: theirs["wall"].as_f64().unwrap(),
@@ -101,8 +106,8 @@ fn cosmic(python: &Path, place: &Place, module: &Module, most: usize) -> Judged 
     }
 }
 
-fn mutmut(meter: &Meter, python: &Path, place: &Place, module: &Module) -> Judged {
-    let project = module.copied(place, "mutmut");
+fn mutmut(meter: &Meter, python: &Path, dir: &TestDir, module: &Module) -> Judged {
+    let project = module.copied(dir, "mutmut");
     let settings = format!(
         "[mutmut]\nsource_paths=src\nonly_mutate={}\nalso_copy=\n    tests\n",
         module.path
@@ -142,8 +147,8 @@ fn mutmut(meter: &Meter, python: &Path, place: &Place, module: &Module) -> Judge
     }
 }
 
-fn stryker(meter: &Meter, folder: &Path, place: &Place, module: &Module) -> Judged {
-    let project = module.copied(place, "stryker");
+fn stryker(meter: &Meter, folder: &Path, dir: &TestDir, module: &Module) -> Judged {
+    let project = module.copied(dir, "stryker");
     let modules = folder.join("node_modules");
     std::os::unix::fs::symlink(&modules, project.join("node_modules")).unwrap();
     let settings = serde_json::json!({
@@ -171,8 +176,8 @@ fn stryker(meter: &Meter, folder: &Path, place: &Place, module: &Module) -> Judg
         .chain(module.contents.match_indices('\n').map(|(end, _)| end + 1))
         .collect();
     // Lines and columns count from one; the demo's files have nothing beyond the first plane.
-    let offset = |place: &Value| {
-        let number = |name: &str| usize::try_from(place[name].as_u64().unwrap()).unwrap() - 1;
+    let offset = |position: &Value| {
+        let number = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap() - 1;
         let line = &module.contents[lines[number("line")]..];
         let column: usize = line
             .chars()

@@ -5,8 +5,14 @@
 //! prints a table. `server/benches/million` makes a folder of a million lines.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
-#[path = "../../tests/support/editor.rs"]
-mod editor;
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "a bench uses its part of what tests share"
+)]
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +22,7 @@ use rand::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
-use editor::{Editor, Oracle, uri};
+use support::editor::{self, Editor, ScriptedModel, uri};
 
 /// No reuse and no waiting: every request is a call.
 const BARE: &str = "[typing]\nwait_ms = 0\nreuse = false\nahead = false\n";
@@ -73,19 +79,19 @@ fn main() {
 
 /// From the start of the program until the repository is indexed.
 fn start(table: &mut Table, folder: &Path) {
-    let oracle = Oracle::new(Duration::ZERO, |_| "x".to_owned());
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "x".to_owned());
     let started = Instant::now();
-    let editor = Editor::ready(folder, &oracle.settings());
+    let editor = Editor::ready(folder, &scripted.settings());
     row(table, "start to ready", &mut [started.elapsed()]);
     println!("server's memory: {} MiB", editor.memory() >> 20);
 }
 
 /// From a request to its arrival at the model server, which answers at once.
 fn send(table: &mut Table, folder: &Path, files: &[PathBuf], context: &str) {
-    let oracle = Oracle::new(Duration::ZERO, |_| "x".to_owned());
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| "x".to_owned());
     let settings = format!(
         "{}{BARE}[context]\nprofile = \"{context}\"\n",
-        oracle.settings()
+        scripted.settings()
     );
     let mut editor = Editor::ready(folder, &settings);
     let mut desks = open(&mut editor, files);
@@ -99,11 +105,11 @@ fn send(table: &mut Table, folder: &Path, files: &[PathBuf], context: &str) {
         // The edit is dealt with before the clock starts.
         let params = json!({"textDocument": {"uri": desk.uri}});
         editor.request("fillrate/explain", params);
-        let before = oracle.arrivals.lock().unwrap().len();
+        let before = scripted.arrivals.lock().unwrap().len();
         let started = Instant::now();
         let id = desk.ask(&mut editor, line, 1);
-        editor.answer(id);
-        let arrived = oracle.arrivals.lock().unwrap()[before];
+        editor.response(id);
+        let arrived = scripted.arrivals.lock().unwrap()[before];
         if place == 0 {
             after.push(arrived - started);
         } else {
@@ -121,28 +127,28 @@ fn send(table: &mut Table, folder: &Path, files: &[PathBuf], context: &str) {
 
 /// From an edit to a prompt that shows it, while the model is slow with other requests.
 fn edit_to_visible(table: &mut Table, folder: &Path, files: &[PathBuf], in_flight: usize) {
-    let oracle = Oracle::new(Duration::from_secs(600), |_| "x".to_owned());
-    let settings = format!("{}timeout_ms = 600000\n{BARE}", oracle.settings());
+    let scripted = ScriptedModel::new(Duration::from_secs(600), |_| "x".to_owned());
+    let settings = format!("{}timeout_ms = 600000\n{BARE}", scripted.settings());
     let mut editor = Editor::ready(folder, &settings);
     let mut desks = open(&mut editor, files);
     for desk in &desks[1..=in_flight] {
         desk.ask(&mut editor, 0, 0);
     }
-    wait_for(|| oracle.arrivals.lock().unwrap().len() >= in_flight);
+    wait_for(|| scripted.arrivals.lock().unwrap().len() >= in_flight);
     let mut times = Vec::new();
     for round in 0..60 {
-        let before = oracle.arrivals.lock().unwrap().len();
+        let before = scripted.arrivals.lock().unwrap().len();
         let mark = format!("visible_{round} = ");
         let started = Instant::now();
         desks[0].type_at(&mut editor, 0, &mark);
         let id = desks[0].ask(&mut editor, 0, mark.len());
-        wait_for(|| oracle.arrivals.lock().unwrap().len() > before);
-        assert!(oracle.prompts.lock().unwrap()[before].contains(&mark));
+        wait_for(|| scripted.arrivals.lock().unwrap().len() > before);
+        assert!(scripted.prompts.lock().unwrap()[before].contains(&mark));
         if round >= 10 {
-            times.push(oracle.arrivals.lock().unwrap()[before] - started);
+            times.push(scripted.arrivals.lock().unwrap()[before] - started);
         }
         editor.notify("$/cancelRequest", json!({"id": id}));
-        editor.answer(id);
+        editor.response(id);
     }
     row(
         table,
@@ -153,24 +159,24 @@ fn edit_to_visible(table: &mut Table, folder: &Path, files: &[PathBuf], in_fligh
 
 /// From a cancel to its answer, and to the end of the exchange with the model.
 fn cancel(table: &mut Table, folder: &Path, files: &[PathBuf]) {
-    let oracle = Oracle::new(Duration::from_secs(600), |_| "x".to_owned());
-    let settings = format!("{}timeout_ms = 600000\n{BARE}", oracle.settings());
+    let scripted = ScriptedModel::new(Duration::from_secs(600), |_| "x".to_owned());
+    let settings = format!("{}timeout_ms = 600000\n{BARE}", scripted.settings());
     let mut editor = Editor::ready(folder, &settings);
     let desks = open(&mut editor, files);
     let (mut answered, mut hung_up) = (Vec::new(), Vec::new());
     for round in 0..50 {
         let (calls, gone) = (
-            oracle.arrivals.lock().unwrap().len(),
-            oracle.gone.lock().unwrap().len(),
+            scripted.arrivals.lock().unwrap().len(),
+            scripted.disconnect_times.lock().unwrap().len(),
         );
         let id = desks[round % desks.len()].ask(&mut editor, 0, 0);
-        wait_for(|| oracle.arrivals.lock().unwrap().len() > calls);
+        wait_for(|| scripted.arrivals.lock().unwrap().len() > calls);
         let started = Instant::now();
         editor.notify("$/cancelRequest", json!({"id": id}));
-        editor.answer(id);
+        editor.response(id);
         answered.push(started.elapsed());
-        wait_for(|| oracle.gone.lock().unwrap().len() > gone);
-        hung_up.push(oracle.gone.lock().unwrap()[gone] - started);
+        wait_for(|| scripted.disconnect_times.lock().unwrap().len() > gone);
+        hung_up.push(scripted.disconnect_times.lock().unwrap()[gone] - started);
     }
     row(table, "cancel to answer", &mut answered);
     row(table, "cancel to hang-up", &mut hung_up);
@@ -190,9 +196,9 @@ fn typing(table: &mut Table, name: &str, settings: &str) {
             _ => "something_else()".to_owned(),
         }
     };
-    let oracle = Oracle::new(Duration::from_millis(150), reply);
+    let scripted = ScriptedModel::new(Duration::from_millis(150), reply);
     let folder = tempfile::tempdir().unwrap();
-    let mut editor = Editor::ready(folder.path(), &format!("{}{settings}", oracle.settings()));
+    let mut editor = Editor::ready(folder.path(), &format!("{}{settings}", scripted.settings()));
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", begun);
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -203,7 +209,7 @@ fn typing(table: &mut Table, name: &str, settings: &str) {
         // As VS Code does: the older request is cancelled, the edit told, and then asked again.
         for id in std::mem::take(&mut under_way) {
             if editor
-                .answered(id)
+                .try_response(id)
                 .is_some_and(|answer| editor::text(&answer).is_some())
             {
                 shown += 1;
@@ -217,14 +223,14 @@ fn typing(table: &mut Table, name: &str, settings: &str) {
         } else {
             (line, column + 1)
         };
-        under_way.push(editor.ask(&uri, line, column));
+        under_way.push(editor.request_completion(&uri, line, column));
         let until = Instant::now() + gap(&mut random);
         while let Some(left) = until.checked_duration_since(Instant::now()) {
-            editor.pump(left);
+            editor.receive(left);
         }
     }
     let keys = typed.chars().count();
-    let calls = oracle.prompts.lock().unwrap().len();
+    let calls = scripted.prompts.lock().unwrap().len();
     table.add_row([
         name.to_owned(),
         keys.to_string(),
@@ -312,7 +318,7 @@ fn python_files(folder: &Path, most: usize) -> Vec<PathBuf> {
 }
 
 fn wait_for(mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + editor::PATIENCE;
+    let until = Instant::now() + editor::TIME_LIMIT;
     while !holds() {
         assert!(Instant::now() < until);
         std::thread::sleep(Duration::from_micros(50));

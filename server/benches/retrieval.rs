@@ -7,11 +7,12 @@
 //!
 //! With the repositories of CrossCodeEval's examples (see `tests/cceval.rs`) its own questions are
 //! asked; without, some in the demonstration corpora. Both sides have the files in memory, and
-//! read none. The first time it runs, it brings the Python packages into the cache.
+//! read none. The first time it runs, it installs the Python packages into the cache.
 
 // A bench that can't go on has nothing better to do than to say so.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[allow(dead_code, reason = "a bench uses its part of what tests share")]
 #[path = "../../tests/support/programs.rs"]
 mod programs;
 
@@ -181,7 +182,7 @@ fn shown(windows: &[Window]) -> Vec<[String; 3]> {
 }
 
 fn python(cases: &[Case]) -> Value {
-    let python = programs::bring("rank-bm25").expect("the comparison needs it");
+    let python = programs::install("rank-bm25").expect("the comparison needs it");
     let cases: Vec<Value> = cases
         .iter()
         .map(|case| json!({"files": case.files, "examples": case.examples}))

@@ -2,6 +2,7 @@
 //! texts of this repository.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "a test uses its part of what tests share")]
 #[path = "../../tests/support/programs.rs"]
 mod programs;
 
@@ -112,7 +113,7 @@ fn pick(random: &mut impl Rng, below: usize) -> usize {
 
 #[test]
 fn words_and_scores_are_those_of_nltk_and_rank_bm25() {
-    let Some(python) = programs::bring("rank-bm25") else {
+    let Some(python) = programs::install("rank-bm25") else {
         return;
     };
     let mut random = ChaCha8Rng::seed_from_u64(7);

@@ -5,7 +5,7 @@
 # reads is written by `answer`, and whatever else any program prints becomes
 # progress on standard error.
 #
-# Exit codes, so that a test can tell "cannot be had here" from "broken":
+# Exit codes, so that a test can tell "unavailable" from "broken":
 #   3  a tool this needs is missing on this machine
 #   4  a download failed: no network, no usable mirror, or no key for it
 #   5  what is on offer is not the version asked for

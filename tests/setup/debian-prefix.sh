@@ -5,7 +5,7 @@
 #
 # The system's apt does the work (it resolves the dependencies, fetches, and
 # verifies signatures and checksums), but with its own state, lists, cache and
-# an empty status file: so it believes that nothing is installed and brings
+# an empty status file: so it believes that nothing is installed, and fetches
 # everything down to the C library, which lets the programs run on an older
 # system. Packages are only unpacked; none of their scripts run.
 #
@@ -151,7 +151,7 @@ choose_suite() {
         done
     done
     [ -n "$reached" ] ||
-        die 4 "no Debian mirror of this machine gave a package list of '$*' that its keys verify (apt's reason is above)."
+        die 4 "no Debian mirror of this machine gave a package list of '$*' that its keys verify (reason above)."
     die 5 "$package was wanted in a version like '$wanted', but${offered:- none of '$*' has it;} set the variable named in tests/setup/README.md to accept another."
 }
 
@@ -163,7 +163,7 @@ unpack_packages() {
     rm -f "$archives"/*.deb
     say "downloading $* and what they need"
     private_apt apt-get -y --download-only -o Dpkg::Use-Pty=0 install "$@" ||
-        die 4 "apt could not download '$*' (its reason is above)."
+        die 4 "apt could not download '$*' (reason above)."
     mkdir -p "$into"
     for archive in "$archives"/*.deb; do
         dpkg-deb -x "$archive" "$into" ||

@@ -34,7 +34,7 @@ python_venv() {
     # Ready-made packages only: a compiler is not something to ask for here.
     "$venv_python" -m pip install --quiet --disable-pip-version-check --no-input \
         --only-binary :all: --requirement "$requirements" ||
-        die 4 "pip could not bring the packages of $(basename "$requirements") (its reason is above)."
+        die 4 "pip could not install the packages of $(basename "$requirements") (reason above)."
     "$venv_python" -m pip check --disable-pip-version-check ||
         die 5 "the packages of $(basename "$requirements") do not fit together on this Python."
     mark_complete "$venv" "$stamp"

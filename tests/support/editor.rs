@@ -1,9 +1,4 @@
-//! A small LSP client with full control over the bytes it writes, and a scripted model server.
-#![allow(
-    dead_code,
-    reason = "each file of tests uses its own part of what they share"
-)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! A small LSP client with control over every byte it writes, and a scripted model server.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,21 +12,21 @@ use std::time::{Duration, Instant};
 use fillrate_server::lsp::frame::{FrameDecoder, encode};
 use serde_json::{Value, json};
 
-/// How long anything that should come may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit for anything expected, on a busy machine.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// An editor with a server of ours as its child.
+/// An editor with a language server as its child.
 pub(crate) struct Editor {
     child: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
     answers: HashMap<i64, Value>,
-    /// Notifications and requests of the server.
+    /// The server's notifications and requests.
     pub(crate) notifications: Vec<Value>,
     next_id: i64,
-    /// Messages held back, to be written at once.
-    held: Option<Vec<u8>>,
-    /// What the server wrote to standard error.
+    /// Messages held back for one write.
+    held_back: Option<Vec<u8>>,
+    /// The server's standard error.
     pub(crate) errors: Arc<Mutex<String>>,
 }
 
@@ -87,13 +82,13 @@ impl Editor {
             .spawn()
             .unwrap();
         let errors = Arc::new(Mutex::new(String::new()));
-        let (kept, stderr) = (Arc::clone(&errors), child.stderr.take().unwrap());
+        let (received, stderr) = (Arc::clone(&errors), child.stderr.take().unwrap());
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 eprintln!("{line}");
-                let mut kept = kept.lock().unwrap();
-                kept.push_str(&line);
-                kept.push('\n');
+                let mut received = received.lock().unwrap();
+                received.push_str(&line);
+                received.push('\n');
             }
         });
         let (send, messages) = channel();
@@ -106,7 +101,7 @@ impl Editor {
             answers: HashMap::new(),
             notifications: Vec::new(),
             next_id: 1,
-            held: None,
+            held_back: None,
             errors,
         };
         let uri = uri(workspace, "");
@@ -132,7 +127,7 @@ impl Editor {
     }
 
     pub(crate) fn await_status(&mut self, state: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIME_LIMIT;
         let seen = |editor: &Self| {
             editor.notifications.iter().any(|message| {
                 message["method"] == "fillrate/status" && message["params"]["state"] == state
@@ -140,7 +135,7 @@ impl Editor {
         };
         while !seen(self) {
             assert!(Instant::now() < until, "{:?}", self.notifications);
-            self.pump(Duration::from_millis(100));
+            self.receive(Duration::from_millis(100));
         }
     }
 
@@ -159,7 +154,7 @@ impl Editor {
         );
     }
 
-    /// Inserts a text at a place of a document.
+    /// Inserts a text at a position of a document.
     pub(crate) fn insert(
         &mut self,
         uri: &str,
@@ -178,8 +173,8 @@ impl Editor {
         );
     }
 
-    /// Asks for an inline completion without waiting.
-    pub(crate) fn ask(&mut self, uri: &str, line: u32, character: u32) -> i64 {
+    /// Requests an inline completion without waiting.
+    pub(crate) fn request_completion(&mut self, uri: &str, line: u32, character: u32) -> i64 {
         self.send_request(
             "textDocument/inlineCompletion",
             json!({
@@ -192,7 +187,7 @@ impl Editor {
 
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send_request(method, params);
-        self.answer(id)
+        self.response(id)
     }
 
     pub(crate) fn send_request(&mut self, method: &str, params: Value) -> i64 {
@@ -206,20 +201,20 @@ impl Editor {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Waits for the answer to a request, whole.
-    pub(crate) fn answer(&mut self, id: i64) -> Value {
-        let until = Instant::now() + PATIENCE;
+    /// Waits for the whole response to a request.
+    pub(crate) fn response(&mut self, id: i64) -> Value {
+        let until = Instant::now() + TIME_LIMIT;
         loop {
             if let Some(answer) = self.answers.remove(&id) {
                 return answer;
             }
             assert!(Instant::now() < until, "request {id} was not answered");
-            self.pump(Duration::from_millis(100));
+            self.receive(Duration::from_millis(100));
         }
     }
 
-    /// The answer to a request, if it has come.
-    pub(crate) fn answered(&mut self, id: i64) -> Option<Value> {
+    /// The response to a request, if it has arrived.
+    pub(crate) fn try_response(&mut self, id: i64) -> Option<Value> {
         self.answers.remove(&id)
     }
 
@@ -232,8 +227,8 @@ impl Editor {
         kib.parse::<u64>().unwrap() * 1024
     }
 
-    /// Takes in what has come, waiting for the first message no longer than this.
-    pub(crate) fn pump(&mut self, patience: Duration) {
+    /// Receives pending messages; waits for the first one at most this long.
+    pub(crate) fn receive(&mut self, patience: Duration) {
         match self.messages.recv_timeout(patience) {
             Ok(message) => match (message.get("method").is_some(), message["id"].as_i64()) {
                 (true, None) => self.notifications.push(message),
@@ -254,18 +249,18 @@ impl Editor {
 
     fn send(&mut self, message: &Value) {
         let frame = encode(message);
-        match &mut self.held {
-            Some(held) => held.extend(frame),
+        match &mut self.held_back {
+            Some(held_back) => held_back.extend(frame),
             None => self.write(&frame),
         }
     }
 
-    /// Sends all that `messages` says in one write.
-    pub(crate) fn at_once<T>(&mut self, messages: impl FnOnce(&mut Self) -> T) -> T {
-        self.held = Some(Vec::new());
+    /// Sends all of `messages` in one write.
+    pub(crate) fn in_one_write<T>(&mut self, messages: impl FnOnce(&mut Self) -> T) -> T {
+        self.held_back = Some(Vec::new());
         let given = messages(self);
-        let held = self.held.take().unwrap();
-        self.write(&held);
+        let held_back = self.held_back.take().unwrap();
+        self.write(&held_back);
         given
     }
 
@@ -275,9 +270,9 @@ impl Editor {
         input.flush().unwrap();
     }
 
-    /// Closes the server's input and waits for its end, which must come soon: a closed editor can't
-    /// end it.
-    pub(crate) fn hang_up(mut self) -> ExitStatus {
+    /// Closes the server's input and waits for its end, which must come soon, because nothing
+    /// else would end it.
+    pub(crate) fn disconnect(mut self) -> ExitStatus {
         drop(self.input.take());
         let until = Instant::now() + Duration::from_secs(2);
         loop {
@@ -299,7 +294,7 @@ impl Drop for Editor {
 
 /// The URI of a file in a workspace.
 pub(crate) fn uri(workspace: &Path, file: &str) -> String {
-    // The empty name stands for the folder itself.
+    // The empty name is the folder itself.
     let path = workspace.join(file);
     lsp_types::Url::from_file_path(path).unwrap().into()
 }
@@ -324,30 +319,30 @@ fn forward_messages(mut output: impl Read, messages: &Sender<Value>) {
     }
 }
 
-/// A model server on loopback that speaks `/v1/completions` and notes what it is asked.
+/// A model server on loopback that speaks `/v1/completions` and records its requests.
 #[derive(Clone)]
-pub(crate) struct Oracle {
+pub(crate) struct ScriptedModel {
     pub(crate) address: String,
-    /// Every prompt it was sent.
+    /// Every prompt received.
     pub(crate) prompts: Arc<Mutex<Vec<String>>>,
-    /// When each prompt had come.
+    /// When each prompt arrived.
     pub(crate) arrivals: Arc<Mutex<Vec<Instant>>>,
-    /// How many clients hung up before they had their answer.
-    pub(crate) hung_up: Arc<Mutex<usize>>,
-    /// When each of them did.
-    pub(crate) gone: Arc<Mutex<Vec<Instant>>>,
-    /// How many characters were written to those that get an answer piece by piece.
+    /// Number of clients that disconnected before the response.
+    pub(crate) disconnects: Arc<Mutex<usize>>,
+    /// When each of them disconnected.
+    pub(crate) disconnect_times: Arc<Mutex<Vec<Instant>>>,
+    /// Number of characters streamed.
     pub(crate) written: Arc<Mutex<usize>>,
     delay: Duration,
     gap: Option<Duration>,
     reply: Arc<Reply>,
 }
 
-/// What a model says to a prompt.
+/// A model's completion for a prompt.
 type Reply = dyn Fn(&str) -> String + Send + Sync;
 
-impl Oracle {
-    /// A server that takes `delay` and then answers what `reply` makes of the prompt, at once.
+impl ScriptedModel {
+    /// A server that waits for `delay` and then responds with `reply(prompt)` at once.
     pub(crate) fn new(
         delay: Duration,
         reply: impl Fn(&str) -> String + Send + Sync + 'static,
@@ -355,7 +350,7 @@ impl Oracle {
         Self::with(delay, None, reply)
     }
 
-    /// A server that writes its answer character by character, each after this time.
+    /// A server that streams its response character by character, each after this time.
     pub(crate) fn writing(
         gap: Duration,
         reply: impl Fn(&str) -> String + Send + Sync + 'static,
@@ -370,30 +365,30 @@ impl Oracle {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let oracle = Self {
+        let scripted = Self {
             address,
             prompts: Arc::default(),
             arrivals: Arc::default(),
-            hung_up: Arc::default(),
-            gone: Arc::default(),
+            disconnects: Arc::default(),
+            disconnect_times: Arc::default(),
             written: Arc::default(),
             delay,
             gap,
             reply: Arc::new(reply),
         };
-        let shared = oracle.clone();
+        let shared = scripted.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Answers are written in pieces.
+                // Responses are written in pieces.
                 let _ = stream.set_nodelay(true);
-                let oracle = shared.clone();
-                std::thread::spawn(move || while oracle.converse(&stream).is_some() {});
+                let scripted = shared.clone();
+                std::thread::spawn(move || while scripted.converse(&stream).is_some() {});
             }
         });
-        oracle
+        scripted
     }
 
-    /// Settings of ours for this server.
+    /// Settings for this server.
     pub(crate) fn settings(&self) -> String {
         format!(
             "[model]\nprotocol = \"openai-completions\"\nurl = \"{}\"\nname = \"qwen2.5-coder\"\n",
@@ -401,7 +396,7 @@ impl Oracle {
         )
     }
 
-    /// Answers one request; nothing when the connection is over.
+    /// Answers one request; `None` when the connection ends.
     fn converse(&self, stream: &TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream);
         let mut length = 0;
@@ -454,7 +449,7 @@ impl Oracle {
         None
     }
 
-    /// Lets time pass; nothing where the client hangs up meanwhile.
+    /// Sleeps; `None` if the client disconnects meanwhile.
     fn think(&self, stream: &TcpStream, time: Duration) -> Option<()> {
         // A client that hangs up shows as the end of its input.
         let until = Instant::now() + time;
@@ -465,8 +460,8 @@ impl Oracle {
                 ))
                 .ok()?;
             if let Ok(0) = stream.peek(&mut [0]) {
-                *self.hung_up.lock().unwrap() += 1;
-                self.gone.lock().unwrap().push(Instant::now());
+                *self.disconnects.lock().unwrap() += 1;
+                self.disconnect_times.lock().unwrap().push(Instant::now());
                 return None;
             }
         }

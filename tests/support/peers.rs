@@ -1,9 +1,4 @@
 //! What tests against other programs share.
-#![allow(
-    dead_code,
-    reason = "each file of tests uses its own part of what they share"
-)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +13,7 @@ use fillrate::language::environment::Toolchain;
 use fillrate::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
-use super::play::{Place, Said, cache, copy, holes, repository, text};
+use crate::support::play::{Finished, TestDir, cache, copy, holes, repository, text};
 
 /// Whether all is compared, and not only what is done in seconds.
 pub(crate) fn everything() -> bool {
@@ -43,6 +38,7 @@ pub(crate) fn mistune() -> PathBuf {
 pub(crate) struct Module {
     /// Its path in the project.
     pub(crate) path: String,
+    #[allow(dead_code, reason = "the bench of mutants reads it")]
     pub(crate) contents: String,
     /// A file with one hole, the whole module.
     tasks: String,
@@ -56,7 +52,7 @@ pub(crate) struct Module {
 
 impl Module {
     /// Gets a project of a corpus and its environment.
-    pub(crate) fn prepare(place: &Place, corpus: &str, project: &str, path: &str) -> Self {
+    pub(crate) fn prepare(dir: &TestDir, corpus: &str, project: &str, path: &str) -> Self {
         let corpus = repository(corpus);
         let manifest = Manifest::read(&corpus).unwrap();
         let ready = Corpus {
@@ -73,7 +69,7 @@ impl Module {
         let line = serde_json::to_string(&hole).unwrap() + "\n";
         Self {
             path: path.to_owned(),
-            tasks: text(&place.write(&format!("{project}.jsonl"), &line)),
+            tasks: text(&dir.write(&format!("{project}.jsonl"), &line)),
             corpus: text(&corpus),
             contents,
             program: prepared.environment.program(),
@@ -82,8 +78,8 @@ impl Module {
     }
 
     /// Our mutants of it, as `--list` has them.
-    pub(crate) fn listed(&self, place: &Place) -> Vec<Value> {
-        let listed = self.mutate(place, &["--list"]);
+    pub(crate) fn listed(&self, dir: &TestDir) -> Vec<Value> {
+        let listed = self.mutate(dir, &["--list"]);
         let lines = listed.out.lines();
         lines
             .map(|line| serde_json::from_str(line).unwrap())
@@ -91,8 +87,8 @@ impl Module {
     }
 
     /// The diffs of those that survive, once all were judged.
-    pub(crate) fn survivors(&self, place: &Place, more: &[&str]) -> BTreeSet<String> {
-        self.mutate(place, more);
+    pub(crate) fn survivors(&self, dir: &TestDir, more: &[&str]) -> BTreeSet<String> {
+        self.mutate(dir, more);
         let mutation = &holes(Path::new(&self.tasks))[0]["mutation"];
         let survivors = mutation["survivors"].as_array().into_iter().flatten();
         survivors
@@ -100,14 +96,14 @@ impl Module {
             .collect()
     }
 
-    fn mutate(&self, place: &Place, more: &[&str]) -> Said {
+    fn mutate(&self, dir: &TestDir, more: &[&str]) -> Finished {
         let mutate = ["mutate", &self.tasks, "--corpus", &self.corpus];
-        place.fillrate(&[&mutate[..], more].concat()).ended(0)
+        dir.fillrate(&[&mutate[..], more].concat()).exits_with(0)
     }
 
     /// A copy of the project, for a program that changes it.
-    pub(crate) fn copied(&self, place: &Place, name: &str) -> PathBuf {
-        let copied = place.path(name);
+    pub(crate) fn copied(&self, dir: &TestDir, name: &str) -> PathBuf {
+        let copied = dir.path(name);
         copy(&self.source, &copied);
         copied
     }
@@ -117,12 +113,12 @@ impl Module {
 /// `tests/peers/cosmic_kills.py`.
 pub(crate) fn cosmic_ray(
     python: &Path,
-    place: &Place,
+    dir: &TestDir,
     module: &Module,
     mutants: &[Value],
     most: usize,
 ) -> Value {
-    let project = module.copied(place, "cosmic-ray");
+    let project = module.copied(dir, "cosmic-ray");
     let tests = format!("{} -m pytest -x -q tests", text(&module.program));
     let mut child = Command::new(python)
         .arg(repository("tests/peers/cosmic_kills.py"))

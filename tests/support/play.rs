@@ -1,48 +1,41 @@
-//! Starts the real program and reads what it says.
-#![allow(
-    dead_code,
-    reason = "each file of tests uses its own part of what they share"
-)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[path = "programs.rs"]
-pub(crate) mod programs;
+//! Starts the real program and reads its output.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a command said and how it ended.
+use crate::support::programs;
+
+/// A finished command: its output and exit status.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Finished {
     pub(crate) status: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Said {
+impl Finished {
     /// The one JSON object on standard output.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|error| panic!("this is not one JSON object: {error}\n{self:#?}"))
     }
 
-    /// Checks how it ended.
+    /// Checks the exit status.
     #[track_caller]
-    pub(crate) fn ended(self, status: i32) -> Self {
+    pub(crate) fn exits_with(self, status: i32) -> Self {
         assert_eq!(self.status, Some(status), "{self:#?}");
         self
     }
 
     /// The last line of standard error, of a command that failed with one clear sentence: it
-    /// stands there once, names the program, and is neither a panic nor a dump of an error value.
+    /// occurs once, names the program, and is neither a panic nor a dump of an error value.
     #[track_caller]
-    pub(crate) fn complaint(&self) -> &str {
+    pub(crate) fn error_message(&self) -> &str {
         assert!(!self.err.contains("panicked at"), "{self:#?}");
         let complaints: Vec<&str> = self
             .err
@@ -55,13 +48,12 @@ impl Said {
     }
 }
 
-/// A place of its own for one test: a folder for runs and files, and one for what the program
-/// puts into the system's temporary folder.
-pub(crate) struct Place {
+/// A directory for one test: for runs and files, and with the program's temporary folder.
+pub(crate) struct TestDir {
     folder: TempDir,
 }
 
-impl Place {
+impl TestDir {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir(folder.path().join("tmp")).unwrap();
@@ -81,7 +73,7 @@ impl Place {
         path
     }
 
-    /// The program with these arguments, in this place.
+    /// The program with these arguments, in this directory.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
         command
@@ -97,32 +89,31 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub(crate) fn fillrate(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn fillrate(&self, arguments: &[&str]) -> Finished {
         run(&mut self.command(arguments))
     }
 
-    /// What the program left in its temporary folder.
-    pub(crate) fn left_over(&self) -> Vec<PathBuf> {
+    /// Files left in the program's temporary folder.
+    pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
         files(&self.path("tmp"))
     }
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(command: &mut Command) -> Said {
-    let _shared = running();
+pub(crate) fn run(command: &mut Command) -> Finished {
     let Output {
         status,
         stdout,
         stderr,
     } = command.output().unwrap();
-    Said {
+    Finished {
         status: status.code(),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),
     }
 }
 
-/// Starts a command whose output nobody reads.
+/// Starts a command and discards its output.
 pub(crate) fn start(command: &mut Command) -> Child {
     command
         .stdout(Stdio::null())
@@ -159,9 +150,9 @@ pub(crate) fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Whether this machine has what a test needs; says so where it does not, and fails under `CI`.
-pub(crate) fn has(programs: &[&str]) -> bool {
-    let doctor = Place::new().fillrate(&["doctor"]);
+/// Whether this machine has the tools of a test. If not, prints that, or fails if `CI` is set.
+pub(crate) fn has_tools(programs: &[&str]) -> bool {
+    let doctor = TestDir::new().fillrate(&["doctor"]);
     let missing: Vec<&str> = doctor
         .out
         .lines()
@@ -177,7 +168,7 @@ pub(crate) fn has(programs: &[&str]) -> bool {
         return true;
     }
     programs::skip(&format!(
-        "this machine lacks what the test needs:\n{}",
+        "this machine lacks tools that the test needs:\n{}",
         missing.join("\n")
     ));
     false
@@ -235,16 +226,4 @@ pub(crate) fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::copy(from.join(&name), target).unwrap();
     }
-}
-
-/// Held by whoever has a program running, so that [`alone`] can tell what was left running.
-static RUNNING: RwLock<()> = RwLock::new(());
-
-pub(crate) fn running() -> RwLockReadGuard<'static, ()> {
-    RUNNING.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits until no other test of this process has a program running.
-pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
-    RUNNING.write().unwrap_or_else(PoisonError::into_inner)
 }

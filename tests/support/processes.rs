@@ -1,21 +1,58 @@
-//! What processes are left after a program has ended.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Processes left over after a program has ended.
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
-/// Makes this process the one that orphans below it come to, so that none can hide. Call it
-/// before the first program is started.
-pub(crate) fn adopt_orphans() {
-    prctl::set_child_subreaper(true).unwrap();
+use crate::support::programs::print_uncaptured;
+
+/// Runs the rest of the calling test in a process of its own, in which no other test starts
+/// programs. That process adopts the orphans below it, so that [`survivors`] lists exactly what the
+/// test left running. The first statement of a test.
+macro_rules! own_process {
+    () => {
+        // The name of a closure's type holds the name of the function around it.
+        let name = std::any::type_name_of_val(&|| ());
+        if !crate::support::processes::is_own_process(name) {
+            return;
+        }
+    };
+}
+pub(crate) use own_process;
+
+/// Whether this process is the one for the test alone. If it isn't, runs the test in one, where
+/// this returns true, and checks that it passes there.
+#[track_caller]
+pub(crate) fn is_own_process(closure: &str) -> bool {
+    const MARKER: &str = "FILLRATE_TEST_OWN_PROCESS";
+    if std::env::var_os(MARKER).is_some() {
+        prctl::set_child_subreaper(true).unwrap();
+        return true;
+    }
+    let path = closure.strip_suffix("::{{closure}}").unwrap();
+    let (_, name) = path.split_once("::").unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture"])
+        .env(MARKER, "1")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    // A name that selects no test exits with 0 as well.
+    let passed = output.status.success() && printed.contains("test result: ok. 1 passed");
+    assert!(passed, "{name}: {}\n{printed}{errors}", output.status);
+    for line in errors.lines().filter(|line| line.starts_with("skipped: ")) {
+        print_uncaptured(line);
+    }
+    false
 }
 
-/// Waits up to ten seconds for everything below this process to be gone; what is not, by command
-/// line. To be called while no program is meant to run.
+/// Waits up to ten seconds for all descendants of this process to end; returns the command lines of
+/// the others. To be called in an [`own_process`], while no program is meant to run.
 pub(crate) fn survivors() -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -27,15 +64,15 @@ pub(crate) fn survivors() -> Vec<String> {
     }
 }
 
-/// The command lines of the living processes below this one; dead ones that came to it are
-/// buried.
+/// The command lines of the living processes below this one; reaps adopted
+/// zombies.
 fn descendants() -> Vec<String> {
     let mut processes = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(id) = entry.file_name().to_string_lossy().parse::<i32>() else {
             continue;
         };
-        // A process that has just gone has no status any more.
+        // A process that has just ended has no status.
         let Ok(status) = fs::read_to_string(entry.path().join("stat")) else {
             continue;
         };

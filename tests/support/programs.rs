@@ -1,19 +1,14 @@
-//! What tests meet that is not in the repository: real programs, brought by the scripts in
-//! `tests/setup`, and results of others. A test that lacks something fails where `CI` is set, and
-//! elsewhere says so.
-#![allow(
-    dead_code,
-    reason = "each file of tests uses its own part of what they share"
-)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! What tests need from outside the repository: real programs, installed by the scripts in
+//! `tests/setup`, and recorded results of others. A test that lacks something fails if `CI` is
+//! set, and otherwise skips with a message.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Brings a program and gives its path. Where this machine can't have it, fails if `CI` is set
-/// and otherwise says so and gives nothing.
-pub(crate) fn bring(name: &str) -> Option<PathBuf> {
+/// Installs a program and returns its path. If it is unavailable on this machine, fails if `CI` is
+/// set, and otherwise prints that and returns `None`.
+pub(crate) fn install(name: &str) -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/setup")
         .join(name);
@@ -25,36 +20,36 @@ pub(crate) fn bring(name: &str) -> Option<PathBuf> {
         )),
         // A tool is missing, or a download failed: see tests/setup/README.md.
         Some(3 | 4) => {
-            skip(&format!("{name} can't be had here: {said}"));
+            skip(&format!("{name} is unavailable: {said}"));
             None
         }
         status => panic!("{name}: {status:?}\n{said}"),
     }
 }
 
-/// Says that a test is skipped, and why.
+/// Prints that a test is skipped, and why.
 ///
 /// # Panics
 /// `CI` is set.
 #[track_caller]
 pub(crate) fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
-    say(&format!("skipped: {reason}"));
+    print_uncaptured(&format!("skipped: {reason}"));
 }
 
-/// Says something out loud: what `eprintln!` says of a test that passes is kept back.
-pub(crate) fn say(text: &str) {
+/// Prints a line even for a passing test, whose `eprintln!` output is captured.
+pub(crate) fn print_uncaptured(text: &str) {
     writeln!(std::io::stderr().lock(), "{text}").unwrap();
 }
 
-/// A folder of results of others, which stand beside the repository and not in it.
+/// A folder of recorded results of others, which is beside the repository and not in it.
 #[track_caller]
-pub(crate) fn oracle(name: &str) -> Option<PathBuf> {
+pub(crate) fn recorded_results(name: &str) -> Option<PathBuf> {
     let oracles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracles");
     let folder = oracles.join(name);
     if folder.is_dir() {
         return Some(folder);
     }
-    skip(&format!("{} is not there", folder.display()));
+    skip(&format!("{} does not exist", folder.display()));
     None
 }

@@ -11,7 +11,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::{COLUMNS, ExportError, ColumnType, Value, each};
+use super::{COLUMNS, ColumnType, ExportError, Value, each};
 use crate::store::Run;
 
 /// Rows in one row group.

@@ -1,0 +1,42 @@
+//! Whole-system tests: the real binary, real editors, real servers. One module for each promise.
+//!
+//! `cargo test --test system hostile` runs one module, and
+//! `cargo test --test system hostile::completions_that_exhaust_resources_hit_limits` one test.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod audit;
+mod augment;
+mod clients;
+mod complete;
+mod dependencies;
+mod errors;
+mod fit;
+mod flaky;
+mod hostile;
+mod import;
+mod kills;
+mod llama;
+mod mine;
+mod mutate;
+mod nvim;
+mod operators;
+mod protocol;
+mod replay;
+mod repoexec;
+mod report;
+mod resume;
+mod retrieve;
+mod rounds;
+mod runners;
+mod score;
+mod serve;
+mod soak;
+mod stats;
+mod study;
+mod support;
+mod swap;
+mod telemetry;
+mod trial;
+mod type_mode;
+mod typing;
+mod vscode;
