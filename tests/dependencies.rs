@@ -12,8 +12,8 @@ use fillrate::corpus::manifest::Manifest;
 use fillrate::corpus::{Corpus, source};
 use fillrate::language::SourceFile;
 use fillrate::language::environment::Toolchain;
-use fillrate::mine::contexts::Paper;
-use fillrate::mine::dependencies::{Repository, outermost};
+use fillrate::mine::contexts::PaperContext;
+use fillrate::mine::dependencies::{DependencyIndex, outermost};
 use fillrate::task::{Hole, HoleKind};
 use fillrate_server::syntax::Language;
 use serde::Deserialize;
@@ -67,7 +67,7 @@ fn dependencies_and_contexts_equal_recorded_ones() {
         let function = &task.record.focal_function;
         let start = file.contents.find(function.as_str()).unwrap();
         let range = start..start + function.len();
-        let repository = Repository::new(files);
+        let repository = DependencyIndex::new(files);
         let found = repository.dependencies(&path, &range, &range, 1);
         let ours: BTreeSet<&str> = outermost(&found).iter().map(|one| &*one.name).collect();
         let before = &task.record.code[..task.record.code.find(function.as_str()).unwrap()];
@@ -83,7 +83,7 @@ fn dependencies_and_contexts_equal_recorded_ones() {
         let last = function.rfind('\n').map_or(0, |line| line + 1);
         let hole = start + last..range.end;
         let hole = Hole::new("a", "python", &path, HoleKind::Body, hole, &file.contents);
-        let shown = Paper::RepoExecMedium.show(&repository, file, &hole);
+        let shown = PaperContext::RepoExecMedium.view(&repository, file, &hole);
         let rest = shown.prefix.find(&function[..last]).unwrap();
         let (ours, theirs) = (sections(&shown.prefix[..rest]), sections(before));
         if ours == theirs {
@@ -168,7 +168,7 @@ fn packages() -> BTreeMap<String, Vec<SourceFile>> {
             let from = format!("pypi = \"{pin}\", sha256 = \"{sha256}\"");
             let manifest = kitchen.replace("path = \"kitchen\"", &from);
             let manifest = Manifest::parse(&manifest, &dir.path("package.toml")).unwrap();
-            let source = source::bring(
+            let source = source::fetch(
                 &corpus.cache,
                 &corpus.toolchain,
                 &manifest.projects[0],

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fillrate::mutate::{self, Operator};
+use fillrate::mutate::{self, MutationOperator};
 use fillrate_server::syntax::Language;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -88,11 +88,16 @@ fn compared(command: &mut Command, root: &Path, language: &str, wanted: &[&str])
         .filter_map(|path| {
             let language = Language::for_path(path).filter(|found| found.id == language)?;
             let text = fs::read_to_string(root.join(path)).unwrap();
-            let mutants = mutate::mutants(language, &text, 0..text.len());
+            let mutants = mutate::find_mutants(language, &text, 0..text.len());
             // No other program here deletes operands and statements as these two do.
             let mutants: Vec<Value> = mutants
                 .iter()
-                .filter(|mutant| !matches!(mutant.operator, Operator::Bod | Operator::Sdl))
+                .filter(|mutant| {
+                    !matches!(
+                        mutant.operator,
+                        MutationOperator::Bod | MutationOperator::Sdl
+                    )
+                })
                 .map(|mutant| {
                     json!({
                         "operator": mutant.operator,

@@ -175,7 +175,7 @@ fn bring_repositories(dir: &TestDir, tasks: &[Task]) {
             continue;
         };
         let name = task.record["project"].as_str().unwrap();
-        let source = source::bring(&cache, &Toolchain::default(), project, &|_| {}).unwrap();
+        let source = source::fetch(&cache, &Toolchain::default(), project, &|_| {}).unwrap();
         copy(&source.root, &dir.path("repositories").join(name));
     }
 }

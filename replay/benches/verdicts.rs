@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use comfy_table::Table;
 use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Corpus, Step};
+use fillrate::corpus::{Corpus, CorpusStep};
 use fillrate::task::{self, Hole};
 use fillrate::verdict::{Engine, Judge, Outcome};
 
@@ -65,7 +65,7 @@ fn main() {
     ]);
     for project in &manifest.projects {
         let prepared = cache
-            .prepare_project(project, &|_: &str, _: Step| {})
+            .prepare_project(project, &|_: &str, _: CorpusStep| {})
             .unwrap();
         let holes: Vec<&Hole> = holes
             .iter()

@@ -2,10 +2,10 @@
 //! result with the project's own tests.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `queue`, `score`, `task` → `language` → `mutate` → `corpus` → `import` → `verdict` → `mine` →
+//! `queue`, `task` → `language` → `mutate` → `corpus` → `import` → `verdict` → `mine` →
 //! `developer` → `store` → `play` → `report` → `study` → `cli`.
 //!
-//! Architecture invariants: `score` and `mutate` are pure and know nothing of the rest; metrics
+//! Architecture invariants: `mutate` is pure and knows nothing of the rest; metrics
 //! are the crate `fillrate-metrics`; model keys never reach a test process; code written by a
 //! model runs only in the crate `fillrate-sandbox`.
 
@@ -19,7 +19,6 @@ pub mod mutate;
 pub mod play;
 mod queue;
 pub mod report;
-pub mod score;
 pub mod store;
 pub mod study;
 pub mod task;

@@ -1,6 +1,6 @@
 //! From coverage and syntax to holes: candidates, the leak audit and admission.
 //!
-//! A hole is admitted only if its tests can tell right from wrong: the reference passes, an
+//! A hole is admitted only if its tests distinguish right from wrong: the reference passes, an
 //! empty splice fails, and so does a statement that raises when it is reached.
 
 pub mod api;
@@ -19,15 +19,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use fillrate_server::cleanup;
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::language::SourceFile;
 use crate::mutate::MutationScore;
 use crate::queue::run_jobs;
 use crate::task::{Hole, HoleKind, Mutation};
 use crate::verdict::{Outcome, Verdict};
-use candidates::Candidate;
-use leak::Audit;
-use spread::Queue;
+use candidates::HoleCandidate;
+use leak::LeakIndex;
+use spread::CandidateQueue;
 
 /// Chooses holes among candidates and admits those that tests can judge; these are asked from `jobs`
 /// threads. The same input gives the same holes, whatever the number of threads.
@@ -36,32 +37,32 @@ use spread::Queue;
 /// The first of those that the tests gave.
 pub fn admit<E: Send>(
     sources: &[SourceFile],
-    candidates: Vec<Candidate>,
-    audit: &Audit,
-    wanted: &Wanted,
-    tests: &Tests<
+    candidates: Vec<HoleCandidate>,
+    audit: &LeakIndex,
+    wanted: &MiningRequest,
+    tests: &HoleJudge<
         impl Fn(&str, &str) -> Result<Verdict, E> + Sync,
         impl Fn(&Hole, f64) -> Result<Mutation, E> + Sync,
     >,
     jobs: usize,
     progress: impl Fn(usize, usize) + Sync,
-) -> Result<Mined, E> {
+) -> Result<MinedHoles, E> {
     let contents: HashMap<&str, &str> = sources
         .iter()
         .map(|file| (file.path.as_str(), file.contents.as_str()))
         .collect();
-    let mut queue = Queue::new(candidates, wanted);
-    let mut mined = Mined {
+    let mut queue = CandidateQueue::new(candidates, wanted);
+    let mut mined = MinedHoles {
         candidates: queue.len(),
-        ..Mined::default()
+        ..MinedHoles::default()
     };
     loop {
         let missing = wanted.holes.saturating_sub(mined.holes.len());
-        let wave: Vec<Candidate> = (0..missing).map_while(|_| queue.take(&contents)).collect();
+        let wave: Vec<HoleCandidate> = (0..missing).map_while(|_| queue.take(&contents)).collect();
         if wave.is_empty() {
             break;
         }
-        let try_one = |candidate: &Candidate| -> Result<Settled, E> {
+        let try_one = |candidate: &HoleCandidate| -> Result<Admission, E> {
             if wanted.solved.contains(&candidate.hole.id) {
                 return Ok(Err(Rejection::Solved));
             }
@@ -105,7 +106,7 @@ pub fn admit<E: Send>(
 }
 
 /// What a project's tests are asked.
-pub struct Tests<J, M> {
+pub struct HoleJudge<J, M> {
     /// The verdict with one file, by its path, in place of the original.
     pub judge: J,
     /// What they make of faults in a hole, as far as it takes to know that the score is below a
@@ -115,7 +116,7 @@ pub struct Tests<J, M> {
 
 /// What is wanted of a project.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct MiningRequest {
     /// The most holes.
     pub holes: usize,
     /// The kinds, of which there will be as many of each as the candidates allow.
@@ -130,7 +131,7 @@ pub struct Wanted {
 
 /// What mining came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mined {
+pub struct MinedHoles {
     /// Admitted holes, in the order of their places.
     pub holes: Vec<Hole>,
     /// How many candidates of the wanted kinds there were to choose from.
@@ -140,8 +141,11 @@ pub struct Mined {
 }
 
 /// Why a candidate is not admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Rejection {
     /// The reference can be read elsewhere in what a server sees.
     Leak,
@@ -163,29 +167,20 @@ pub enum Rejection {
 }
 
 /// What becomes of a candidate: admitted, with what tests make of faults where that was asked for.
-type Settled = Result<Option<Mutation>, Rejection>;
+type Admission = Result<Option<Mutation>, Rejection>;
 
 impl Rejection {
     /// What tables call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Leak => "leak",
-            Self::CleanUp => "clean-up",
-            Self::ReferenceFails => "reference-fails",
-            Self::EmptyPasses => "empty-passes",
-            Self::RaisingPasses => "raising-passes",
-            Self::Unsettled => "unsettled",
-            Self::MutationScore => "mutation-score",
-            Self::Solved => "solved",
-        }
+        self.into()
     }
 }
 
 /// Why a candidate is rejected, if it is: the cheap questions first.
 fn rejection<E>(
-    candidate: &Candidate,
+    candidate: &HoleCandidate,
     contents: &HashMap<&str, &str>,
-    audit: &Audit,
+    audit: &LeakIndex,
     judge: impl Fn(&str, &str) -> Result<Verdict, E>,
 ) -> Result<Option<Rejection>, E> {
     let hole = &candidate.hole;
@@ -233,7 +228,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::candidates::Coverage;
+    use super::candidates::LineCoverage;
     use super::*;
     use crate::task::sha256_hex;
 
@@ -247,14 +242,14 @@ mod tests {
         }]
     }
 
-    fn mined(seed: u64, jobs: usize) -> Mined {
+    fn mined(seed: u64, jobs: usize) -> MinedHoles {
         let sources = sources();
-        let coverage = Coverage {
+        let coverage = LineCoverage {
             tested: &|line| (2..=4).contains(&line) || line > 7,
             at_import: &|_| false,
         };
         let candidates = candidates::find_candidates("demo", &sources[0], coverage);
-        let wanted = Wanted {
+        let wanted = MiningRequest {
             holes: 3,
             kinds: vec![HoleKind::Line],
             seed,
@@ -272,13 +267,13 @@ mod tests {
                 Outcome::Failed
             }))
         };
-        let audit = Audit::new([("a.py".to_owned(), PROGRAM.to_owned())]);
+        let audit = LeakIndex::new([("a.py".to_owned(), PROGRAM.to_owned())]);
         match admit(
             &sources,
             candidates,
             &audit,
             &wanted,
-            &Tests {
+            &HoleJudge {
                 judge,
                 mutate: |_: &Hole, _: f64| Ok(Mutation::default()),
             },
@@ -325,8 +320,13 @@ mod tests {
 
     /// Mines with tests that find fault with everything but the reference, and let some faults
     /// pass: about one of `lax`.
-    fn mined_of(sources: &[SourceFile], wanted: &Wanted, lax: u8, jobs: usize) -> Mined {
-        let coverage = Coverage {
+    fn mined_of(
+        sources: &[SourceFile],
+        wanted: &MiningRequest,
+        lax: u8,
+        jobs: usize,
+    ) -> MinedHoles {
+        let coverage = LineCoverage {
             tested: &|_| true,
             at_import: &|_| false,
         };
@@ -346,7 +346,7 @@ mod tests {
                 Outcome::Failed
             }))
         };
-        let audit = Audit::default();
+        let audit = LeakIndex::default();
         let mutate = |hole: &Hole, _: f64| {
             let killed = hole.reference.len() % 4;
             Ok(Mutation {
@@ -355,7 +355,7 @@ mod tests {
                 ..Mutation::default()
             })
         };
-        let tests = Tests { judge, mutate };
+        let tests = HoleJudge { judge, mutate };
         match admit(sources, candidates, &audit, wanted, &tests, jobs, |_, _| {}) {
             Ok(mined) => mined,
             Err(never) => match never {},
@@ -401,7 +401,7 @@ mod tests {
                     python(format!("{index}.py"), contents)
                 })
                 .collect();
-            let wanted = Wanted { holes, kinds: vec![HoleKind::Line, HoleKind::Body, HoleKind::Span], seed, mutation_score: None, solved: BTreeSet::new() };
+            let wanted = MiningRequest { holes, kinds: vec![HoleKind::Line, HoleKind::Body, HoleKind::Span], seed, mutation_score: None, solved: BTreeSet::new() };
             let mined = mined_of(&sources, &wanted, lax, 1);
             prop_assert_eq!(&mined_of(&sources, &wanted, lax, jobs), &mined);
             sources.reverse();
@@ -417,7 +417,7 @@ mod tests {
             .map(|index| function(&format!("f{index}"), &STATEMENTS))
             .collect();
         let sources = [python("a.py".to_owned(), contents)];
-        let mut wanted = Wanted {
+        let mut wanted = MiningRequest {
             holes: 12,
             kinds: vec![HoleKind::Line],
             seed: 3,
@@ -447,7 +447,7 @@ mod tests {
         for name in ["b", "c", "d"] {
             sources.push(python(format!("{name}.py"), function(name, &STATEMENTS)));
         }
-        let wanted = Wanted {
+        let wanted = MiningRequest {
             holes: 12,
             kinds: vec![HoleKind::Line, HoleKind::Statement, HoleKind::Span],
             seed: 3,
@@ -487,7 +487,7 @@ long.py statement common-tools log(a)
             .map(|index| function(&format!("f{index}"), &STATEMENTS))
             .collect();
         let sources = [python("a.py".to_owned(), contents)];
-        let wanted = Wanted {
+        let wanted = MiningRequest {
             holes: 20,
             kinds: vec![HoleKind::Line, HoleKind::Span],
             seed: 0,

@@ -1,4 +1,4 @@
-//! From code to its mutants: faults put in on purpose, to ask whether tests tell right from
+//! Makes mutants of code: faults put in on purpose, to ask whether tests distinguish right from
 //! wrong there. Sixteen operators, for every language that has its rules here.
 //!
 //! A mutant is one edit of a file. What each operator does in each language, and what other tools
@@ -11,13 +11,13 @@ mod operators;
 mod score;
 
 use std::collections::HashSet;
-use std::fmt;
 use std::hash::Hash;
 use std::ops::Range;
 
 use fillrate_server::syntax::Language;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use strum::{Display, IntoStaticStr, VariantArray};
 use tree_sitter::{Node, Tree};
 
 use crate::language::LanguageSupport;
@@ -31,7 +31,11 @@ pub use score::MutationScore;
 /// Left out are mutants that do not parse, that have the original's tokens, or that have the same
 /// text as a mutant of an operator before theirs. A file that does not parse has no mutants. Type
 /// annotations, imports and documentation are never changed.
-pub fn mutants(language: &'static Language, contents: &str, range: Range<usize>) -> Vec<Mutant> {
+pub fn find_mutants(
+    language: &'static Language,
+    contents: &str,
+    range: Range<usize>,
+) -> Vec<Mutant> {
     let tree = language.parse(contents);
     if tree.root_node().has_error() {
         return Vec::new();
@@ -58,16 +62,24 @@ pub fn mutants(language: &'static Language, contents: &str, range: Range<usize>)
 ///
 /// The range must lie within the file, on character boundaries. `None` if it begins in no statement,
 /// or the file does not parse.
-pub fn canary(language: &'static Language, contents: &str, range: Range<usize>) -> Option<Edit> {
+pub fn raising_mutant(
+    language: &'static Language,
+    contents: &str,
+    range: Range<usize>,
+) -> Option<SourceEdit> {
     before_statement(language, contents, range, language.raising_statement)
 }
 
-/// The mutant that must live: a statement without effect, where [`canary`] puts one that raises.
+/// The mutant that must live: a statement without effect, where [`raising_mutant`] puts one that raises.
 /// It changes the code's text, its lines and what it compiles to. A test that fails with it looks
 /// at these, and not at what the code does.
 ///
-/// The range and `None` are as for [`canary`].
-pub fn neutral(language: &'static Language, contents: &str, range: Range<usize>) -> Option<Edit> {
+/// The range and `None` are as for [`raising_mutant`].
+pub fn neutral_mutant(
+    language: &'static Language,
+    contents: &str,
+    range: Range<usize>,
+) -> Option<SourceEdit> {
     let rules = LanguageSupport::for_language(language).mutation;
     before_statement(language, contents, range, rules.neutral_statement)
 }
@@ -78,7 +90,7 @@ fn before_statement(
     contents: &str,
     range: Range<usize>,
     statement: &str,
-) -> Option<Edit> {
+) -> Option<SourceEdit> {
     let tree = language.parse(contents);
     if tree.root_node().has_error() {
         return None;
@@ -99,11 +111,16 @@ fn before_statement(
 }
 
 /// Puts the language's raising statement before the statement that begins at a byte.
-pub fn raising_before(language: &Language, contents: &str, statement: usize) -> Edit {
+pub fn raise_before(language: &Language, contents: &str, statement: usize) -> SourceEdit {
     insert_before(language, contents, statement, language.raising_statement)
 }
 
-fn insert_before(language: &Language, contents: &str, statement: usize, inserted: &str) -> Edit {
+fn insert_before(
+    language: &Language,
+    contents: &str,
+    statement: usize,
+    inserted: &str,
+) -> SourceEdit {
     let lead = lead(contents, statement);
     let indentation: String = lead.chars().take_while(|c| c.is_whitespace()).collect();
     // After other code on the line (`case 1: return x`) a line break would leave the block.
@@ -113,7 +130,7 @@ fn insert_before(language: &Language, contents: &str, statement: usize, inserted
         let rules = LanguageSupport::for_language(language).mutation;
         rules.statement_separator.to_owned()
     };
-    Edit {
+    SourceEdit {
         range: statement..statement,
         replacement: [inserted, &separator].concat(),
     }
@@ -123,7 +140,7 @@ fn insert_before(language: &Language, contents: &str, statement: usize, inserted
 /// those that do not compile. `compiled` holds the compiled form of each mutant, `None` where
 /// compiling fails. For Python that is the bytecode, which only Python itself can give, without
 /// line numbers and of `ast.unparse(ast.parse(text))`: line breaks leave `NOP`s behind.
-pub fn distinct<K: Eq + Hash>(
+pub fn deduplicate<K: Eq + Hash>(
     mutants: Vec<Mutant>,
     original: K,
     compiled: impl IntoIterator<Item = Option<K>>,
@@ -140,10 +157,10 @@ pub fn distinct<K: Eq + Hash>(
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mutant {
     /// What made it.
-    pub operator: Operator,
+    pub operator: MutationOperator,
     /// What it changes.
     #[serde(flatten)]
-    pub edit: Edit,
+    pub edit: SourceEdit,
 }
 
 impl Mutant {
@@ -164,26 +181,26 @@ impl Mutant {
     }
 
     fn place(&self) -> (usize, usize, &str) {
-        let Edit { range, replacement } = &self.edit;
+        let SourceEdit { range, replacement } = &self.edit;
         (range.start, range.end, replacement)
     }
 
-    fn order(&self) -> (usize, Operator, &str, usize) {
-        let Edit { range, replacement } = &self.edit;
+    fn order(&self) -> (usize, MutationOperator, &str, usize) {
+        let SourceEdit { range, replacement } = &self.edit;
         (range.start, self.operator, replacement, range.end)
     }
 }
 
 /// A stretch of a file replaced by another text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Edit {
+pub struct SourceEdit {
     /// Bytes of the original file; empty for an insertion.
     pub range: Range<usize>,
     /// What stands there instead; empty for a deletion.
     pub replacement: String,
 }
 
-impl Edit {
+impl SourceEdit {
     /// The file with the edit made.
     pub fn apply(&self, contents: &str) -> String {
         [
@@ -205,9 +222,24 @@ impl Edit {
 /// The mutation operators of RepoMasterEval
 /// ([Wu et al. 2024](https://arxiv.org/abs/2408.03519), table 4), with the meanings of
 /// [MutPy](https://github.com/mutpy/mutpy) where it has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Operator {
+#[strum(serialize_all = "UPPERCASE")]
+pub enum MutationOperator {
     /// Arithmetic operator replacement.
     Aor,
     /// Arithmetic assignment operator replacement.
@@ -242,53 +274,10 @@ pub enum Operator {
     Sdl,
 }
 
-impl Operator {
-    /// Every operator, in the order of tables.
-    pub const ALL: [Self; 16] = [
-        Self::Aor,
-        Self::Asr,
-        Self::Bcr,
-        Self::Bod,
-        Self::Cod,
-        Self::Coi,
-        Self::Crp,
-        Self::Ddl,
-        Self::Ehd,
-        Self::Ide,
-        Self::Lcr,
-        Self::Lor,
-        Self::Lsr,
-        Self::Oil,
-        Self::Ror,
-        Self::Sdl,
-    ];
-
+impl MutationOperator {
     /// The operator's name, as tables and records have it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Aor => "AOR",
-            Self::Asr => "ASR",
-            Self::Bcr => "BCR",
-            Self::Bod => "BOD",
-            Self::Cod => "COD",
-            Self::Coi => "COI",
-            Self::Crp => "CRP",
-            Self::Ddl => "DDL",
-            Self::Ehd => "EHD",
-            Self::Ide => "IDE",
-            Self::Lcr => "LCR",
-            Self::Lor => "LOR",
-            Self::Lsr => "LSR",
-            Self::Oil => "OIL",
-            Self::Ror => "ROR",
-            Self::Sdl => "SDL",
-        }
-    }
-}
-
-impl fmt::Display for Operator {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+        self.into()
     }
 }
 
@@ -313,7 +302,7 @@ fn edits(
         if node.end_byte() < range.start || node.start_byte() > range.end || site.is_untouched() {
             continue;
         }
-        for operator in Operator::ALL {
+        for operator in MutationOperator::VARIANTS.iter().copied() {
             let inside = site
                 .edits(operator)
                 .into_iter()

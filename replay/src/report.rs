@@ -27,8 +27,8 @@ use serde::Serialize;
 
 use self::table::{TextTable, figure, right};
 use crate::developer::policy::LinePosition;
+use crate::language::scoring::{ScoringLanguage, syntax_identifiers};
 use crate::mutate::MutationScore;
-use crate::score::{ScoringLanguage, syntax_identifiers};
 use crate::store::{
     Attempt, DeveloperSettings, ProjectState, ProjectStatus, Run, StoreError, TypingAttempt,
 };

@@ -3,12 +3,12 @@
 use fillrate::developer::policy::{Feature, Policy};
 use fillrate::developer::typist::Typist;
 use fillrate::import::FORMATS;
-use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, Paper};
-use fillrate::mutate::Operator;
+use fillrate::language::scoring::ScoringLanguage;
+use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, PaperContext};
+use fillrate::mutate::MutationOperator;
 use fillrate::report::acceptance::VARIANTS;
 use fillrate::report::export::{COLUMNS, SCHEMA};
 use fillrate::report::policies::POLICY_METRICS;
-use fillrate::score::ScoringLanguage;
 use fillrate::verdict::Evidence;
 use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
 use fillrate_metrics::{READ_MS, TEXT_METRICS, Unit};
@@ -119,7 +119,8 @@ fn every_text_metric_has_its_row() {
 fn every_mutation_operator_has_its_row() {
     let rows = rows(MUTATION, "Operators");
     let names: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
-    assert_eq!(names, Operator::ALL.map(Operator::name));
+    let known: Vec<&str> = MutationOperator::VARIANTS.iter().map(Into::into).collect();
+    assert_eq!(names, known);
     for cells in rows {
         assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
     }
@@ -171,8 +172,9 @@ fn every_context_of_a_paper_has_its_row() {
         .iter()
         .map(|cells| cells[0].trim_matches('`'))
         .collect();
-    assert_eq!(names, Paper::ALL.map(Paper::name));
-    let tokens = |paper: Paper, tokens: usize| {
+    let known: Vec<&str> = PaperContext::VARIANTS.iter().map(Into::into).collect();
+    assert_eq!(names, known);
+    let tokens = |paper: PaperContext, tokens: usize| {
         let row = rows.iter().find(|cells| cells[0].contains(paper.name()));
         let written = format!("{},{:03} tokens", tokens / 1000, tokens % 1000);
         assert!(
@@ -180,8 +182,8 @@ fn every_context_of_a_paper_has_its_row() {
             "{paper}"
         );
     };
-    tokens(Paper::MrgInFile, FILE_TOKENS);
-    tokens(Paper::MrgFolder, FOLDER_TOKENS);
+    tokens(PaperContext::MrgInFile, FILE_TOKENS);
+    tokens(PaperContext::MrgFolder, FOLDER_TOKENS);
 }
 
 #[test]

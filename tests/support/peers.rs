@@ -29,7 +29,7 @@ pub(crate) fn mistune() -> PathBuf {
     let manifest = Manifest::read(&repository("corpora/real.toml")).unwrap();
     let project = manifest.project("mistune").unwrap();
     let cache = Cache::at(&cache());
-    source::bring(&cache, &Toolchain::default(), project, &|_| {})
+    source::fetch(&cache, &Toolchain::default(), project, &|_| {})
         .unwrap()
         .root
 }

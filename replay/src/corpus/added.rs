@@ -6,8 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, entry_name};
-use super::tree::{self, Entry, Kind};
-use super::{CorpusError, Prepared, Step};
+use super::error::CorpusError;
+use super::prepared::Prepared;
+use super::step::CorpusStep;
+use super::tree::{self, EntryKind, TreeEntry};
 
 /// What the cache remembers of a source with tests added.
 #[derive(Serialize, Deserialize)]
@@ -24,7 +26,7 @@ pub(super) fn lay_over(
     cache: &Cache,
     prepared: Prepared,
     tests: &Path,
-    tell: &dyn Fn(Step),
+    report_step: &dyn Fn(CorpusStep),
 ) -> Result<Prepared, CorpusError> {
     let name = prepared.project.name.clone();
     let from = tests.join(&name);
@@ -43,7 +45,7 @@ pub(super) fn lay_over(
             &format!("{name}-tests"),
             &[SCHEMA, &prepared.digest, &digest],
         ),
-        tell,
+        report_step,
         |folder, record: &Record| {
             tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
         },
@@ -68,9 +70,9 @@ pub(super) fn lay_over(
 }
 
 /// Tests are added: they replace nothing and are no code that holes are cut into.
-fn check(prepared: &Prepared, from: &Path, entries: &[Entry]) -> Result<(), CorpusError> {
+fn check(prepared: &Prepared, from: &Path, entries: &[TreeEntry]) -> Result<(), CorpusError> {
     for entry in entries {
-        let fault = if matches!(entry.kind, Kind::Link(_)) {
+        let fault = if matches!(entry.kind, EntryKind::Link(_)) {
             "is a symbolic link; put the file itself there"
         } else if fs::symlink_metadata(prepared.source.join(&entry.path)).is_ok() {
             "stands in the project already, and tests are only added; give it another name"
@@ -79,10 +81,10 @@ fn check(prepared: &Prepared, from: &Path, entries: &[Entry]) -> Result<(), Corp
         } else {
             continue;
         };
-        return Err(CorpusError::Unusable {
-            project: prepared.project.name.clone(),
-            message: format!("{} {fault}", from.join(&entry.path).display()),
-        });
+        return Err(CorpusError::unusable(
+            &prepared.project.name,
+            format!("{} {fault}", from.join(&entry.path).display()),
+        ));
     }
     Ok(())
 }

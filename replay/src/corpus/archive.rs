@@ -9,8 +9,8 @@ use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256, Sha512};
 use tar::EntryType;
 
-use super::CorpusError;
 use super::cache::hex;
+use super::error::CorpusError;
 use super::tree::{check_links, write_file};
 use crate::language::environment::stays_inside;
 

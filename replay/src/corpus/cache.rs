@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::{CorpusError, Step};
+use super::error::CorpusError;
+use super::step::CorpusStep;
 
 /// The file that makes an entry complete.
 const RECORD: &str = "record.json";
@@ -29,7 +30,7 @@ impl Cache {
     /// `~/.cache/fillrate`. An empty variable counts as absent.
     ///
     /// # Errors
-    /// [`CorpusError::Unusable`] if none of the variables is set.
+    /// [`CorpusError::Environment`] if none of the variables is set.
     pub fn from_environment() -> Result<Self, CorpusError> {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = if let Some(root) = set("FILLRATE_CACHE") {
@@ -39,10 +40,10 @@ impl Cache {
         } else if let Some(home) = set("HOME") {
             Path::new(&home).join(".cache/fillrate")
         } else {
-            return Err(CorpusError::Unusable {
-                project: "cache".to_owned(),
-                message: "there is no home folder; set FILLRATE_CACHE to a folder".to_owned(),
-            });
+            return Err(CorpusError::unusable(
+                "cache",
+                "there is no home folder; set FILLRATE_CACHE to a folder".to_owned(),
+            ));
         };
         Ok(Self::at(&root))
     }
@@ -66,14 +67,14 @@ impl Cache {
         &self,
         kind: &str,
         name: &str,
-        tell: &dyn Fn(Step),
+        report_step: &dyn Fn(CorpusStep),
         usable: impl Fn(&Path, &R) -> bool,
         make: impl FnOnce(&Path) -> Result<R, CorpusError>,
     ) -> Result<(PathBuf, R), CorpusError> {
         let folder = self.root.join(kind).join(name);
         let locks = self.root.join("locks");
         fs::create_dir_all(&locks).map_err(CorpusError::io("creating", &locks))?;
-        let _lock = lock(&locks.join(format!("{kind}-{name}")), tell)?;
+        let _lock = lock(&locks.join(format!("{kind}-{name}")), report_step)?;
         if let Some(record) = read_record(&folder)
             && usable(&folder, &record)
         {
@@ -121,7 +122,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn lock(path: &Path, tell: &dyn Fn(Step)) -> Result<File, CorpusError> {
+fn lock(path: &Path, report_step: &dyn Fn(CorpusStep)) -> Result<File, CorpusError> {
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -131,7 +132,7 @@ fn lock(path: &Path, tell: &dyn Fn(Step)) -> Result<File, CorpusError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            tell(Step::Waiting);
+            report_step(CorpusStep::Waiting);
             file.lock().map_err(CorpusError::io("locking", path))?;
         }
         Err(TryLockError::Error(error)) => return Err(CorpusError::io("locking", path)(error)),

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::cache::{Cache, entry_name, hex};
+use super::error::CorpusError;
 use super::manifest::Project;
-use super::{CorpusError, Step};
+use super::step::CorpusStep;
 use crate::language::environment::{
     EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, ProgramProbe,
     Toolchain,
@@ -109,7 +110,7 @@ pub fn build(
     interpreter: &Interpreter,
     project: &Project,
     source: &Path,
-    tell: &dyn Fn(Step),
+    report_step: &dyn Fn(CorpusStep),
 ) -> Result<Environment, CorpusError> {
     let packages = &project.environment;
     let manager = project.language.packages;
@@ -141,7 +142,7 @@ pub fn build(
     let (folder, record) = cache.entry(
         "environments",
         &key,
-        tell,
+        report_step,
         |folder, _: &EnvironmentRecord| manager.is_intact(&folder.join("root")),
         |folder| {
             let root = folder.join("root");

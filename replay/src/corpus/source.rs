@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::archive::{self, Hash};
 use super::cache::{Cache, entry_name};
+use super::error::CorpusError;
 use super::manifest::{Project, SourcePin};
-use super::{CorpusError, Step, environment, tree};
+use super::step::CorpusStep;
+use super::{environment, tree};
 use crate::language::environment::{EnvironmentError, Toolchain};
 use crate::language::programs::{self, CHECK_NETWORK};
 use crate::language::python::environment as pip;
@@ -21,7 +23,7 @@ use crate::language::typescript::environment as npm;
 
 /// A source in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct CachedSource {
     /// The folder that is the repository's root.
     pub root: PathBuf,
     /// [`tree::digest`] of it.
@@ -30,7 +32,7 @@ pub struct Source {
 
 /// What the cache remembers of a source.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct SourceRecord {
     /// Of the format of this record and of the tree beside it.
     schema: u32,
     /// [`tree::digest`] of the tree when it was made.
@@ -48,35 +50,35 @@ const DOWNLOAD_SDIST: &str = include_str!("download_sdist.py");
 ///
 /// # Errors
 /// See [`CorpusError`]. Nothing that fails its pin is unpacked.
-pub fn bring(
+pub fn fetch(
     cache: &Cache,
     toolchain: &Toolchain,
     project: &Project,
-    tell: &dyn Fn(Step),
-) -> Result<Source, CorpusError> {
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<CachedSource, CorpusError> {
     let fetch = Fetch { toolchain, project };
     let (label, pin) = fetch.pin()?;
     let (folder, record) = cache.entry(
         "sources",
         &entry_name(&label, &[&SCHEMA.to_string(), &pin]),
-        tell,
-        |folder, record: &Record| {
+        report_step,
+        |folder, record: &SourceRecord| {
             tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
         },
         |folder| {
             let root = folder.join("tree");
             fs::create_dir(&root).map_err(CorpusError::io("creating", &root))?;
-            let stage = folder.join("stage");
-            fs::create_dir(&stage).map_err(CorpusError::io("creating", &stage))?;
-            fetch.fill(&root, &stage)?;
-            fs::remove_dir_all(&stage).map_err(CorpusError::io("removing", &stage))?;
-            Ok(Record {
+            let scratch = folder.join("scratch");
+            fs::create_dir(&scratch).map_err(CorpusError::io("creating", &scratch))?;
+            fetch.fill(&root, &scratch)?;
+            fs::remove_dir_all(&scratch).map_err(CorpusError::io("removing", &scratch))?;
+            Ok(SourceRecord {
                 schema: SCHEMA,
                 digest: tree::digest(&root)?,
             })
         },
     )?;
-    Ok(Source {
+    Ok(CachedSource {
         root: folder.join("tree"),
         digest: record.digest,
     })
@@ -94,13 +96,13 @@ impl Fetch<'_> {
         Ok(match &self.project.source {
             SourcePin::Path(path) => {
                 if !path.is_dir() {
-                    return Err(CorpusError::Unusable {
-                        project: name.clone(),
-                        message: format!(
+                    return Err(CorpusError::unusable(
+                        name,
+                        format!(
                             "its source `{}` is not a folder; correct `path`",
                             path.display()
                         ),
-                    });
+                    ));
                 }
                 let digest = tree::digest_of(path, &tree::kept_entries(path)?)?;
                 (name.clone(), format!("path {digest}"))
@@ -120,8 +122,8 @@ impl Fetch<'_> {
         })
     }
 
-    /// Fills `root`; `stage` is for what is thrown away after.
-    fn fill(&self, root: &Path, stage: &Path) -> Result<(), CorpusError> {
+    /// Fills `root`; `scratch` holds what is removed afterwards.
+    fn fill(&self, root: &Path, scratch: &Path) -> Result<(), CorpusError> {
         let project = self.project.name.as_str();
         match &self.project.source {
             SourcePin::Path(path) => self.copy(path, root),
@@ -130,7 +132,7 @@ impl Fetch<'_> {
                 version,
                 sha256,
             } => {
-                let archive = self.download_sdist(name, version, sha256, stage)?;
+                let archive = self.download_sdist(name, version, sha256, scratch)?;
                 archive::verify(project, &archive, Hash::Sha256, sha256)?;
                 archive::unpack(project, &archive, root)
             }
@@ -139,18 +141,18 @@ impl Fetch<'_> {
                 version,
                 integrity,
             } => {
-                let archive = self.pack(name, version, stage)?;
+                let archive = self.pack(name, version, scratch)?;
                 archive::verify(project, &archive, Hash::Integrity, integrity)?;
                 archive::unpack(project, &archive, root)
             }
             SourcePin::Archive { url, sha256 } => {
-                let archive = stage.join("archive.tar.gz");
+                let archive = scratch.join("archive.tar.gz");
                 download(project, url, &archive)?;
                 archive::verify(project, &archive, Hash::Sha256, sha256)?;
                 archive::unpack(project, &archive, root)
             }
             SourcePin::Git { url, revision } => {
-                let clone = stage.join("clone");
+                let clone = scratch.join("clone");
                 self.check_out(url, revision, &clone)?;
                 tree::check_links(project, &clone)?;
                 tree::copy(&clone, &tree::entries(&clone)?, root)
@@ -165,13 +167,13 @@ impl Fetch<'_> {
         // The pin was taken before the copy, and somebody may be editing the folder.
         let (_, pin) = self.pin()?;
         if tree::digest(root)? != before || pin != format!("path {before}") {
-            return Err(CorpusError::Unusable {
-                project: self.project.name.clone(),
-                message: format!(
+            return Err(CorpusError::unusable(
+                &self.project.name,
+                format!(
                     "`{}` changed while it was copied; run this again",
                     path.display()
                 ),
-            });
+            ));
         }
         tree::check_links(&self.project.name, root)
     }
@@ -181,17 +183,17 @@ impl Fetch<'_> {
         name: &str,
         version: &str,
         sha256: &str,
-        stage: &Path,
+        scratch: &Path,
     ) -> Result<PathBuf, CorpusError> {
         let project = &self.project.name;
-        let python = pip::python_with_pip(self.toolchain, project, stage)?;
-        let requirements = stage.join("requirements.txt");
+        let python = pip::python_with_pip(self.toolchain, project, scratch)?;
+        let requirements = scratch.join("requirements.txt");
         fs::write(
             &requirements,
             format!("{name}=={version} --hash=sha256:{sha256}\n"),
         )
         .map_err(CorpusError::io("writing", &requirements))?;
-        let into = stage.join("fetched");
+        let into = scratch.join("fetched");
         let mut pip = Command::new(python);
         pip.args(["-c", DOWNLOAD_SDIST])
             .args(["download", "--no-input", "--disable-pip-version-check"])
@@ -200,10 +202,10 @@ impl Fetch<'_> {
             .arg(&requirements)
             .arg("--dest")
             .arg(&into)
-            // What pip and the script leave behind goes with the stage.
-            .env("TMPDIR", stage)
-            .current_dir(stage);
-        let output = programs::capture(&mut pip).map_err(CorpusError::io("running", stage))?;
+            // What pip and the script leave behind is removed with the folder.
+            .env("TMPDIR", scratch)
+            .current_dir(scratch);
+        let output = programs::capture(&mut pip).map_err(CorpusError::io("running", scratch))?;
         if !output.status.success() {
             // Pip compares before it unpacks; its finding is reported as ours would be.
             let text = String::from_utf8_lossy(&output.stderr);
@@ -228,16 +230,16 @@ impl Fetch<'_> {
         self.only_file(&into)
     }
 
-    fn pack(&self, name: &str, version: &str, stage: &Path) -> Result<PathBuf, CorpusError> {
+    fn pack(&self, name: &str, version: &str, scratch: &Path) -> Result<PathBuf, CorpusError> {
         npm::npm(self.toolchain)?;
-        let into = stage.join("fetched");
+        let into = scratch.join("fetched");
         fs::create_dir(&into).map_err(CorpusError::io("creating", &into))?;
         let mut npm = Command::new(&self.toolchain.npm);
         npm.arg("pack")
             .arg(format!("{name}@{version}"))
             .args(["--ignore-scripts", "--pack-destination"])
             .arg(&into)
-            .current_dir(stage);
+            .current_dir(scratch);
         programs::run(&mut npm, &self.project.name, CHECK_NETWORK)?;
         self.only_file(&into)
     }
@@ -255,11 +257,10 @@ impl Fetch<'_> {
             {
                 Ok(file.clone())
             }
-            _ => Err(CorpusError::Unusable {
-                project: self.project.name.clone(),
-                message: "its package is not published as one `.tar.gz`; use `archive` or `git`"
-                    .to_owned(),
-            }),
+            _ => Err(CorpusError::unusable(
+                &self.project.name,
+                "its package is not published as one `.tar.gz`; use `archive` or `git`".to_owned(),
+            )),
         }
     }
 

@@ -4,19 +4,22 @@ use std::cell::RefCell;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Command;
 
 use insta::assert_snapshot;
 use sha2::Digest;
 use tempfile::TempDir;
 
+use super::environment::Environment;
+use super::manifest::ManifestError;
 use super::*;
 use crate::language::LanguageSupport;
-use crate::language::environment::{EnvironmentKind, Packages};
+use crate::language::environment::{EnvironmentError, EnvironmentKind, Packages};
 use crate::language::programs;
 use crate::language::runner::RunnerName;
 
-/// A manifest of one project that is right, for tests to spoil.
+/// A manifest of one project that is valid, for tests to change.
 const VALID: &str = r#"schema = 1
 [[project]]
 name = "demo"
@@ -45,8 +48,8 @@ fn project(source: &str) -> Project {
     parse(&text).unwrap().projects.remove(0)
 }
 
-fn bring(cache: &Path, project: &Project) -> Result<source::Source, CorpusError> {
-    source::bring(&Cache::at(cache), &Toolchain::default(), project, &|_| {})
+fn bring(cache: &Path, project: &Project) -> Result<source::CachedSource, CorpusError> {
+    source::fetch(&Cache::at(cache), &Toolchain::default(), project, &|_| {})
 }
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -61,9 +64,9 @@ fn listing(root: &Path) -> String {
         .unwrap()
         .into_iter()
         .map(|entry| match entry.kind {
-            tree::Kind::File { executable: false } => format!("f {}", entry.path),
-            tree::Kind::File { executable: true } => format!("x {}", entry.path),
-            tree::Kind::Link(target) => format!("l {} -> {target}", entry.path),
+            tree::EntryKind::File { executable: false } => format!("f {}", entry.path),
+            tree::EntryKind::File { executable: true } => format!("x {}", entry.path),
+            tree::EntryKind::Link(target) => format!("l {} -> {target}", entry.path),
         })
         .collect();
     lines.join("\n")
@@ -489,7 +492,7 @@ fn an_archive_is_fetched_once_and_verified() {
     let brought = bring(cache.path(), &archive(&url, &pin)).unwrap();
     assert_snapshot!(listing(&brought.root), @"f src/a.py");
 
-    // What the cache has is not fetched again, so an address that nobody serves does no harm.
+    // What the cache has is not fetched again, so an address without a server does no harm.
     let offline = archive("http://127.0.0.1:9/a.tar.gz", &pin);
     assert_eq!(bring(cache.path(), &offline).unwrap(), brought);
 
@@ -594,13 +597,13 @@ fn an_entry_that_was_never_finished_is_made_anew() {
     let project = project(&format!("{{ path = {:?} }}", folder.path()));
     let brought = bring(cache.path(), &project).unwrap();
     let entry = brought.root.parent().unwrap();
-    // As a process leaves it that is killed while it copies: no record, half a tree, a stage.
+    // As a process leaves it that is killed while it copies: no record, half a tree, a scratch folder.
     fs::remove_file(entry.join("record.json")).unwrap();
     fs::remove_file(brought.root.join("src/a.py")).unwrap();
-    write(entry, "stage/left", "");
+    write(entry, "scratch/left", "");
     write(&brought.root, "left.py", "");
     assert_eq!(bring(cache.path(), &project).unwrap(), brought);
-    assert!(!entry.join("stage").exists());
+    assert!(!entry.join("scratch").exists());
     assert_eq!(tree::digest(&brought.root).unwrap(), brought.digest);
 
     // A record that was cut short is as good as none.
@@ -625,7 +628,7 @@ fn one_thread_makes_an_entry_and_the_others_wait_for_it() {
                         "kind",
                         "name",
                         &|step| {
-                            assert_eq!(step, Step::Waiting);
+                            assert_eq!(step, CorpusStep::Waiting);
                             waited.fetch_add(1, count);
                         },
                         |_, _: &u32| true,
@@ -687,7 +690,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
 }
 
 /// An environment that nothing is installed in, for what only looks at files.
-fn prepared(project: Project, source: source::Source) -> Prepared {
+fn prepared(project: Project, source: source::CachedSource) -> Prepared {
     Prepared {
         project,
         source: source.root,
@@ -760,7 +763,7 @@ fn the_visible_tree_has_no_excluded_file_and_holes_only_where_they_may_be() {
         tree::visible_files(&prepared).unwrap(),
         [".gitignore", "src/a.py", "tests/test_a.py"]
     );
-    // `src/sub/b.py` matches `holes`, but nobody sees it.
+    // `src/sub/b.py` matches `holes`, but it is excluded.
     assert_eq!(tree::hole_files(&prepared).unwrap(), ["src/a.py"]);
 
     let into = folder.path().join("shown");
@@ -779,7 +782,7 @@ f tests/test_a.py
             .unwrap()
     };
     assert_eq!(modified(&into), modified(&again));
-    // A folder with something in it is nobody's to write over.
+    // A folder with something in it is not overwritten.
     assert!(tree::materialise(&prepared, &into).is_err());
 }
 
@@ -879,7 +882,11 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
             .into_iter()
             .map(|(_, step)| step)
             .collect::<Vec<_>>(),
-        [Step::Source, Step::Environment, Step::Ready]
+        [
+            CorpusStep::Source,
+            CorpusStep::Environment,
+            CorpusStep::Ready
+        ]
     );
     let again = corpus.prepare_project(hl7, &progress).unwrap();
     assert_eq!(again.environment, prepared.environment);

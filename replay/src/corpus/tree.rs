@@ -11,7 +11,8 @@ use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
 
 use super::cache::hex;
-use super::{CorpusError, Prepared};
+use super::error::CorpusError;
+use super::prepared::Prepared;
 
 /// Folders that no source keeps: they are made by tools and differ between machines.
 const MADE_BY_TOOLS: [&str; 8] = [
@@ -27,14 +28,14 @@ const MADE_BY_TOOLS: [&str; 8] = [
 
 /// One file or link of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     /// Relative to the tree's root, with `/` between names.
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File {
         executable: bool,
     },
@@ -63,7 +64,7 @@ pub fn visible_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
 pub fn hole_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
     Ok(kept(prepared)?
         .into_iter()
-        .filter(|entry| matches!(entry.kind, Kind::File { .. }))
+        .filter(|entry| matches!(entry.kind, EntryKind::File { .. }))
         .filter(|entry| prepared.project.holes.matches(&entry.path))
         .map(|entry| entry.path)
         .collect())
@@ -126,14 +127,14 @@ pub fn digest(root: &Path) -> Result<String, CorpusError> {
     digest_of(root, &entries(root)?)
 }
 
-fn visible(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
+fn visible(prepared: &Prepared) -> Result<Vec<TreeEntry>, CorpusError> {
     let mut entries = kept(prepared)?;
     entries.retain(|entry| !prepared.project.hidden.matches(&entry.path));
     Ok(entries)
 }
 
 /// The visible files and the hidden ones.
-fn kept(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
+fn kept(prepared: &Prepared) -> Result<Vec<TreeEntry>, CorpusError> {
     let mut entries = entries(&prepared.source)?;
     entries.retain(|entry| {
         !prepared.project.exclude.matches(&entry.path)
@@ -144,7 +145,7 @@ fn kept(prepared: &Prepared) -> Result<Vec<Entry>, CorpusError> {
 
 /// Everything in a tree, sorted by path. Folders made by tools are included: a source in the
 /// cache has none but those its publisher shipped.
-pub(super) fn entries(root: &Path) -> Result<Vec<Entry>, CorpusError> {
+pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     let mut walk = WalkBuilder::new(root);
     walk.standard_filters(false);
     collect(root, &walk)
@@ -153,7 +154,7 @@ pub(super) fn entries(root: &Path) -> Result<Vec<Entry>, CorpusError> {
 /// What of a person's folder belongs to the project: not what its ignore files leave out, nor
 /// what tools made. Ignore files outside the folder do not count, so that the same folder gives
 /// the same source everywhere.
-pub(super) fn kept_entries(root: &Path) -> Result<Vec<Entry>, CorpusError> {
+pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false)
         .parents(false)
@@ -170,7 +171,7 @@ pub(super) fn kept_entries(root: &Path) -> Result<Vec<Entry>, CorpusError> {
     collect(root, &walk)
 }
 
-fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<Entry>, CorpusError> {
+fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<TreeEntry>, CorpusError> {
     let mut entries = Vec::new();
     for found in walk.build() {
         let found = found.map_err(|error| {
@@ -191,7 +192,7 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<Entry>, CorpusError> {
         };
         let kind = if kind.is_symlink() {
             let target = fs::read_link(path).map_err(CorpusError::io("reading", path))?;
-            Kind::Link(utf8(&target)?)
+            EntryKind::Link(utf8(&target)?)
         } else if kind.is_file() {
             let metadata = found.metadata().map_err(|error| {
                 let error = error
@@ -199,7 +200,7 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<Entry>, CorpusError> {
                     .unwrap_or_else(|| io::Error::other("gone"));
                 CorpusError::io("reading", path)(error)
             })?;
-            Kind::File {
+            EntryKind::File {
                 executable: metadata.permissions().mode() & 0o111 != 0,
             }
         } else {
@@ -207,7 +208,7 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<Entry>, CorpusError> {
             continue;
         };
         let relative = path.strip_prefix(root).unwrap_or(path);
-        entries.push(Entry {
+        entries.push(TreeEntry {
             path: utf8(relative)?,
             kind,
         });
@@ -216,17 +217,17 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<Entry>, CorpusError> {
     Ok(entries)
 }
 
-pub(super) fn digest_of(root: &Path, entries: &[Entry]) -> Result<String, CorpusError> {
+pub(super) fn digest_of(root: &Path, entries: &[TreeEntry]) -> Result<String, CorpusError> {
     let mut hasher = Sha256::new();
     let mut contents = Vec::new();
-    for Entry { path, kind } in entries {
+    for TreeEntry { path, kind } in entries {
         contents.clear();
         let kind = match kind {
-            Kind::Link(target) => {
+            EntryKind::Link(target) => {
                 contents.extend_from_slice(target.as_bytes());
                 b"l"
             }
-            Kind::File { executable } => {
+            EntryKind::File { executable } => {
                 let file = root.join(path);
                 File::open(&file)
                     .and_then(|mut file| file.read_to_end(&mut contents))
@@ -244,16 +245,16 @@ pub(super) fn digest_of(root: &Path, entries: &[Entry]) -> Result<String, Corpus
 }
 
 /// Copies entries of `from` into `into`, with the permissions and times of [`write_file`].
-pub(super) fn copy(from: &Path, entries: &[Entry], into: &Path) -> Result<(), CorpusError> {
-    for Entry { path, kind } in entries {
+pub(super) fn copy(from: &Path, entries: &[TreeEntry], into: &Path) -> Result<(), CorpusError> {
+    for TreeEntry { path, kind } in entries {
         let target = into.join(path);
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(CorpusError::io("creating", parent))?;
         }
         match kind {
-            Kind::Link(points_to) => std::os::unix::fs::symlink(points_to, &target)
+            EntryKind::Link(points_to) => std::os::unix::fs::symlink(points_to, &target)
                 .map_err(CorpusError::io("linking", &target))?,
-            Kind::File { executable } => {
+            EntryKind::File { executable } => {
                 let source = from.join(path);
                 let mut file = File::open(&source).map_err(CorpusError::io("reading", &source))?;
                 write_file(&target, &mut file, *executable)?;
@@ -294,8 +295,10 @@ pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError>
         entry: entry.to_owned(),
         reason: format!("is a link to `{target}`, which is outside of the source"),
     };
-    for Entry { path, kind } in entries(root)? {
-        let Kind::Link(target) = kind else { continue };
+    for TreeEntry { path, kind } in entries(root)? {
+        let EntryKind::Link(target) = kind else {
+            continue;
+        };
         let link = root.join(&path);
         if Path::new(&target).is_absolute() || leaves(&path, &target) {
             return Err(refuse(&path, &target));

@@ -59,7 +59,7 @@ impl ImportFolder {
         let path = self.path("tasks.corpus/corpus.toml");
         crate::corpus::manifest::Manifest::read(&path).expect("the manifest is valid");
         let text = fs::read_to_string(path).expect("a manifest was written");
-        text.replace(&self.folder.path().display().to_string(), "DESK")
+        text.replace(&self.folder.path().display().to_string(), "FOLDER")
     }
 
     /// What the import complains about, without the machine's own paths.
@@ -74,7 +74,7 @@ impl ImportFolder {
             .filter(|entry| entry.file_name().to_string_lossy().starts_with(".import"));
         assert_eq!(left.count(), 0, "something was left behind");
         let text = error.to_string();
-        text.replace(&self.folder.path().display().to_string(), "DESK")
+        text.replace(&self.folder.path().display().to_string(), "FOLDER")
     }
 }
 
@@ -164,7 +164,7 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
     [[project]]
     name = "harbour-boats-0a1b2c3"
     language = "python"
-    source = { path = "DESK/repos/harbour-boats-0a1b2c3" }
+    source = { path = "FOLDER/repos/harbour-boats-0a1b2c3" }
     holes = ["/src/boats.py"]
     "#);
 
@@ -183,10 +183,10 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
     let complaint = |field, value| {
         folder.complaint("crosscodeeval", with(&record, field, Some(value)), &options)
     };
-    insta::assert_snapshot!(complaint("groundtruth", json!("rope(ship)")), @"DESK/records.jsonl, line 1: `prompt` and `groundtruth` don't stand in the repository's file: it is another version of it");
-    insta::assert_snapshot!(complaint("metadata.repository", json!("elsewhere")), @"DESK/records.jsonl, line 1: `metadata.repository` names `elsewhere`, and DESK/repos has no such folder");
-    insta::assert_snapshot!(complaint("metadata.repository", json!("../secret")), @"DESK/records.jsonl, line 1: `metadata.repository` has `../secret`, which must be a path inside the repository");
-    insta::assert_snapshot!(complaint("metadata.file", json!("../boats.py")), @"DESK/records.jsonl, line 1: `metadata.file` has `../boats.py`, which must be a path inside the repository");
+    insta::assert_snapshot!(complaint("groundtruth", json!("rope(ship)")), @"FOLDER/records.jsonl, line 1: `prompt` and `groundtruth` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(complaint("metadata.repository", json!("elsewhere")), @"FOLDER/records.jsonl, line 1: `metadata.repository` names `elsewhere`, and FOLDER/repos has no such folder");
+    insta::assert_snapshot!(complaint("metadata.repository", json!("../secret")), @"FOLDER/records.jsonl, line 1: `metadata.repository` has `../secret`, which must be a path inside the repository");
+    insta::assert_snapshot!(complaint("metadata.file", json!("../boats.py")), @"FOLDER/records.jsonl, line 1: `metadata.file` has `../boats.py`, which must be a path inside the repository");
 }
 
 #[test]
@@ -196,11 +196,11 @@ fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
     let record = crosscodeeval("src/boats.py");
     let complaint =
         |field, value| folder.complaint("crosscodeeval", with(&record, field, value), &none);
-    insta::assert_snapshot!(complaint("prompt", None), @"DESK/records.jsonl, line 1: `prompt` is missing");
-    insta::assert_snapshot!(complaint("prompt", Some(json!(3))), @"DESK/records.jsonl, line 1: `prompt` must be a text, not a number");
-    insta::assert_snapshot!(complaint("metadata.file", Some(json!("a.rb"))), @"DESK/records.jsonl, line 1: `metadata.file` is `a.rb`, which is no Python, Java, TypeScript or C#");
-    insta::assert_snapshot!(folder.complaint("repoeval", record.clone(), &none), @"DESK/records.jsonl, line 1: `metadata.ground_truth` is missing; the record has the fields of `crosscodeeval`, and all files of an import are of one format");
-    insta::assert_snapshot!(folder.complaint("safim", json!([1]), &none), @"DESK/records.jsonl, line 1: this is not a JSON object");
+    insta::assert_snapshot!(complaint("prompt", None), @"FOLDER/records.jsonl, line 1: `prompt` is missing");
+    insta::assert_snapshot!(complaint("prompt", Some(json!(3))), @"FOLDER/records.jsonl, line 1: `prompt` must be a text, not a number");
+    insta::assert_snapshot!(complaint("metadata.file", Some(json!("a.rb"))), @"FOLDER/records.jsonl, line 1: `metadata.file` is `a.rb`, which is no Python, Java, TypeScript or C#");
+    insta::assert_snapshot!(folder.complaint("repoeval", record.clone(), &none), @"FOLDER/records.jsonl, line 1: `metadata.ground_truth` is missing; the record has the fields of `crosscodeeval`, and all files of an import are of one format");
+    insta::assert_snapshot!(folder.complaint("safim", json!([1]), &none), @"FOLDER/records.jsonl, line 1: this is not a JSON object");
     let import_text = |text: &[u8]| {
         let path = folder.path("records.jsonl");
         fs::write(&path, text).expect("the folder is writable");
@@ -208,14 +208,14 @@ fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
         let format = format_by_name("crosscodeeval").expect("it is known");
         let error = import(format, &[path], &none, &to, &|_, _| {}).expect_err("it is refused");
         let folder = folder.folder.path().display().to_string();
-        error.to_string().replace(&folder, "DESK")
+        error.to_string().replace(&folder, "FOLDER")
     };
-    insta::assert_snapshot!(import_text(format!("{record}\n\n{{\"prompt\": \n").as_bytes()), @"DESK/records.jsonl, line 3: this is not a JSON object: EOF while parsing a value at line 2 column 0");
-    insta::assert_snapshot!(import_text(format!("{record}\n{record}\n").as_bytes()), @"DESK/records.jsonl, line 2: the task project_cc_python/7 stands in line 1 of DESK/records.jsonl already");
+    insta::assert_snapshot!(import_text(format!("{record}\n\n{{\"prompt\": \n").as_bytes()), @"FOLDER/records.jsonl, line 3: this is not a JSON object: EOF while parsing a value at line 2 column 0");
+    insta::assert_snapshot!(import_text(format!("{record}\n{record}\n").as_bytes()), @"FOLDER/records.jsonl, line 2: the task project_cc_python/7 stands in line 1 of FOLDER/records.jsonl already");
     insta::assert_snapshot!(import_text(b"\n \n"), @"there are no records to import");
-    insta::assert_snapshot!(import_text(b"\x28\xb5\x2f\xfdabc"), @"DESK/records.jsonl is packed by zstd; unpack it first");
-    insta::assert_snapshot!(import_text(b"PAR1abc"), @r#"DESK/records.jsonl is Parquet; write its rows as JSON lines first, as pandas' `to_json("F.jsonl", orient="records", lines=True)` does"#);
-    insta::assert_snapshot!(import_text(b"\x1f\x8b\x08not really"), @"DESK/records.jsonl, line 1: it can't be read: invalid gzip header");
+    insta::assert_snapshot!(import_text(b"\x28\xb5\x2f\xfdabc"), @"FOLDER/records.jsonl is packed by zstd; unpack it first");
+    insta::assert_snapshot!(import_text(b"PAR1abc"), @r#"FOLDER/records.jsonl is Parquet; write its rows as JSON lines first, as pandas' `to_json("F.jsonl", orient="records", lines=True)` does"#);
+    insta::assert_snapshot!(import_text(b"\x1f\x8b\x08not really"), @"FOLDER/records.jsonl, line 1: it can't be read: invalid gzip header");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn programs_of_humaneval_are_shared_by_their_tasks() {
     "#);
     let bad = with(&records[0], "entry_point", Some(json!("a\"b")));
     let folder = ImportFolder::new();
-    insta::assert_snapshot!(folder.complaint("humaneval-infilling", bad, &none), @"DESK/records.jsonl, line 1: `entry_point` must be a function's name");
+    insta::assert_snapshot!(folder.complaint("humaneval-infilling", bad, &none), @"FOLDER/records.jsonl, line 1: `entry_point` must be a function's name");
 }
 
 #[test]
@@ -403,16 +403,16 @@ fn repoexec_lays_its_tests_into_the_repository() {
     let complaint = |field, value, options: &ImportOptions| {
         folder.complaint("repoexec", with(&record, field, Some(value)), options)
     };
-    insta::assert_snapshot!(complaint("focal_function", json!("def sink():\n    pass"), &options), @"DESK/records.jsonl, line 1: `focal_function` stands 0 times in harbour/boats.py of the repository, not once");
-    insta::assert_snapshot!(complaint("module", json!("harbour.ships"), &options), @"DESK/records.jsonl, line 1: `module` is `harbour.ships`, which test-apps/boats does not have");
-    insta::assert_snapshot!(complaint("test", json!("from ..x import y"), &options), @"DESK/records.jsonl, line 1: `test` has `from ..x import y`, which leads out of the package");
-    insta::assert_snapshot!(complaint("test", json!("open('/output/a')"), &options), @"DESK/records.jsonl, line 1: `test` reads `/output/a`, and DESK/outputs/a is no file");
-    insta::assert_snapshot!(complaint("problem_ids", json!(3), &ImportOptions::default()), @"DESK/records.jsonl, line 1: `project` names a repository, without which nothing can be run; give the folder that holds it by `--repositories`");
+    insta::assert_snapshot!(complaint("focal_function", json!("def sink():\n    pass"), &options), @"FOLDER/records.jsonl, line 1: `focal_function` stands 0 times in harbour/boats.py of the repository, not once");
+    insta::assert_snapshot!(complaint("module", json!("harbour.ships"), &options), @"FOLDER/records.jsonl, line 1: `module` is `harbour.ships`, which test-apps/boats does not have");
+    insta::assert_snapshot!(complaint("test", json!("from ..x import y"), &options), @"FOLDER/records.jsonl, line 1: `test` has `from ..x import y`, which leads out of the package");
+    insta::assert_snapshot!(complaint("test", json!("open('/output/a')"), &options), @"FOLDER/records.jsonl, line 1: `test` reads `/output/a`, and FOLDER/outputs/a is no file");
+    insta::assert_snapshot!(complaint("problem_ids", json!(3), &ImportOptions::default()), @"FOLDER/records.jsonl, line 1: `project` names a repository, without which nothing can be run; give the folder that holds it by `--repositories`");
     let without = ImportOptions {
         outputs: None,
         ..options.clone()
     };
-    insta::assert_snapshot!(complaint("problem_ids", json!(3), &without), @"DESK/records.jsonl, line 1: `test` reads `/output/test-apps+boats/test_output/moor/test_1`; give the benchmark's `data_with_test_case` by `--outputs`");
+    insta::assert_snapshot!(complaint("problem_ids", json!(3), &without), @"FOLDER/records.jsonl, line 1: `test` reads `/output/test-apps+boats/test_output/moor/test_1`; give the benchmark's `data_with_test_case` by `--outputs`");
 }
 
 #[test]
@@ -446,8 +446,8 @@ fn repobench_asks_for_the_line_after_its_code() {
         repositories: Some(folder.path("repos")),
         ..ImportOptions::default()
     };
-    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!("    sink()"))), &options), @"DESK/records.jsonl, line 1: `cropped_code` and `next_line` don't stand in the repository's file: it is another version of it");
-    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!(" "))), &options), @"DESK/records.jsonl, line 1: `next_line` is blank");
+    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!("    sink()"))), &options), @"FOLDER/records.jsonl, line 1: `cropped_code` and `next_line` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!(" "))), &options), @"FOLDER/records.jsonl, line 1: `next_line` is blank");
     folder
         .import("repobench", &[record], &options)
         .expect("the line stands in the repository");
@@ -479,8 +479,8 @@ fn repoeval_follows_its_prompt() {
         repositories: Some(folder.path("repos")),
         ..ImportOptions::default()
     };
-    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.fpath_tuple", Some(json!(["harbour_boats"]))), &none), @"DESK/records.jsonl, line 1: `metadata.fpath_tuple` must be a repository and the names down to the file");
-    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"DESK/records.jsonl, line 1: `prompt` and `metadata.ground_truth` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.fpath_tuple", Some(json!(["harbour_boats"]))), &none), @"FOLDER/records.jsonl, line 1: `metadata.fpath_tuple` must be a repository and the names down to the file");
+    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"FOLDER/records.jsonl, line 1: `prompt` and `metadata.ground_truth` don't stand in the repository's file: it is another version of it");
     // The set stands in the file's name.
     let file = folder.write("function_level_completion_2k.jsonl", &format!("{record}\n"));
     let format = format_by_name("repoeval").expect("it is known");
@@ -512,11 +512,11 @@ fn deveval_is_cut_by_its_lines() {
     let complaint = |field, value, options: &ImportOptions| {
         folder.complaint("deveval", with(&record, field, Some(value)), options)
     };
-    insta::assert_snapshot!(complaint("indent", json!(4), &ImportOptions::default()), @"DESK/records.jsonl, line 1: `completion_path` names the code, which records don't hold; give the benchmark's `Source_Code` by `--repositories`");
-    insta::assert_snapshot!(complaint("body_position", json!([6]), &options), @"DESK/records.jsonl, line 1: `body_position` must be two line numbers, first and last");
-    insta::assert_snapshot!(complaint("body_position", json!([7, 60]), &options), @"DESK/records.jsonl, line 1: `body_position` is [7, 60], and src/boats.py has no code there");
-    insta::assert_snapshot!(complaint("indent", json!(8), &options), @"DESK/records.jsonl, line 1: `indent` is 8, and line 6 of src/boats.py is indented less");
-    insta::assert_snapshot!(complaint("completion_path", json!("Other/boats.py"), &options), @"DESK/records.jsonl, line 1: `completion_path` must begin with `project_path`");
+    insta::assert_snapshot!(complaint("indent", json!(4), &ImportOptions::default()), @"FOLDER/records.jsonl, line 1: `completion_path` names the code, which records don't hold; give the benchmark's `Source_Code` by `--repositories`");
+    insta::assert_snapshot!(complaint("body_position", json!([6]), &options), @"FOLDER/records.jsonl, line 1: `body_position` must be two line numbers, first and last");
+    insta::assert_snapshot!(complaint("body_position", json!([7, 60]), &options), @"FOLDER/records.jsonl, line 1: `body_position` is [7, 60], and src/boats.py has no code there");
+    insta::assert_snapshot!(complaint("indent", json!(8), &options), @"FOLDER/records.jsonl, line 1: `indent` is 8, and line 6 of src/boats.py is indented less");
+    insta::assert_snapshot!(complaint("completion_path", json!("Other/boats.py"), &options), @"FOLDER/records.jsonl, line 1: `completion_path` must begin with `project_path`");
     folder
         .import("deveval", &[record], &options)
         .expect("the record is sound");
@@ -553,9 +553,9 @@ fn safim_runs_python_with_inputs_and_nothing_else() {
     let folder = ImportFolder::new();
     let complaint =
         |field, value| folder.complaint("safim", with(&records[0], field, Some(value)), &none);
-    insta::assert_snapshot!(complaint("lang", json!("perl")), @"DESK/records.jsonl, line 1: `lang` is `perl`; known are python, java, cpp and csharp");
-    insta::assert_snapshot!(complaint("eval_prompt", json!("n = 1")), @"DESK/records.jsonl, line 1: `eval_prompt` must have `{{completion}}` in it once");
-    insta::assert_snapshot!(complaint("unit_tests", json!("[{\"input\": 1}]")), @"DESK/records.jsonl, line 1: `unit_tests` must be a list of an `input` and its `output`s: invalid type: integer `1`, expected a string at line 1 column 12");
+    insta::assert_snapshot!(complaint("lang", json!("perl")), @"FOLDER/records.jsonl, line 1: `lang` is `perl`; known are python, java, cpp and csharp");
+    insta::assert_snapshot!(complaint("eval_prompt", json!("n = 1")), @"FOLDER/records.jsonl, line 1: `eval_prompt` must have `{{completion}}` in it once");
+    insta::assert_snapshot!(complaint("unit_tests", json!("[{\"input\": 1}]")), @"FOLDER/records.jsonl, line 1: `unit_tests` must be a list of an `input` and its `output`s: invalid type: integer `1`, expected a string at line 1 column 12");
 }
 
 #[test]
@@ -591,9 +591,9 @@ fn mrg_bench_is_cut_after_signature_and_documentation() {
     };
     let complaint =
         |field, value| folder.complaint("mrg-bench", with(&record, field, Some(value)), &options);
-    insta::assert_snapshot!(complaint("func_start", json!(4)), @"DESK/records.jsonl, line 1: `func` does not stand in the lines 4 to 6 (from 0) of the repository's src/boats.py: it is another version of it");
-    insta::assert_snapshot!(complaint("signature", json!("def sink():")), @"DESK/records.jsonl, line 1: `signature` is not how `func` begins");
-    insta::assert_snapshot!(complaint("func", json!("def moor(boat):")), @"DESK/records.jsonl, line 1: `func` has no body after its `signature`");
+    insta::assert_snapshot!(complaint("func_start", json!(4)), @"FOLDER/records.jsonl, line 1: `func` does not stand in the lines 4 to 6 (from 0) of the repository's src/boats.py: it is another version of it");
+    insta::assert_snapshot!(complaint("signature", json!("def sink():")), @"FOLDER/records.jsonl, line 1: `signature` is not how `func` begins");
+    insta::assert_snapshot!(complaint("func", json!("def moor(boat):")), @"FOLDER/records.jsonl, line 1: `func` has no body after its `signature`");
     folder
         .import("mrg-bench", &[record], &options)
         .expect("the function stands in the repository");

@@ -11,11 +11,11 @@ mod twins;
 
 use tree_sitter::Node;
 
-use super::LanguageSupport;
 use super::category::CategoryRules;
 use super::holes::HoleRules;
 use super::imports::DependencyRules;
 use super::runner::RunnerName;
+use super::support::LanguageSupport;
 
 pub(super) static PYTHON: LanguageSupport = LanguageSupport {
     name: "python",
@@ -56,7 +56,15 @@ pub(super) static PYTHON: LanguageSupport = LanguageSupport {
         loops: &["for_statement", "while_statement", "for_in_clause"],
     },
     tests: &test_conventions::CONVENTIONS,
+    scorer_keywords: SCORER_KEYWORDS,
 };
+
+/// Python's, as of its version 3.7 and newer, without `True` and `False`.
+const SCORER_KEYWORDS: &[&str] = &[
+    "None", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
+    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
 
 /// After the colon of the header, or after the decorator, that a token stands in.
 fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {

@@ -9,11 +9,11 @@ mod outline;
 mod test_conventions;
 mod twins;
 
-use super::LanguageSupport;
 use super::category::CategoryRules;
 use super::holes::HoleRules;
 use super::imports::DependencyRules;
 use super::runner::RunnerName;
+use super::support::LanguageSupport;
 
 pub(super) static TYPESCRIPT: LanguageSupport = LanguageSupport {
     name: "typescript",
@@ -83,4 +83,51 @@ const COMMON: LanguageSupport = LanguageSupport {
         ],
     },
     tests: &test_conventions::CONVENTIONS,
+    scorer_keywords: SCORER_KEYWORDS,
 };
+
+/// The reserved words of ECMAScript without its literals; no `await`.
+const SCORER_KEYWORDS: &[&str] = &[
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];

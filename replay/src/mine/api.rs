@@ -3,7 +3,7 @@
 //!
 //! There, each name that a file imports from its own repository becomes an empty class, and
 //! Pylint (its E1101, no member) or `tsc` (TS2304, cannot find name; TS2339, no such property)
-//! tells what is undefined then. Neither program is run here: the syntax tree, the file's scopes
+//! reports what is undefined then. Neither program is run here: the syntax tree, the file's scopes
 //! and the repository's file names stand in for them. That finds less than they do: what is
 //! inherited from an imported class, members of what a function or a member returns, and imports
 //! by `*`, by a path alias of `tsconfig.json` or by a name looked up at run time are not found.
@@ -24,7 +24,7 @@ use std::ops::Range;
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
-use super::candidates::{Candidate, Coverage, CoveredFile, find_ranges};
+use super::candidates::{CoveredFile, HoleCandidate, LineCoverage, find_ranges};
 use super::imports::{imported_names, is_import};
 use super::tokens::leaves;
 use super::uses::{NameUse, find_undefined};
@@ -36,9 +36,9 @@ pub fn find_api_candidates(
     project: &str,
     file: &SourceFile,
     files: &BTreeSet<&str>,
-    coverage: Coverage<'_>,
+    coverage: LineCoverage<'_>,
     seed: u64,
-) -> Vec<Candidate> {
+) -> Vec<HoleCandidate> {
     let tree = file.language.parse(&file.contents);
     let imports = imported_names(tree.root_node(), file, files);
     let statements = find_ranges(file, &tree, &|_| true).statements;
@@ -69,7 +69,7 @@ pub fn find_api_candidates(
 }
 
 /// Removes candidates with the reference of one before them.
-pub fn deduplicate(candidates: Vec<Candidate>) -> Vec<Candidate> {
+pub fn deduplicate(candidates: Vec<HoleCandidate>) -> Vec<HoleCandidate> {
     let mut seen = BTreeSet::new();
     candidates
         .into_iter()
@@ -163,13 +163,19 @@ mod tests {
 
     const TYPESCRIPT_FILES: [&str; 2] = ["src/cart.ts", "src/rates.ts"];
 
-    fn found(id: &str, path: &str, contents: &str, files: &[&str], seed: u64) -> Vec<Candidate> {
+    fn found(
+        id: &str,
+        path: &str,
+        contents: &str,
+        files: &[&str],
+        seed: u64,
+    ) -> Vec<HoleCandidate> {
         let file = SourceFile {
             path: path.into(),
             contents: contents.into(),
             language: Language::by_id(id).expect("the language is in the table"),
         };
-        let coverage = Coverage {
+        let coverage = LineCoverage {
             tested: &|_| true,
             at_import: &|_| false,
         };

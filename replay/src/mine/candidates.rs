@@ -20,7 +20,7 @@ pub const MOST_LINES: usize = 30;
 
 /// A hole that could be cut.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct HoleCandidate {
     /// The hole.
     pub hole: Hole,
     /// Where the statement begins that the hole begins in.
@@ -28,17 +28,17 @@ pub struct Candidate {
     language: &'static Language,
 }
 
-impl Candidate {
+impl HoleCandidate {
     /// The file with a statement that raises before the one the hole begins in: tests that still
     /// pass never get there.
     pub fn raising(&self, contents: &str) -> String {
-        mutate::raising_before(self.language, contents, self.statement).apply(contents)
+        mutate::raise_before(self.language, contents, self.statement).apply(contents)
     }
 }
 
 /// What the tests run of a file, by one-based line.
 #[derive(Clone, Copy)]
-pub struct Coverage<'a> {
+pub struct LineCoverage<'a> {
     /// Whether a test runs a line.
     pub tested: &'a dyn Fn(usize) -> bool,
     /// Whether a line runs when the file is imported.
@@ -46,8 +46,12 @@ pub struct Coverage<'a> {
 }
 
 /// Every candidate in a file. Holes lie within functions: what stands outside of them runs at
-/// import, by every test alike. A function may be called at import too, which its holes tell.
-pub fn find_candidates(project: &str, file: &SourceFile, coverage: Coverage<'_>) -> Vec<Candidate> {
+/// import, by every test alike. A function may be called at import too, which its holes record.
+pub fn find_candidates(
+    project: &str,
+    file: &SourceFile,
+    coverage: LineCoverage<'_>,
+) -> Vec<HoleCandidate> {
     let tree = file.language.parse(&file.contents);
     let FoundRanges { statements, ranges } = find_ranges(file, &tree, coverage.tested);
     let covered = CoveredFile {
@@ -57,12 +61,12 @@ pub fn find_candidates(project: &str, file: &SourceFile, coverage: Coverage<'_>)
         statements: &statements,
         coverage,
     };
-    let mut candidates: Vec<Candidate> = ranges
+    let mut candidates: Vec<HoleCandidate> = ranges
         .into_iter()
         .filter_map(|(kind, range)| covered.candidate(kind, range))
         .collect();
     candidates.sort_by(|a, b| {
-        let key = |candidate: &Candidate| {
+        let key = |candidate: &HoleCandidate| {
             (
                 candidate.hole.start,
                 candidate.hole.end,
@@ -75,19 +79,19 @@ pub fn find_candidates(project: &str, file: &SourceFile, coverage: Coverage<'_>)
     candidates
 }
 
-/// A file, as far as it is needed to tell what may be cut out of it.
+/// A file with its syntax, its statements and its coverage.
 pub(super) struct CoveredFile<'a> {
     pub(super) project: &'a str,
     pub(super) file: &'a SourceFile,
     pub(super) tree: &'a Tree,
     /// As [`find_ranges`] returns them.
     pub(super) statements: &'a [Statement],
-    pub(super) coverage: Coverage<'a>,
+    pub(super) coverage: LineCoverage<'a>,
 }
 
 impl CoveredFile<'_> {
     /// The candidate in a range, if the range is short enough and tests run all of it.
-    pub(super) fn candidate(&self, kind: HoleKind, range: Range<usize>) -> Option<Candidate> {
+    pub(super) fn candidate(&self, kind: HoleKind, range: Range<usize>) -> Option<HoleCandidate> {
         let file = self.file;
         let lines = file.contents[range.clone()].lines().count();
         let begins_in = self
@@ -95,7 +99,7 @@ impl CoveredFile<'_> {
             .iter()
             .filter(|statement| statement.bytes.contains(&range.start))
             .min_by_key(|statement| statement.bytes.len())?;
-        // Where a statement begins, tests can be seen to come by; each one must have been.
+        // Where a statement begins, coverage shows whether tests run it; they must run each one.
         let all_covered = self
             .statements
             .iter()
@@ -124,7 +128,7 @@ impl CoveredFile<'_> {
         );
         hole.category = Some(category);
         hole.at_import = (first_line..first_line + lines).any(self.coverage.at_import);
-        Some(Candidate {
+        Some(HoleCandidate {
             hole,
             statement: begins_in.bytes.start,
             language: file.language,

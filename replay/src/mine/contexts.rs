@@ -9,68 +9,57 @@ mod mrg_bench;
 mod repoexec;
 mod view;
 
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-use super::dependencies::Repository;
+use super::dependencies::DependencyIndex;
 use crate::language::SourceFile;
 use crate::language::outline::Detail;
 use crate::task::Hole;
 pub use mrg_bench::{FILE_TOKENS, FOLDER_TOKENS};
 use mrg_bench::{callees, cut, window, within};
 use repoexec::base_prompt;
-pub use view::Shown;
-use view::alone;
+pub use view::HoleView;
+use view::view_function;
 
 /// A context of a paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Paper {
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(parse_err_ty = String, parse_err_fn = unknown_context)]
+pub enum PaperContext {
     /// The function's dependencies, whole.
+    #[strum(serialize = "repoexec-full")]
     RepoExecFull,
     /// Their signatures and documentation.
+    #[strum(serialize = "repoexec-medium")]
     RepoExecMedium,
     /// Their signatures.
+    #[strum(serialize = "repoexec-small")]
     RepoExecSmall,
     /// Nothing.
+    #[strum(serialize = "mrg-none")]
     MrgNone,
     /// The rest of the file.
+    #[strum(serialize = "mrg-in-file")]
     MrgInFile,
     /// The functions of the repository that the function calls.
+    #[strum(serialize = "mrg-callee-bodies")]
     MrgCalleeBodies,
     /// Their signatures.
+    #[strum(serialize = "mrg-callee-signatures")]
     MrgCalleeSignatures,
     /// The files of the function's folder.
+    #[strum(serialize = "mrg-folder")]
     MrgFolder,
 }
 
-impl Paper {
-    /// Every context, in the order of the reference page.
-    pub const ALL: [Self; 8] = [
-        Self::RepoExecFull,
-        Self::RepoExecMedium,
-        Self::RepoExecSmall,
-        Self::MrgNone,
-        Self::MrgInFile,
-        Self::MrgCalleeBodies,
-        Self::MrgCalleeSignatures,
-        Self::MrgFolder,
-    ];
-
+impl PaperContext {
     /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RepoExecFull => "repoexec-full",
-            Self::RepoExecMedium => "repoexec-medium",
-            Self::RepoExecSmall => "repoexec-small",
-            Self::MrgNone => "mrg-none",
-            Self::MrgInFile => "mrg-in-file",
-            Self::MrgCalleeBodies => "mrg-callee-bodies",
-            Self::MrgCalleeSignatures => "mrg-callee-signatures",
-            Self::MrgFolder => "mrg-folder",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
-    /// A hole of a file as a model is to see it.
+    /// A hole of a file as the model sees it.
     ///
     /// RepoExec's contexts are its BasePrompt, §5.1 and appendix E of
     /// [its paper](https://arxiv.org/abs/2406.11927): the file's imports, the dependencies, the
@@ -80,12 +69,17 @@ impl Paper {
     ///
     /// MRG-Bench's contexts, §5.2.1 of [its paper](https://arxiv.org/abs/2508.02998), go before
     /// the function as windows. The folder is the file's own with all below it.
-    pub fn show(self, repository: &Repository<'_>, file: &SourceFile, hole: &Hole) -> Shown {
+    pub fn view(
+        self,
+        repository: &DependencyIndex<'_>,
+        file: &SourceFile,
+        hole: &Hole,
+    ) -> HoleView {
         let around = hole.start.0..hole.end.0;
         let function = repository
             .function_around(&file.path, &around)
             .unwrap_or(0..file.contents.len());
-        let mut shown = alone(repository, file, &function, &around, "");
+        let mut view = view_function(repository, file, &function, &around, "");
         let dependencies = || repository.dependencies(&file.path, &function, &function, 1);
         match self {
             Self::RepoExecFull | Self::RepoExecMedium | Self::RepoExecSmall => {
@@ -94,7 +88,7 @@ impl Paper {
                     Self::RepoExecMedium => Detail::Documented,
                     _ => Detail::Signature,
                 };
-                shown = base_prompt(
+                view = base_prompt(
                     repository,
                     file,
                     &function,
@@ -106,14 +100,14 @@ impl Paper {
             Self::MrgNone => {}
             Self::MrgInFile => {
                 let text = cut(&file.contents, &around);
-                shown.windows = within(vec![window(&file.path, 0, text)], FILE_TOKENS);
+                view.windows = within(vec![window(&file.path, 0, text)], FILE_TOKENS);
             }
             Self::MrgCalleeBodies | Self::MrgCalleeSignatures => {
                 let detail = match self {
                     Self::MrgCalleeBodies => Detail::Whole,
                     _ => Detail::Signature,
                 };
-                shown.windows = callees(repository, &dependencies(), detail);
+                view.windows = callees(repository, &dependencies(), detail);
             }
             Self::MrgFolder => {
                 let folder = &file.path[..file.path.rfind('/').map_or(0, |end| end + 1)];
@@ -127,31 +121,16 @@ impl Paper {
                         };
                         window(&other.path, 0, text)
                     });
-                shown.windows = within(files.collect(), FOLDER_TOKENS);
+                view.windows = within(files.collect(), FOLDER_TOKENS);
             }
         }
-        shown
+        view
     }
 }
 
-impl fmt::Display for Paper {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Paper {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|paper| paper.name() == name)
-            .ok_or_else(|| {
-                let known = Self::ALL.map(Self::name).join(", ");
-                format!("the contexts of papers are {known}")
-            })
-    }
+fn unknown_context(_: &str) -> String {
+    let known: Vec<&str> = PaperContext::VARIANTS.iter().map(Into::into).collect();
+    format!("the contexts of papers are {}", known.join(", "))
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ use crate::language::outline::{Detail, outline};
 use crate::language::{LANGUAGES, LanguageSupport, SourceFile};
 
 /// The files of a repository in the languages there are, read as far as they are asked for.
-pub struct Repository<'a> {
+pub struct DependencyIndex<'a> {
     paths: BTreeSet<&'a str>,
-    files: BTreeMap<&'a str, Known<'a>>,
+    files: BTreeMap<&'a str, IndexedFile<'a>>,
 }
 
 /// Something that code uses and its repository defines.
@@ -55,13 +55,13 @@ pub struct Dependency {
 }
 
 /// A file with what is known of it.
-struct Known<'a> {
+struct IndexedFile<'a> {
     file: &'a SourceFile,
-    parsed: OnceLock<Parsed>,
+    parsed: OnceLock<ParsedFile>,
     mentions: OnceLock<Vec<Mention>>,
 }
 
-struct Parsed {
+struct ParsedFile {
     tree: Tree,
     definitions: Definitions,
 }
@@ -69,7 +69,7 @@ struct Parsed {
 /// A name in a file, and what it may stand for.
 struct Mention {
     at: Range<usize>,
-    /// As [`find_uses`] tells it.
+    /// As [`find_uses`] returns it.
     path: String,
     called: bool,
 }
@@ -79,7 +79,7 @@ type Id<'a> = (&'a str, usize);
 
 /// What a path of names leads to.
 #[derive(Clone, Debug)]
-enum Entity<'a> {
+enum NameMeaning<'a> {
     /// A file, or in Python a folder, named as imports name it.
     Module(String),
     Definition(Id<'a>),
@@ -94,10 +94,10 @@ type Seen = BTreeSet<(String, String)>;
 /// takes, and an end to circles.
 const STEPS: usize = 32;
 
-impl<'a> Repository<'a> {
+impl<'a> DependencyIndex<'a> {
     /// A repository of these files.
     pub fn new(files: &'a [SourceFile]) -> Self {
-        let known = |file: &'a SourceFile| Known {
+        let known = |file: &'a SourceFile| IndexedFile {
             file,
             parsed: OnceLock::new(),
             mentions: OnceLock::new(),
@@ -139,7 +139,8 @@ impl<'a> Repository<'a> {
                     if mention.at.start < range.start || mention.at.end > range.end {
                         continue;
                     }
-                    let Some(Entity::Definition(id)) = self.resolve(path, &mention.path, STEPS)
+                    let Some(NameMeaning::Definition(id)) =
+                        self.resolve(path, &mention.path, STEPS)
                     else {
                         continue;
                     };
@@ -350,12 +351,12 @@ impl<'a> Repository<'a> {
         }
     }
 
-    fn parsed(&self, path: &str) -> Option<&Parsed> {
+    fn parsed(&self, path: &str) -> Option<&ParsedFile> {
         let known = self.files.get(path)?;
         Some(known.parsed.get_or_init(|| {
             let tree = known.file.language.parse(&known.file.contents);
             let definitions = find_definitions(tree.root_node(), known.file, &self.paths);
-            Parsed { tree, definitions }
+            ParsedFile { tree, definitions }
         }))
     }
 
@@ -420,8 +421,8 @@ impl<'a> Repository<'a> {
         })
     }
 
-    /// What a path of names, as [`find_uses`] tells it, stands for in a file.
-    fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<Entity<'a>> {
+    /// What a path of names, as [`find_uses`] returns it, refers to in a file.
+    fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<NameMeaning<'a>> {
         let mut parts = names.split('.');
         let first = parts.next()?;
         let mut entity = self.in_scope(path, first.trim_end_matches("()"), &mut Seen::new())?;
@@ -435,33 +436,35 @@ impl<'a> Repository<'a> {
     }
 
     /// What calling gives, where the name was called.
-    fn called(&self, entity: Entity<'a>, part: &str, steps: usize) -> Option<Entity<'a>> {
+    fn called(&self, entity: NameMeaning<'a>, part: &str, steps: usize) -> Option<NameMeaning<'a>> {
         if !part.ends_with("()") {
             return Some(entity);
         }
         match entity {
-            Entity::Definition(id) => match self.definition(id).kind {
-                DefinitionKind::Class | DefinitionKind::Type => Some(Entity::Instance(id)),
+            NameMeaning::Definition(id) => match self.definition(id).kind {
+                DefinitionKind::Class | DefinitionKind::Type => Some(NameMeaning::Instance(id)),
                 DefinitionKind::Variable => match self.value(id, steps)? {
-                    Entity::Definition(of) => self.called(Entity::Definition(of), part, steps - 1),
+                    NameMeaning::Definition(of) => {
+                        self.called(NameMeaning::Definition(of), part, steps - 1)
+                    }
                     _ => None,
                 },
                 DefinitionKind::Function => None,
             },
-            instance @ Entity::Instance(_) => Some(instance),
-            Entity::Module(_) => None,
+            instance @ NameMeaning::Instance(_) => Some(instance),
+            NameMeaning::Module(_) => None,
         }
     }
 
-    /// What a variable holds, where its definition tells.
-    fn value(&self, id: Id<'a>, steps: usize) -> Option<Entity<'a>> {
+    /// What a variable holds, if its definition says so.
+    fn value(&self, id: Id<'a>, steps: usize) -> Option<NameMeaning<'a>> {
         let value = self.definition(id).value.as_ref()?;
         self.resolve(id.0, value, steps.checked_sub(1)?)
     }
 
     /// What the outermost scope of a file knows by a name. `seen` are the places that were looked
     /// at: files that give on all of each other's names would be gone through again and again.
-    fn in_scope(&self, path: &'a str, name: &str, seen: &mut Seen) -> Option<Entity<'a>> {
+    fn in_scope(&self, path: &'a str, name: &str, seen: &mut Seen) -> Option<NameMeaning<'a>> {
         let definitions = &self.parsed(path)?.definitions;
         match definitions.scope.get(name) {
             Some(bound) => self.bound(path, bound, seen),
@@ -469,12 +472,12 @@ impl<'a> Repository<'a> {
         }
     }
 
-    fn bound(&self, path: &'a str, bound: &NameTarget, seen: &mut Seen) -> Option<Entity<'a>> {
+    fn bound(&self, path: &'a str, bound: &NameTarget, seen: &mut Seen) -> Option<NameMeaning<'a>> {
         match bound {
-            NameTarget::Here(index) => Some(Entity::Definition((path, *index))),
+            NameTarget::Here(index) => Some(NameMeaning::Definition((path, *index))),
             NameTarget::Imported { from, target } => match target {
                 ImportTarget::Module | ImportTarget::Everything => {
-                    Some(Entity::Module(from.clone()))
+                    Some(NameMeaning::Module(from.clone()))
                 }
                 ImportTarget::Member(name) => self.member_of_module(from, name, seen),
             },
@@ -482,13 +485,13 @@ impl<'a> Repository<'a> {
     }
 
     /// A name of the first of these modules that has it.
-    fn through(&self, modules: &[String], name: &str, seen: &mut Seen) -> Option<Entity<'a>> {
+    fn through(&self, modules: &[String], name: &str, seen: &mut Seen) -> Option<NameMeaning<'a>> {
         modules
             .iter()
             .find_map(|from| self.member_of_module(from, name, seen))
     }
 
-    fn member_of_module(&self, from: &str, name: &str, seen: &mut Seen) -> Option<Entity<'a>> {
+    fn member_of_module(&self, from: &str, name: &str, seen: &mut Seen) -> Option<NameMeaning<'a>> {
         if !seen.insert((from.to_owned(), name.to_owned())) {
             return None;
         }
@@ -513,24 +516,24 @@ impl<'a> Repository<'a> {
             || LANGUAGES
                 .iter()
                 .any(|language| (language.dependencies.is_package)(&self.paths, &below));
-        is_there.then_some(Entity::Module(below))
+        is_there.then_some(NameMeaning::Module(below))
     }
 
-    fn member(&self, of: &Entity<'a>, name: &str, steps: usize) -> Option<Entity<'a>> {
+    fn member(&self, of: &NameMeaning<'a>, name: &str, steps: usize) -> Option<NameMeaning<'a>> {
         let steps = steps.checked_sub(1)?;
         match of {
-            Entity::Module(from) => self.member_of_module(from, name, &mut Seen::new()),
-            Entity::Definition(id) | Entity::Instance(id) => {
+            NameMeaning::Module(from) => self.member_of_module(from, name, &mut Seen::new()),
+            NameMeaning::Definition(id) | NameMeaning::Instance(id) => {
                 if self.definition(*id).kind == DefinitionKind::Variable {
                     let value = self.value(*id, steps)?;
                     return self.member(&value, name, steps);
                 }
                 if name == "super" {
                     let base = self.bases(*id, steps).into_iter().next()?;
-                    return Some(Entity::Instance(base));
+                    return Some(NameMeaning::Instance(base));
                 }
                 self.member_of_class(*id, name, steps, &mut BTreeSet::new())
-                    .map(Entity::Definition)
+                    .map(NameMeaning::Definition)
             }
         }
     }
@@ -563,7 +566,7 @@ impl<'a> Repository<'a> {
             .bases
             .iter()
             .filter_map(|base| match self.resolve(class.0, base, steps)? {
-                Entity::Definition(id) => Some(id),
+                NameMeaning::Definition(id) => Some(id),
                 _ => None,
             })
             .collect()

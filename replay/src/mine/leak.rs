@@ -4,7 +4,7 @@ use crate::task::{Hole, HoleKind};
 
 /// The files a server sees, ready to be searched.
 #[derive(Debug, Default)]
-pub struct Audit {
+pub struct LeakIndex {
     /// Path and text with each run of white space made one space.
     files: Vec<(String, String)>,
 }
@@ -14,7 +14,7 @@ pub struct Audit {
 /// leak only together with their neighbouring lines.
 const TELLING_CHARACTERS: usize = 30;
 
-impl Audit {
+impl LeakIndex {
     /// An audit of these files, given as path and text.
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
@@ -72,7 +72,7 @@ mod tests {
 
     fn leaks(range: std::ops::Range<usize>, own: &str, other: &str) -> bool {
         let hole = Hole::new("demo", "python", "src/a.py", HoleKind::Line, range, own);
-        Audit::new([
+        LeakIndex::new([
             ("src/a.py".to_owned(), own.to_owned()),
             ("build/lib/a.py".to_owned(), other.to_owned()),
         ])
@@ -110,7 +110,7 @@ mod tests {
         let other = [("b.py".to_owned(), "x = 1\nb = a\ny = 2\n".to_owned())];
         let leaks = |kind| {
             let hole = Hole::new("demo", "python", "src/a.py", kind, 14..19, OWN);
-            Audit::new(other.clone()).leaks(&hole, OWN)
+            LeakIndex::new(other.clone()).leaks(&hole, OWN)
         };
         assert!(leaks(HoleKind::Api) && !leaks(HoleKind::Span));
     }
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn the_own_file_is_no_leak() {
         let hole = Hole::new("demo", "python", "src/a.py", HoleKind::Line, 14..19, OWN);
-        assert!(!Audit::new([("src/a.py".to_owned(), OWN.to_owned())]).leaks(&hole, OWN));
+        assert!(!LeakIndex::new([("src/a.py".to_owned(), OWN.to_owned())]).leaks(&hole, OWN));
     }
 }

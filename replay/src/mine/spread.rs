@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
-use super::Wanted;
-use super::candidates::Candidate;
+use super::MiningRequest;
+use super::candidates::HoleCandidate;
 use crate::task::{HoleKind, Topic, sha256_hex};
 
 /// Candidates that are yet to be tried.
@@ -15,9 +15,9 @@ use crate::task::{HoleKind, Topic, sha256_hex};
 /// then chance, by the seed. A use is a try: a file whose tests notice nothing is not tried over
 /// and over before others get their second turn. Of kinds only what was not rejected counts, so
 /// that there are as many of each as the candidates allow.
-pub(super) struct Queue {
+pub(super) struct CandidateQueue {
     /// By class, the next one last, each with the number that chance gave it.
-    waiting: BTreeMap<Class, Vec<(String, Candidate)>>,
+    waiting: BTreeMap<CandidateClass, Vec<(String, HoleCandidate)>>,
     /// Holes of each kind, those under way included.
     kinds: HashMap<HoleKind, usize>,
     files: HashMap<String, usize>,
@@ -26,9 +26,9 @@ pub(super) struct Queue {
     taken_lines: BTreeSet<(String, usize)>,
 }
 
-/// What candidates have in common that are told apart by chance alone.
+/// What candidates have in common between which chance alone decides.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Class {
+struct CandidateClass {
     /// The kind, after its place among the wanted ones.
     kind: (usize, HoleKind),
     path: String,
@@ -36,16 +36,16 @@ struct Class {
     subject: Option<Topic>,
 }
 
-impl Queue {
+impl CandidateQueue {
     /// The candidates of the wanted kinds.
-    pub(super) fn new(candidates: Vec<Candidate>, wanted: &Wanted) -> Self {
-        let mut waiting: BTreeMap<Class, Vec<(String, Candidate)>> = BTreeMap::new();
+    pub(super) fn new(candidates: Vec<HoleCandidate>, wanted: &MiningRequest) -> Self {
+        let mut waiting: BTreeMap<CandidateClass, Vec<(String, HoleCandidate)>> = BTreeMap::new();
         for candidate in candidates {
             let hole = &candidate.hole;
             let Some(kind) = wanted.kinds.iter().position(|kind| *kind == hole.kind) else {
                 continue;
             };
-            let class = Class {
+            let class = CandidateClass {
                 kind: (kind, hole.kind),
                 path: hole.path.clone(),
                 size: size_class(&hole.reference),
@@ -73,7 +73,7 @@ impl Queue {
     }
 
     /// Takes the next one; no two that begin on one line. `contents` are the files by path.
-    pub(super) fn take(&mut self, contents: &HashMap<&str, &str>) -> Option<Candidate> {
+    pub(super) fn take(&mut self, contents: &HashMap<&str, &str>) -> Option<HoleCandidate> {
         loop {
             let kind = self
                 .waiting

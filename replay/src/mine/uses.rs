@@ -37,7 +37,7 @@ pub(super) fn find_undefined<'t>(
 
 /// The uses in a file of what its outermost scope knows by these `names`, of members of that, and
 /// of members of instances of that, in their order; whether a class has such a member is left
-/// open. An instance is told as in [`find_undefined`], and by `self`, `cls`, `this` and the declared
+/// open. An instance is found as in [`find_undefined`], and by `self`, `cls`, `this` and the declared
 /// types of parameters. What a function binds itself is left out. A member of the class that a
 /// class is made from, as in `super().name`, is that of `Class().super()`.
 pub(super) fn find_uses<'t>(

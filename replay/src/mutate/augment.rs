@@ -7,13 +7,13 @@ use fillrate_server::model::Question;
 use fillrate_server::syntax::Language;
 use sha2::{Digest, Sha256};
 
-use super::neutral;
+use super::neutral_mutant;
 use crate::language::test_conventions::FoundTest;
 use crate::language::{LANGUAGES, LanguageSupport};
 
 /// Code whose tests miss faults.
 #[derive(Clone, Debug)]
-pub struct Focus<'a> {
+pub struct TestRequest<'a> {
     /// Its language.
     pub language: &'static Language,
     /// Its file's path in the project.
@@ -25,12 +25,12 @@ pub struct Focus<'a> {
     /// One of the project's files of tests, by its path in the project, to take after.
     pub example: (&'a str, &'a str),
     /// The faults that no test notices.
-    pub faults: Vec<Fault<'a>>,
+    pub faults: Vec<SurvivingFault<'a>>,
 }
 
 /// A fault that no test notices.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault<'a> {
+pub struct SurvivingFault<'a> {
     /// What it is, in a line.
     pub description: &'a str,
     /// What it changes in the file, as a unified diff.
@@ -39,7 +39,7 @@ pub struct Fault<'a> {
 
 /// A file with one test, as a model proposes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposal {
+pub struct TestProposal {
     /// The test function's name.
     pub test: String,
     /// The file: all that stood around the model's tests, and this one of them.
@@ -55,7 +55,7 @@ const EXAMPLE_BYTES: usize = 4000;
 const FAULTS: usize = 20;
 
 /// What to ask for tests that notice faults. The same focus gives the same question.
-pub fn question(focus: &Focus<'_>) -> Question {
+pub fn ask_for_tests(focus: &TestRequest<'_>) -> Question {
     let conventions = LanguageSupport::for_language(focus.language).tests;
     let (framework, form) = (conventions.framework, conventions.form);
     let instructions = format!(
@@ -69,7 +69,7 @@ pub fn question(focus: &Focus<'_>) -> Question {
     );
     let fence = conventions.fence;
     let mut text = format!("The code, from {}:\n", focus.path);
-    text.push_str(&block(fence, shown(focus)));
+    text.push_str(&block(fence, code_under_test(focus)));
     let (path, example) = focus.example;
     text.push_str(&format!("\nThe project's tests, from {path}:\n"));
     text.push_str(&block(fence, beginning(example, EXAMPLE_BYTES)));
@@ -86,21 +86,21 @@ pub fn question(focus: &Focus<'_>) -> Question {
 ///
 /// The first block of code that parses and has tests counts; an answer without any block is one
 /// as a whole. Tests that stand for several, by `parametrize`, `each` or `describe`, are left out.
-pub fn proposals(language: &'static Language, answer: &str) -> Vec<Proposal> {
+pub fn parse_tests(language: &'static Language, answer: &str) -> Vec<TestProposal> {
     let mut blocks = blocks(answer);
     if blocks.is_empty() {
         blocks.push(answer.to_owned());
     }
     blocks
         .iter()
-        .map(|block| parted(language, block))
+        .map(|block| split_tests(language, block))
         .find(|proposals| !proposals.is_empty())
         .unwrap_or_default()
 }
 
 /// The path at which a new file of tests is kept: beside the example, found by the framework as
 /// the example is, and of the same name whenever code, contents and place are the same.
-pub fn path(focus: &Focus<'_>, proposal: &Proposal) -> String {
+pub fn test_path(focus: &TestRequest<'_>, proposal: &TestProposal) -> String {
     let (example, _) = focus.example;
     let (folder, example) = match example.rsplit_once('/') {
         Some((folder, name)) => (format!("{folder}/"), name),
@@ -118,12 +118,12 @@ pub fn path(focus: &Focus<'_>, proposal: &Proposal) -> String {
     folder + &(conventions.file_name)(example, stem, &digest)
 }
 
-/// The file with other text and other compiled code that does the same: with [`neutral`] in the
+/// The file with other text and other compiled code that does the same: with [`neutral_mutant`] in the
 /// range, and in Python as one statement that runs the text from its bytes in hexadecimal digits.
 /// A test that fails with it looks at how the code is written. Constants stay constants, so that
-/// one that looks for them in compiled code is told by [`names_code_objects`].
-pub fn disguised(language: &'static Language, contents: &str, range: Range<usize>) -> String {
-    let text = neutral(language, contents, range)
+/// one that looks for them in compiled code is found by [`names_code_objects`].
+pub fn disguise(language: &'static Language, contents: &str, range: Range<usize>) -> String {
+    let text = neutral_mutant(language, contents, range)
         .map_or_else(|| contents.to_owned(), |edit| edit.apply(contents));
     (LanguageSupport::for_language(language).tests.recompiled)(&text)
 }
@@ -139,7 +139,7 @@ pub fn names_code_objects(contents: &str) -> bool {
 
 /// The largest definition around the faults that is not too long, or the whole file; at least the
 /// innermost definition.
-fn shown<'a>(focus: &Focus<'a>) -> &'a str {
+fn code_under_test<'a>(focus: &TestRequest<'a>) -> &'a str {
     let tree = focus.language.parse(focus.contents);
     let Range { start, end } = focus.range;
     let mut node = tree.root_node().descendant_for_byte_range(start, end);
@@ -216,7 +216,7 @@ fn blocks(answer: &str) -> Vec<String> {
 }
 
 /// A file of several tests as several files of one.
-fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
+fn split_tests(language: &'static Language, text: &str) -> Vec<TestProposal> {
     let tree = language.parse(text);
     if tree.root_node().has_error() {
         return Vec::new();
@@ -244,7 +244,7 @@ fn parted(language: &'static Language, text: &str) -> Vec<Proposal> {
                 }
             }
             contents.push_str(&text[at..]);
-            Proposal {
+            TestProposal {
                 test: name.clone(),
                 contents: contents.trim_end().to_owned() + "\n",
             }
@@ -260,15 +260,15 @@ mod tests {
         Language::by_id("python").expect("it is in the table")
     }
 
-    fn focus(contents: &str) -> Focus<'_> {
+    fn focus(contents: &str) -> TestRequest<'_> {
         let start = contents.find("a + 1").expect("it stands there");
-        Focus {
+        TestRequest {
             language: python(),
             path: "src/m.py",
             contents,
             range: start..start + 5,
             example: ("tests/test_m.py", "from m import f\n"),
-            faults: vec![Fault {
+            faults: vec![SurvivingFault {
                 description: "line 2: AOR: \"+\" → \"-\"",
                 diff: "-    return a + 1\n+    return a - 1\n",
             }],
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_model_is_asked_with_code_tests_and_faults() {
-        let asked = question(&focus("def f(a):\n    return a + 1\n"));
+        let asked = ask_for_tests(&focus("def f(a):\n    return a + 1\n"));
         insta::assert_snapshot!(asked.text, @r#"
         The code, from src/m.py:
         ```python
@@ -304,7 +304,7 @@ mod tests {
     fn of_a_long_file_the_definition_is_shown() {
         let code = "class A:\n    def f(a):\n        return a + 1\n";
         let long = format!("{}{code}", "x = 1\n".repeat(2000));
-        assert_eq!(shown(&focus(&long)), code.trim_end());
+        assert_eq!(code_under_test(&focus(&long)), code.trim_end());
         let fenced = block("python", "a = '````'\n");
         assert!(fenced.starts_with("`````python\n") && fenced.ends_with("\n`````\n"));
     }
@@ -315,7 +315,7 @@ mod tests {
             return 1\n\n\ndef test_a():\n    assert f(1) == 2\n\n\n\
             @pytest.mark.parametrize('a', [1])\ndef test_b(a):\n    assert f(a)\n\n\n\
             @pytest.mark.skipif(False, reason='')\ndef test_c():\n    assert f(0) == one()\n```\nBye.\n";
-        let found = proposals(python(), answer);
+        let found = parse_tests(python(), answer);
         let names: Vec<&str> = found.iter().map(|found| found.test.as_str()).collect();
         assert_eq!(names, ["test_a", "test_c"]);
         insta::assert_snapshot!(found[1].contents, @r"
@@ -333,11 +333,11 @@ mod tests {
             assert f(0) == one()
         ");
         assert!(!found[0].contents.contains("test_b"));
-        assert_eq!(proposals(python(), "I can't."), []);
-        assert_eq!(proposals(python(), "```python\ndef test_a(:\n```\n"), []);
-        let bare = proposals(python(), "def test_a():\n    assert True\n");
+        assert_eq!(parse_tests(python(), "I can't."), []);
+        assert_eq!(parse_tests(python(), "```python\ndef test_a(:\n```\n"), []);
+        let bare = parse_tests(python(), "def test_a():\n    assert True\n");
         assert_eq!(bare.len(), 1);
-        let cut = proposals(python(), "```\ndef test_a():\n    assert True\n");
+        let cut = parse_tests(python(), "```\ndef test_a():\n    assert True\n");
         assert_eq!(cut, bare);
     }
 
@@ -349,7 +349,7 @@ mod tests {
             });\n\ntest.each([1])('is %i', (a) => {\n  expect(f(a)).toBe(a);\n});\n\n\
             it(\"counts\", () => {\n  expect(f(0)).toBe(one());\n});\n\ndescribe('f', () => {\n  \
             it('is', () => {});\n});\n\ntest('it\\'s', () => {});\n```\n";
-        let found = proposals(typescript, answer);
+        let found = parse_tests(typescript, answer);
         let names: Vec<&str> = found.iter().map(|found| found.test.as_str()).collect();
         assert_eq!(names, ["adds", "counts"]);
         insta::assert_snapshot!(found[1].contents, @r#"
@@ -366,9 +366,9 @@ mod tests {
         let mut focus = focus(code);
         (focus.language, focus.path) = (typescript, "src/m.ts");
         focus.example = ("tests/m.test.ts", "");
-        let name = path(&focus, &found[0]);
+        let name = test_path(&focus, &found[0]);
         assert!(name.starts_with("tests/added_m_") && name.ends_with(".test.ts"));
-        let asked = question(&focus);
+        let asked = ask_for_tests(&focus);
         assert!(asked.instructions.contains("vitest") && asked.text.contains("```typescript\n"));
     }
 
@@ -376,16 +376,16 @@ mod tests {
     fn a_file_of_tests_is_named_after_code_and_contents() {
         let code = "def f(a):\n    return a + 1\n";
         let mut focus = focus(code);
-        let proposal = |contents: &str| Proposal {
+        let proposal = |contents: &str| TestProposal {
             test: "test_a".to_owned(),
             contents: contents.to_owned(),
         };
-        let name = path(&focus, &proposal("1"));
+        let name = test_path(&focus, &proposal("1"));
         insta::assert_snapshot!(name, @"tests/test_added_m_d12d00692904.py");
-        assert_eq!(name, path(&focus, &proposal("1")));
-        assert_ne!(name, path(&focus, &proposal("2")));
+        assert_eq!(name, test_path(&focus, &proposal("1")));
+        assert_ne!(name, test_path(&focus, &proposal("2")));
         focus.example.0 = "m_test.py";
-        let name = path(&focus, &proposal("1"));
+        let name = test_path(&focus, &proposal("1"));
         assert!(name.starts_with("added_m_") && name.ends_with("_test.py"));
     }
 }

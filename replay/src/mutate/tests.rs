@@ -17,11 +17,11 @@ fn fixture(code: &str) -> (String, Range<usize>) {
 }
 
 /// What an operator makes of the code: for each mutant the lines that are new in it.
-fn made(operator: Operator, id: &str, code: &str) -> String {
+fn made(operator: MutationOperator, id: &str, code: &str) -> String {
     let (contents, range) = fixture(code);
     let language = language(id);
     assert!(language.parses(&contents), "the fixture does not parse");
-    mutants(language, &contents, range)
+    find_mutants(language, &contents, range)
         .into_iter()
         .filter(|mutant| mutant.operator == operator)
         .map(|mutant| {
@@ -41,27 +41,27 @@ fn made(operator: Operator, id: &str, code: &str) -> String {
 }
 
 /// What an operator makes of the code, in words.
-fn described(operator: Operator, id: &str, code: &str) -> String {
+fn described(operator: MutationOperator, id: &str, code: &str) -> String {
     let (contents, range) = fixture(code);
-    mutants(language(id), &contents, range)
+    find_mutants(language(id), &contents, range)
         .iter()
         .filter(|mutant| mutant.operator == operator)
         .map(|mutant| mutant.describe(&contents) + "\n")
         .collect()
 }
 
-fn python(operator: Operator, code: &str) -> String {
+fn python(operator: MutationOperator, code: &str) -> String {
     made(operator, "python", code)
 }
 
-fn typescript(operator: Operator, code: &str) -> String {
+fn typescript(operator: MutationOperator, code: &str) -> String {
     made(operator, "typescript", code)
 }
 
 #[test]
 fn aor_in_python() {
     let code = "x = a + b - c\ny = a * b\nz = a / b // c % d ** e\nu = -a\nv = 'x' + +b\nw = a @ b\nx += 1\n";
-    insta::assert_snapshot!(python(Operator::Aor, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Aor, code), @r"
 x = a - b - c
 x = a + b + c
 y = a ** b
@@ -82,7 +82,7 @@ v = 'x' + -b
 #[test]
 fn aor_in_typescript() {
     let code = "x = a + b - c;\ny = a * b / c % d;\nz = a ** b;\nu = -a+-b;\nx += 1;\n";
-    insta::assert_snapshot!(typescript(Operator::Aor, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Aor, code), @r"
 x = a - b - c;
 x = a + b + c;
 y = a ** b / c % d;
@@ -99,7 +99,7 @@ u = -a+ +b;
 #[test]
 fn operators_that_bind_otherwise_keep_their_operands() {
     let code = "x = a * b * c\ny = a * b ** c\nz = -a * f(b)[0]\nw = a ** b ** c\n";
-    insta::assert_snapshot!(python(Operator::Aor, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Aor, code), @r"
 x = (a * b) ** c
 x = a ** b * c
 x = a / b * c
@@ -118,7 +118,7 @@ w = a * b ** c
 w = a ** (b * c)
 ");
     let code = "x = -a * b;\ny = await a * b;\nz = (a * b as number) + 1;\nw = a * b * c;\n";
-    insta::assert_snapshot!(typescript(Operator::Aor, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Aor, code), @r"
 x = (-a) ** b;
 x = +a * b;
 x = -a / b;
@@ -137,7 +137,7 @@ w = a * b / c;
 #[test]
 fn asr_in_python() {
     let code = "a += 1\na -= 1\na *= 1\na /= 1\na //= 1\na %= 1\na **= 1\na @= 1\na |= 1\n";
-    insta::assert_snapshot!(python(Operator::Asr, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Asr, code), @r"
 a -= 1
 a += 1
 a **= 1
@@ -155,7 +155,7 @@ a *= 1
 #[test]
 fn asr_in_typescript() {
     let code = "a += 1;\na -= 1;\na *= 1;\na /= 1;\na %= 1;\na **= 1;\na ||= 1;\n";
-    insta::assert_snapshot!(typescript(Operator::Asr, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Asr, code), @r"
 a -= 1;
 a += 1;
 a **= 1;
@@ -169,7 +169,7 @@ a *= 1;
 #[test]
 fn bcr_in_python() {
     let code = "for x in y:\n    if x: break\n    if z:\n        continue\n    f()\n";
-    insta::assert_snapshot!(python(Operator::Bcr, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Bcr, code), @r"
 if x: continue
 break
 ");
@@ -178,7 +178,7 @@ break
 #[test]
 fn bcr_in_typescript() {
     let code = "outer: for (const x of y) {\n  switch (x) {\n    case 1: break;\n    case 2: continue;\n    default: continue outer;\n  }\n  break outer;\n}\nblock: {\n  break block;\n}\nswitch (z) {\n  case 1: break;\n}\nwhile (a) { b(() => { switch (c) { case 1: break; } }); }\n";
-    insta::assert_snapshot!(typescript(Operator::Bcr, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Bcr, code), @r"
 case 1: continue;
 case 2: break;
 default: break outer;
@@ -190,7 +190,7 @@ continue outer;
 fn bod_in_python() {
     let code =
         "x = a + b * (c - d)\ny = a and not b\nz = a < b <= c\nif(a)or b: pass\nw = a not in b\n";
-    insta::assert_snapshot!(python(Operator::Bod, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Bod, code), @r"
 x = b * (c - d)
 x = a
 x = a + (c - d)
@@ -212,7 +212,7 @@ w = a
 fn bod_in_typescript() {
     let code =
         "x = a + b * (c - d);\ny = a ?? (b || c);\nz = a < b;\nconst f = () => a || { b: 1 };\n";
-    insta::assert_snapshot!(typescript(Operator::Bod, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Bod, code), @r"
 x = b * (c - d);
 x = a;
 x = a + (c - d);
@@ -232,14 +232,14 @@ const f = () => a;
 
 #[test]
 fn bod_within_a_hole_that_begins_with_the_operator() {
-    insta::assert_snapshot!(python(Operator::Bod, "x = a.price $0* rate$0 + 1\n"), @r"x = a.price  + 1");
+    insta::assert_snapshot!(python(MutationOperator::Bod, "x = a.price $0* rate$0 + 1\n"), @r"x = a.price  + 1");
 }
 
 #[test]
 fn cod_in_python() {
     let code =
         "x = not a\nif not (a or b): pass\nif a not in b: pass\nassert not(a)\ny = a is not b\n";
-    insta::assert_snapshot!(python(Operator::Cod, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Cod, code), @r"
 x = a
 if (a or b): pass
 if a in b: pass
@@ -250,7 +250,7 @@ assert (a)
 #[test]
 fn cod_in_typescript() {
     let code = "x = !a;\nif (!(a || b)) f();\ny = !!a;\n!function () { f(); }();\nz = -a;\n";
-    insta::assert_snapshot!(typescript(Operator::Cod, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Cod, code), @r"
 x = a;
 if ((a || b)) f();
 y = !a;
@@ -261,7 +261,7 @@ y = !a;
 #[test]
 fn coi_in_python() {
     let code = "if a: pass\nelif (b or\n      c): pass\nwhile a and b: pass\nx = a if b == 1 else c\ny = [a for a in b if a]\nif a in b: pass\nif not a: pass\nif a in b in c: pass\nif x := f(): pass\nwhile True: pass\nif (a is b): pass\n";
-    insta::assert_snapshot!(python(Operator::Coi, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Coi, code), @r"
 if not (a): pass
 elif not (b or
 while not (a and b): pass
@@ -278,7 +278,7 @@ if not (x := f()): pass
 #[test]
 fn coi_in_typescript() {
     let code = "if (a) f(); else if (b || c) g();\nwhile (a) f();\ndo { f(); } while (a);\nfor (let i = 0; i < 2; i++) f();\nfor (;;) { f(); }\nx = a ? b : c;\nif ('k' in o && a) f();\nif (!a) f();\nfor (const k in o) f();\nif (a === b) f();\nwhile (true) f();\n";
-    insta::assert_snapshot!(typescript(Operator::Coi, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Coi, code), @r"
 if (!(a)) f(); else if (b || c) g();
 if (a) f(); else if (!(b || c)) g();
 while (!(a)) f();
@@ -293,7 +293,7 @@ if (!('k' in o) && a) f();
 #[test]
 fn crp_in_python() {
     let code = "\"\"\"Documentation.\"\"\"\nx = 1 + 2.5\ny = 'a' if True else False\nz = rb'a' + b''\nw = f\"{a['k']}:{b:>3}\"\nv = ('a'\n     f'b')\nu = \"\"\"mutant\"\"\"\ndef f(a: 'A' = 0x1f) -> Literal['b']:\n    '''Documentation.'''\n    return 2j\n";
-    insta::assert_snapshot!(python(Operator::Crp, code), @r#"
+    insta::assert_snapshot!(python(MutationOperator::Crp, code), @r#"
 x = 2 + 2.5
 x = 1 + 3.5
 y = '' if True else False
@@ -318,7 +318,7 @@ def f(a: 'A' = 0x20) -> Literal['b']:
 #[test]
 fn crp_in_typescript() {
     let code = "'use strict';\nimport a from 'a';\nexport { b } from 'b';\nconst c = await import('c');\nconst x: 1 | 'k' = 1;\nconst y = 'a' as 'a';\nconst z = `a${1n}` + '';\nconst w = { 'k': true, 2: false, [3]: 'v' };\nenum E { A = 1, 'B' = 2 }\ntype T = 'x' | 5;\n";
-    insta::assert_snapshot!(typescript(Operator::Crp, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Crp, code), @r"
 const x: 1 | 'k' = 2;
 const y = '' as 'a';
 const y = 'mutant' as 'a';
@@ -339,7 +339,7 @@ enum E { A = 1, 'B' = 3 }
 #[test]
 fn ddl_in_python() {
     let code = "class A:\n    @property\n    # why\n    @cached(1)\n    def f(self):\n        return 1\n@dataclass\nclass B: pass\n";
-    insta::assert_snapshot!(described(Operator::Ddl, "python", code), @r#"
+    insta::assert_snapshot!(described(MutationOperator::Ddl, "python", code), @r#"
 line 2: DDL: delete "@property # why @cached(1)"
 line 7: DDL: delete "@dataclass"
 "#);
@@ -348,7 +348,7 @@ line 7: DDL: delete "@dataclass"
 #[test]
 fn ddl_in_typescript() {
     let code = "@a @b()\nexport class A {\n  @input() x = 1;\n  @once\n  f(@inject() y: number) { return y; }\n}\n@c class B {}\n";
-    insta::assert_snapshot!(described(Operator::Ddl, "typescript", code), @r#"
+    insta::assert_snapshot!(described(MutationOperator::Ddl, "typescript", code), @r#"
 line 1: DDL: delete "@a @b()"
 line 3: DDL: delete "@input()"
 line 4: DDL: delete "@once"
@@ -359,7 +359,7 @@ line 7: DDL: delete "@c"
 #[test]
 fn ehd_in_python() {
     let code = "try:\n    f()\nexcept A:\n    g()\n    h()  # why\nexcept (B, C) as e: pass\nexcept D:\n    raise E\nfinally:\n    i()\n";
-    insta::assert_snapshot!(python(Operator::Ehd, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Ehd, code), @r"
 raise  # why
 except (B, C) as e: raise
 ");
@@ -368,7 +368,7 @@ except (B, C) as e: raise
 #[test]
 fn ehd_in_typescript() {
     let code = "try { f(); } catch (e) {\n  g();\n  h();\n}\ntry { f(); } catch { g(); }\ntry { f(); } catch ({ message }) { g(); }\ntry { f(); } catch (e) {}\ntry { f(); } catch (e) { throw e; }\n";
-    insta::assert_snapshot!(typescript(Operator::Ehd, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Ehd, code), @r"
 throw e;
 try { f(); } catch (caught) { throw caught; }
 try { f(); } catch (caught) { throw caught; }
@@ -379,18 +379,18 @@ try { f(); } catch (e) { throw e; }
 #[test]
 fn ide_in_typescript() {
     let code = "i++;\n--i;\nfor (let i = 0; i < 2; i++) f(i);\n";
-    insta::assert_snapshot!(typescript(Operator::Ide, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Ide, code), @r"
 i--;
 ++i;
 for (let i = 0; i < 2; i--) f(i);
 ");
-    assert_eq!(python(Operator::Ide, "x = - -i\ny = + +i\n"), "");
+    assert_eq!(python(MutationOperator::Ide, "x = - -i\ny = + +i\n"), "");
 }
 
 #[test]
 fn lcr_in_python() {
     let code = "x = a and b and c\ny = a or b and c\nz = not a and b\nw = a > 1 and f(b) or c\n";
-    insta::assert_snapshot!(python(Operator::Lcr, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Lcr, code), @r"
 x = (a or b) and c
 x = a and b or c
 y = a and (b and c)
@@ -404,7 +404,7 @@ w = (a > 1 or f(b)) or c
 #[test]
 fn lcr_in_typescript() {
     let code = "x = a && b && c;\ny = a || b && c;\nz = a ?? b ?? c;\nw = a ?? (b && c);\nv = (a || b) ?? c;\n";
-    insta::assert_snapshot!(typescript(Operator::Lcr, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Lcr, code), @r"
 x = (a || b) && c;
 x = a && b || c;
 y = a && (b && c);
@@ -425,7 +425,7 @@ v = (a || b) || c;
 #[test]
 fn lor_in_python() {
     let code = "x = a & b | c ^ d\ny = a << b >> c\nz = a & b == c\n";
-    insta::assert_snapshot!(python(Operator::Lor, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Lor, code), @r"
 x = (a & b) & (c ^ d)
 x = (a | b) | c ^ d
 x = a & b | c & d
@@ -438,7 +438,7 @@ z = a | b == c
 #[test]
 fn lor_in_typescript() {
     let code = "x = a & b | c ^ d;\ny = a << b >> c >>> d;\nlet w: A & B | C;\n";
-    insta::assert_snapshot!(typescript(Operator::Lor, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Lor, code), @r"
 x = (a & b) & (c ^ d);
 x = (a | b) | c ^ d;
 x = a & b | c & d;
@@ -451,7 +451,7 @@ y = a << b >> c << d;
 #[test]
 fn lsr_in_python() {
     let code = "a &= b\na |= b\na ^= b\na <<= b\na >>= b\na += b\n";
-    insta::assert_snapshot!(python(Operator::Lsr, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Lsr, code), @r"
 a |= b
 a &= b
 a &= b
@@ -464,7 +464,7 @@ a <<= b
 fn lsr_in_typescript() {
     let code =
         "a &= b;\na |= b;\na ^= b;\na <<= b;\na >>= b;\na >>>= b;\na &&= b;\na ||= b;\na ??= b;\n";
-    insta::assert_snapshot!(typescript(Operator::Lsr, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Lsr, code), @r"
 a |= b;
 a &= b;
 a &= b;
@@ -481,7 +481,7 @@ a ||= b;
 #[test]
 fn oil_in_python() {
     let code = "for x in y:\n    f(x)\n    if z:\n        g()  # why\nwhile a: f(); g();\nfor x in y:\n    f()\n    return\nelse:\n    h()\n";
-    insta::assert_snapshot!(described(Operator::Oil, "python", code), @r#"
+    insta::assert_snapshot!(described(MutationOperator::Oil, "python", code), @r#"
 line 4: OIL: insert "break"
 line 5: OIL: insert "; break"
 "#);
@@ -490,7 +490,7 @@ line 5: OIL: insert "; break"
 #[test]
 fn oil_in_typescript() {
     let code = "for (const x of y) {\n  f(x);\n  g(x) // why\n}\nwhile (a) f()\ndo { f(); } while (a);\nfor (;;);\nfor (const x in y) {}\nwhile (a) { f(); break; }\nfor (;;) x = {}\n";
-    insta::assert_snapshot!(described(Operator::Oil, "typescript", code), @r#"
+    insta::assert_snapshot!(described(MutationOperator::Oil, "typescript", code), @r#"
 line 3: OIL: insert "break;"
 line 5: OIL: "f()" → "{ f() break; }"
 line 6: OIL: insert "break;"
@@ -503,15 +503,15 @@ line 10: OIL: "x = {}" → "{ x = {} break; }"
 #[test]
 fn oil_needs_the_whole_body() {
     let code = "while a:\n    f()\n    $0g()$0\n";
-    assert_eq!(python(Operator::Oil, code), "");
+    assert_eq!(python(MutationOperator::Oil, code), "");
     let code = "while a:\n    $0f()\n    g()$0\n";
-    assert_eq!(python(Operator::Oil, code), "break\n");
+    assert_eq!(python(MutationOperator::Oil, code), "break\n");
 }
 
 #[test]
 fn ror_in_python() {
     let code = "x = a < b\ny = a >= b > c\nz = a == b != c\nw = a is b is not c\nv = a in b\n";
-    insta::assert_snapshot!(python(Operator::Ror, code), @r"
+    insta::assert_snapshot!(python(MutationOperator::Ror, code), @r"
 x = a <= b
 x = a > b
 y = a <= b > c
@@ -529,7 +529,7 @@ w = a is b is c
 fn ror_in_typescript() {
     let code =
         "x = a < b;\ny = a >= b;\nz = a == b;\nw = a !== b;\nv = f<T>(a);\nu = a instanceof b;\n";
-    insta::assert_snapshot!(typescript(Operator::Ror, code), @r"
+    insta::assert_snapshot!(typescript(MutationOperator::Ror, code), @r"
 x = a <= b;
 x = a > b;
 y = a <= b;
@@ -542,7 +542,7 @@ w = a === b;
 #[test]
 fn sdl_in_python() {
     let code = "import a\nx: int\ny: int = 1\ndef f(a):\n    \"\"\"Documentation.\"\"\"\n    if a: return 1; g()\n    else:\n        pass\n    raise E  # why\nclass B:\n    z = 1\n";
-    insta::assert_snapshot!(described(Operator::Sdl, "python", code), @r#"
+    insta::assert_snapshot!(described(MutationOperator::Sdl, "python", code), @r#"
 line 3: SDL: "y: int = 1" → "pass"
 line 6: SDL: "if a: return 1; g() else: pass" → "pass"
 line 6: SDL: "return 1" → "pass"
@@ -555,7 +555,7 @@ line 11: SDL: "z = 1" → "pass"
 #[test]
 fn sdl_in_typescript() {
     let code = "'use strict';\nimport a from 'a';\nexport const x = 1;\nlet y = 1\ninterface I { z: number }\nfunction f(a) {\n  if (a) return 1; else g();\n  for (let i = 0; ; ) h();\n  switch (a) {\n    case 1: break;\n  }\n}\n";
-    insta::assert_snapshot!(described(Operator::Sdl, "typescript", code), @r#"
+    insta::assert_snapshot!(described(MutationOperator::Sdl, "typescript", code), @r#"
 line 4: SDL: "let y = 1" → ";"
 line 7: SDL: "if (a) return 1; else g();" → ";"
 line 7: SDL: "return 1;" → ";"
@@ -570,8 +570,9 @@ line 10: SDL: "break;" → ";"
 #[test]
 fn markup_is_code_too() {
     let code = "const A = () => a && <B c=\"d\" e={1 + f}>text</B>;\n";
-    let all: String = Operator::ALL
-        .into_iter()
+    let all: String = MutationOperator::VARIANTS
+        .iter()
+        .copied()
         .map(|operator| made(operator, "typescriptreact", code))
         .collect();
     insta::assert_snapshot!(all, @r#"
@@ -591,7 +592,7 @@ const A = () => a || <B c="d" e={1 + f}>text</B>;
 #[test]
 fn mutants_are_described_and_shown() {
     let contents = "def f(a):\n    b = a + 1\n    return b\n";
-    let mutants = mutants(language("python"), contents, 14..23);
+    let mutants = find_mutants(language("python"), contents, 14..23);
     let described: Vec<String> = mutants
         .iter()
         .map(|mutant| mutant.describe(contents))
@@ -619,12 +620,15 @@ line 2: CRP: "1" → "2"
 #[test]
 fn the_first_operator_wins_where_two_give_one_text() {
     let contents = "while a:\n    continue\n";
-    let of_the_keyword: Vec<Operator> = mutants(language("python"), contents, 13..21)
+    let of_the_keyword: Vec<MutationOperator> = find_mutants(language("python"), contents, 13..21)
         .iter()
         .map(|mutant| mutant.operator)
         .collect();
-    assert_eq!(of_the_keyword, [Operator::Bcr, Operator::Sdl]);
-    let both = mutants(language("typescript"), "if (!(k in o)) f();", 4..13);
+    assert_eq!(
+        of_the_keyword,
+        [MutationOperator::Bcr, MutationOperator::Sdl]
+    );
+    let both = find_mutants(language("typescript"), "if (!(k in o)) f();", 4..13);
     let texts: HashSet<String> = both
         .iter()
         .map(|mutant| mutant.edit.apply("if (!(k in o)) f();"))
@@ -635,27 +639,30 @@ fn the_first_operator_wins_where_two_give_one_text() {
 #[test]
 fn a_faulty_file_has_no_mutants() {
     let contents = "def f(:\n    return 1 + 2\n";
-    assert_eq!(mutants(language("python"), contents, 0..contents.len()), []);
-    assert_eq!(canary(language("python"), contents, 12..13), None);
+    assert_eq!(
+        find_mutants(language("python"), contents, 0..contents.len()),
+        []
+    );
+    assert_eq!(raising_mutant(language("python"), contents, 12..13), None);
 }
 
 #[test]
 fn operators_go_by_their_names() {
-    for operator in Operator::ALL {
-        let json = serde_json::to_string(&operator).expect("a name is JSON");
+    for operator in MutationOperator::VARIANTS {
+        let json = serde_json::to_string(operator).expect("a name is JSON");
         assert_eq!(json, format!("\"{operator}\""));
     }
-    assert!(Operator::ALL.is_sorted_by_key(|operator| operator.name()));
+    assert!(MutationOperator::VARIANTS.is_sorted_by_key(|operator| operator.name()));
 }
 
 #[test]
 fn mutants_that_compile_alike_are_left_out() {
     let contents = "x = 1 + 2\n";
-    let all = mutants(language("python"), contents, 0..contents.len());
+    let all = find_mutants(language("python"), contents, 0..contents.len());
     let compiled: Vec<Option<usize>> = (0..all.len())
         .map(|index| (index > 0).then_some(index / 2))
         .collect();
-    let kept = distinct(all.clone(), 1, compiled);
+    let kept = deduplicate(all.clone(), 1, compiled);
     // The first does not compile; the second is alone; the third and the fourth are the original.
     let expected: Vec<&Mutant> = all
         .iter()
@@ -670,7 +677,7 @@ fn mutants_that_compile_alike_are_left_out() {
 fn the_canary_stands_before_the_statement() {
     let raising = |id: &str, code: &str| {
         let (contents, range) = fixture(code);
-        let edit = canary(language(id), &contents, range).expect("there is a statement");
+        let edit = raising_mutant(language(id), &contents, range).expect("there is a statement");
         edit.diff(&contents)
     };
     insta::assert_snapshot!(raising("python", "def f(a):\n    b = a $0+ 1$0\n    return b\n"), @r#"
@@ -761,10 +768,13 @@ fn check_shapes(id: &str, contents: &str) -> Result<(), TestCaseError> {
     let original = language.parse(contents);
     prop_assume!(!original.root_node().has_error());
     let before = shape(original.root_node(), contents);
-    for mutant in mutants(language, contents, 0..contents.len()) {
+    for mutant in find_mutants(language, contents, 0..contents.len()) {
         if !matches!(
             mutant.operator,
-            Operator::Aor | Operator::Lcr | Operator::Lor | Operator::Ror
+            MutationOperator::Aor
+                | MutationOperator::Lcr
+                | MutationOperator::Lor
+                | MutationOperator::Ror
         ) {
             continue;
         }
@@ -783,7 +793,7 @@ fn check_shapes(id: &str, contents: &str) -> Result<(), TestCaseError> {
 fn checked(language: &'static Language, contents: &str, range: Range<usize>) -> Vec<Mutant> {
     let tree = language.parse(contents);
     let original: Vec<&str> = tokens(language, &tree, contents).collect();
-    let found = mutants(language, contents, range.clone());
+    let found = find_mutants(language, contents, range.clone());
     assert!(found.is_sorted_by(|a, b| a.order() <= b.order()));
     let mut texts = HashSet::new();
     for mutant in &found {
@@ -846,7 +856,7 @@ fn mutants_of_the_demos_keep_the_rules() {
                 seen.extend(found.iter().map(|mutant| mutant.operator));
             }
         }
-        for operator in Operator::ALL {
+        for operator in MutationOperator::VARIANTS.iter().copied() {
             let expected = !absent.contains(&operator.name());
             assert_eq!(seen.contains(&operator), expected, "{operator} in {demo}");
         }
@@ -857,8 +867,9 @@ fn mutants_of_the_demos_keep_the_rules() {
 fn a_statement_without_effect_stands_where_the_canary_does() {
     let inserted = |id: &str, code: &str| {
         let (contents, range) = fixture(code);
-        let edit = neutral(language(id), &contents, range.clone()).expect("there is a statement");
-        let raising = canary(language(id), &contents, range).expect("there is a statement");
+        let edit =
+            neutral_mutant(language(id), &contents, range.clone()).expect("there is a statement");
+        let raising = raising_mutant(language(id), &contents, range).expect("there is a statement");
         assert_eq!(edit.range, raising.range);
         edit.diff(&contents)
     };

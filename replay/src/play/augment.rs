@@ -19,7 +19,7 @@ use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::language::runner::RunnerName;
 use crate::mutate;
-use crate::mutate::augment::{self, Fault, Focus, Proposal};
+use crate::mutate::augment::{self, SurvivingFault, TestProposal, TestRequest};
 use crate::queue::run_jobs;
 use crate::task::{self, Hole, Survivor, sha256_hex};
 use crate::verdict::{Outcome, Verdict, VerdictError};
@@ -151,7 +151,7 @@ impl TestRejection {
 struct TestCandidate {
     /// The index of its hole.
     target: usize,
-    proposal: Proposal,
+    proposal: TestProposal,
     path: String,
     prompt_sha256: String,
 }
@@ -378,7 +378,7 @@ fn find_targets<'a>(
         hole.cut(&file.contents)?;
         let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
         let mutants: BTreeMap<String, String> =
-            mutate::mutants(file.language, &file.contents, range)
+            mutate::find_mutants(file.language, &file.contents, range)
                 .into_iter()
                 .map(|mutant| {
                     let diff = mutant.edit.diff(&file.contents);
@@ -473,8 +473,8 @@ fn lines(hole: &Hole, contents: &str) -> std::ops::RangeInclusive<usize> {
 }
 
 impl AugmentedHole<'_> {
-    fn focus(&self) -> Focus<'_> {
-        Focus {
+    fn focus(&self) -> TestRequest<'_> {
+        TestRequest {
             language: self.language,
             path: &self.hole.path,
             contents: self.contents,
@@ -483,7 +483,7 @@ impl AugmentedHole<'_> {
             faults: self
                 .left
                 .iter()
-                .map(|(survivor, _)| Fault {
+                .map(|(survivor, _)| SurvivingFault {
                     description: &survivor.fault,
                     diff: &survivor.diff,
                 })
@@ -561,7 +561,7 @@ impl TestAuthor {
             .iter()
             .enumerate()
             .filter(|(_, target)| target.open)
-            .map(|(index, target)| (index, augment::question(&target.focus())))
+            .map(|(index, target)| (index, augment::ask_for_tests(&target.focus())))
             .collect();
         let requests = questions
             .iter()
@@ -581,14 +581,14 @@ impl TestAuthor {
             let Question { instructions, text } = &questions[&index];
             let prompt_sha256 = sha256_hex(format!("{instructions}\0{text}").as_bytes());
             for answer in answers {
-                let proposals = augment::proposals(target.language, &answer);
+                let proposals = augment::parse_tests(target.language, &answer);
                 if proposals.is_empty() {
                     candidates.push(Err(TestRejection::Unreadable));
                 }
                 candidates.extend(proposals.into_iter().map(|proposal| {
                     Ok(TestCandidate {
                         target: index,
-                        path: augment::path(&target.focus(), &proposal),
+                        path: augment::test_path(&target.focus(), &proposal),
                         proposal,
                         prompt_sha256: prompt_sha256.clone(),
                     })
@@ -693,7 +693,7 @@ fn judge_one(
         }
     }
     let range = whole_lines(contents, hole.start.0..hole.end.0);
-    let text = augment::disguised(language, contents, range);
+    let text = augment::disguise(language, contents, range);
     let verdict = judge.judge_added_tests(added, Some((&hole.path, &text)), &tests)?;
     if let Some(rejection) = denied(&verdict, TestRejection::ReadsText) {
         return Ok(Err(rejection));

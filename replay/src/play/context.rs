@@ -8,8 +8,8 @@ use fillrate_server::configuration::Profile;
 
 use super::PlayError;
 use super::projects::{PlayableProject, visible_sources};
-use crate::mine::contexts::{Paper, Shown};
-use crate::mine::dependencies::Repository;
+use crate::mine::contexts::{HoleView, PaperContext};
+use crate::mine::dependencies::DependencyIndex;
 use crate::task::Hole;
 
 /// The context that a model is given of the repository.
@@ -18,7 +18,7 @@ pub enum ReplayContext {
     /// The server retrieves windows itself.
     Profile(Profile),
     /// The hole is presented as in a paper, and the server is given its windows.
-    Paper(Paper),
+    Paper(PaperContext),
 }
 
 impl ReplayContext {
@@ -39,7 +39,7 @@ impl ReplayContext {
     }
 
     /// The paper's context; `None` for a profile.
-    pub(super) fn paper(self) -> Option<Paper> {
+    pub(super) fn paper(self) -> Option<PaperContext> {
         match self {
             Self::Profile(_) => None,
             Self::Paper(paper) => Some(paper),
@@ -57,7 +57,7 @@ impl FromStr for ReplayContext {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let paper = match name.parse::<Paper>() {
+        let paper = match name.parse::<PaperContext>() {
             Ok(paper) => return Ok(Self::Paper(paper)),
             Err(papers) => papers,
         };
@@ -77,16 +77,16 @@ impl FromStr for ReplayContext {
 /// # Errors
 /// A project's files can't be read, or a hole is not one of them.
 pub(super) fn present_holes(
-    papers: &HashSet<Option<Paper>>,
+    papers: &HashSet<Option<PaperContext>>,
     projects: &[PlayableProject],
     holes: &[(&Hole, &str)],
-) -> Result<HashMap<Option<Paper>, HashMap<String, Shown>>, PlayError> {
+) -> Result<HashMap<Option<PaperContext>, HashMap<String, HoleView>>, PlayError> {
     let mut all: HashMap<_, HashMap<_, _>> = HashMap::new();
     if papers.contains(&None) {
         let shown = all.entry(None).or_default();
         for (hole, contents) in holes {
             let (prefix, suffix) = hole.cut(contents)?;
-            let whole = Shown {
+            let whole = HoleView {
                 prefix: prefix.to_owned(),
                 suffix: suffix.to_owned(),
                 windows: Vec::new(),
@@ -94,7 +94,7 @@ pub(super) fn present_holes(
             shown.insert(hole.id.clone(), whole);
         }
     }
-    let papers: Vec<Paper> = papers.iter().copied().flatten().collect();
+    let papers: Vec<PaperContext> = papers.iter().copied().flatten().collect();
     for paper in &papers {
         all.insert(Some(*paper), HashMap::new());
     }
@@ -104,11 +104,11 @@ pub(super) fn present_holes(
     for project in projects {
         let name = project.name();
         let sources = visible_sources(&project.prepared)?;
-        let repository = Repository::new(&sources);
+        let repository = DependencyIndex::new(&sources);
         for (hole, _) in holes.iter().filter(|(hole, _)| hole.project == name) {
             let file = project.source_file(hole)?;
             for paper in &papers {
-                let shown = paper.show(&repository, file, hole);
+                let shown = paper.view(&repository, file, hole);
                 let of_paper = all.entry(Some(*paper)).or_default();
                 of_paper.insert(hole.id.clone(), shown);
             }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!("none".parse(), Ok(ReplayContext::Profile(Profile::None)));
         assert_eq!(
             "repoexec-small".parse(),
-            Ok(ReplayContext::Paper(Paper::RepoExecSmall))
+            Ok(ReplayContext::Paper(PaperContext::RepoExecSmall))
         );
         for name in ["given", "repoexec"] {
             let refusal = name.parse::<ReplayContext>().expect_err("it is no context");

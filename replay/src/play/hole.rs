@@ -22,7 +22,7 @@ use super::{PlayError, audit};
 use crate::developer::policy::Policy;
 use crate::developer::typing::{HoleText, Pace, type_hole};
 use crate::developer::{CompletionReply, Developer, DeveloperError, ServerCommand};
-use crate::mine::contexts::Shown;
+use crate::mine::contexts::HoleView;
 use crate::queue::run_jobs;
 use crate::store::{Attempt, Run, TypingAttempt};
 use crate::task::{Hole, TaskError};
@@ -157,7 +157,7 @@ impl<'a> SubjectReplay<'a> {
         site: &HoleSite<'_>,
         samples: &[MissingSample],
         workspace: &Path,
-        shown: &Shown,
+        shown: &HoleView,
         progress: &PhaseProgress<'_>,
     ) -> Result<(), PlayError> {
         let mut developer = Developer::start(&self.server_command()?, workspace).await?;
@@ -199,10 +199,10 @@ impl<'a> SubjectReplay<'a> {
         developer: &mut Developer,
         hole: &Hole,
         path: &Path,
-        shown: &Shown,
+        shown: &HoleView,
         earlier: Option<Earlier>,
     ) -> Result<CompletionReply, PlayError> {
-        let Shown { prefix, suffix, .. } = shown;
+        let HoleView { prefix, suffix, .. } = shown;
         let cursor = ByteOffset(prefix.len());
         let given = self.parameters.subject.given(hole, shown, earlier);
         let cut = [prefix.as_str(), suffix].concat();
@@ -233,13 +233,13 @@ impl<'a> SubjectReplay<'a> {
         site: &HoleSite<'_>,
         policy: &Policy,
         workspace: &Path,
-        shown: &Shown,
+        shown: &HoleView,
     ) -> Result<(), PlayError> {
         let Some(settings) = self.parameters.developer else {
             return Ok(());
         };
         let (hole, subject) = (site.hole, self.parameters.subject);
-        let Shown { prefix, suffix, .. } = shown;
+        let HoleView { prefix, suffix, .. } = shown;
         let mut developer = Developer::start(&self.server_command()?, workspace).await?;
         if settings.typing.pace == Pace::Virtual {
             // The wait for the next key is counted and does not pass.

@@ -11,10 +11,10 @@ use super::mutate;
 use super::projects::{AbsentProject, ExecutionPlan, PlayProject, ProjectLoader, visible_sources};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared, tree};
-use crate::mine::candidates::{self, Candidate, Coverage};
-use crate::mine::dependencies::Repository;
-use crate::mine::leak::Audit;
-use crate::mine::{self, Mined, Tests, Wanted, api};
+use crate::mine::candidates::{self, HoleCandidate, LineCoverage};
+use crate::mine::dependencies::DependencyIndex;
+use crate::mine::leak::LeakIndex;
+use crate::mine::{self, HoleJudge, MinedHoles, MiningRequest, api};
 use crate::store::{MiningCounts, ProjectState, ProjectStatus};
 use crate::task::{Hole, HoleKind, sha256_hex};
 use crate::verdict::Judge;
@@ -49,7 +49,7 @@ pub struct MiningPlan {
 #[derive(Debug)]
 pub struct MiningOutcome {
     /// By project, in the manifest's order.
-    pub projects: Vec<(String, Mined)>,
+    pub projects: Vec<(String, MinedHoles)>,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
 }
@@ -105,10 +105,10 @@ pub(super) fn mine_project<J>(
     quota: usize,
     solved: &BTreeSet<String>,
     loader: &ProjectLoader<'_>,
-) -> Result<Mined, PlayError> {
+) -> Result<MinedHoles, PlayError> {
     let cache = loader.corpus.cache.root();
     let name = project.name();
-    let wanted = Wanted {
+    let wanted = MiningRequest {
         holes: quota,
         kinds: selection.kinds.clone(),
         seed: selection.seed,
@@ -131,7 +131,7 @@ pub(super) fn mine_project<J>(
     let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
     let known = std::fs::read(&path)
         .ok()
-        .and_then(|bytes| serde_json::from_slice::<Mined>(&bytes).ok());
+        .and_then(|bytes| serde_json::from_slice::<MinedHoles>(&bytes).ok());
     let mined = match known {
         Some(mined) => mined,
         None => {
@@ -153,15 +153,15 @@ pub(super) fn mine_project<J>(
 fn choose_holes<J>(
     project: &PlayProject<J>,
     judge: &Judge,
-    wanted: &Wanted,
+    wanted: &MiningRequest,
     loader: &ProjectLoader<'_>,
-) -> Result<Mined, PlayError> {
+) -> Result<MinedHoles, PlayError> {
     let PlayProject {
         prepared, files, ..
     } = project;
     let name = project.name();
     let visible = tree::visible_files(prepared)?;
-    let audit = Audit::new(visible.iter().filter_map(|path| {
+    let audit = LeakIndex::new(visible.iter().filter_map(|path| {
         let bytes = std::fs::read(prepared.source.join(path)).ok()?;
         // Bytecode and archives hold strings too.
         Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
@@ -169,10 +169,10 @@ fn choose_holes<J>(
     let baseline = judge.baseline();
     let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
     let mut needing_others = Vec::new();
-    let mut candidates: Vec<Candidate> = files
+    let mut candidates: Vec<HoleCandidate> = files
         .iter()
         .flat_map(|file| {
-            let coverage = Coverage {
+            let coverage = LineCoverage {
                 tested: &|line| baseline.covers(&file.path, line),
                 at_import: &|line| baseline.runs_at_import(&file.path, line),
             };
@@ -195,7 +195,7 @@ fn choose_holes<J>(
         candidates,
         &audit,
         wanted,
-        &Tests {
+        &HoleJudge {
             judge: |path: &str, contents: &str| judge.judge(path, contents, &[]),
             mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
         },
@@ -203,7 +203,7 @@ fn choose_holes<J>(
         |done, all| progress.set(done, all),
     )?;
     let sources = visible_sources(prepared)?;
-    let repository = Repository::new(&sources);
+    let repository = DependencyIndex::new(&sources);
     for hole in &mut mined.holes {
         let range = hole.start.0..hole.end.0;
         hole.dependencies = Some(repository.names_used(&hole.path, &range));
@@ -212,7 +212,7 @@ fn choose_holes<J>(
 }
 
 /// Writes mined holes into the cache, whole or not at all.
-fn store(mined: &Mined, folder: &Path, path: &Path) -> Result<(), PlayError> {
+fn store(mined: &MinedHoles, folder: &Path, path: &Path) -> Result<(), PlayError> {
     std::fs::create_dir_all(folder).map_err(PlayError::file(folder))?;
     let file = tempfile::NamedTempFile::new_in(folder).map_err(PlayError::file(folder))?;
     serde_json::to_writer(&file, mined).map_err(|error| PlayError::File {
@@ -237,7 +237,10 @@ pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) 
 }
 
 /// What a run records of a project that takes part.
-pub(super) fn project_state(prepared: &Prepared, mined: Option<(&Judge, &Mined)>) -> ProjectState {
+pub(super) fn project_state(
+    prepared: &Prepared,
+    mined: Option<(&Judge, &MinedHoles)>,
+) -> ProjectState {
     ProjectState {
         language: prepared.project.language.name.to_owned(),
         status: ProjectStatus::Ready,

@@ -12,7 +12,7 @@ use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
 use crate::language::SourceFile;
-use crate::mutate::{self, Mutant, Operator};
+use crate::mutate::{self, Mutant, MutationOperator};
 use crate::queue::run_jobs;
 use crate::task::{self, Hole, Mutation, Survivor};
 use crate::verdict::{Engine, Judge, Outcome, VerdictError};
@@ -39,7 +39,7 @@ pub struct MutationOutcome {
     /// How many holes have a score.
     pub scored: usize,
     /// The mutants of the scored holes by operator, each with one count for each hole.
-    pub by_operator: Vec<(Operator, Mutation)>,
+    pub by_operator: Vec<(MutationOperator, Mutation)>,
     /// The ids of the holes whose canaries failed, and why.
     pub void: Vec<(String, String)>,
     /// The verdicts that were audited.
@@ -128,7 +128,7 @@ struct JudgedMutant {
 
 /// The score of one hole.
 enum HoleScore {
-    Scored(Mutation, BTreeMap<Operator, Mutation>),
+    Scored(Mutation, BTreeMap<MutationOperator, Mutation>),
     /// A canary failed, for this reason.
     Void(String),
 }
@@ -240,14 +240,14 @@ fn distinct_mutants(
     hole: &Hole,
 ) -> Result<Vec<Mutant>, VerdictError> {
     let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
-    let mutants = mutate::mutants(file.language, &file.contents, range);
+    let mutants = mutate::find_mutants(file.language, &file.contents, range);
     let texts: Vec<String> = mutants
         .iter()
         .map(|mutant| mutant.edit.apply(&file.contents))
         .collect();
     let compiled = judge.compiled_forms(&hole.path, &file.contents, &texts)?;
     Ok(match compiled {
-        Some(compiled) => mutate::distinct(mutants, compiled.original, compiled.others),
+        Some(compiled) => mutate::deduplicate(mutants, compiled.original, compiled.others),
         None => mutants,
     })
 }
@@ -266,8 +266,8 @@ fn mutate_holes<'a>(
         hole.cut(&file.contents)?;
         let language: &'static Language = file.language;
         let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
-        let raising =
-            mutate::canary(language, &file.contents, range).map(|edit| edit.apply(&file.contents));
+        let raising = mutate::raising_mutant(language, &file.contents, range)
+            .map(|edit| edit.apply(&file.contents));
         mutated.push(MutatedHole {
             index,
             hole,

@@ -7,7 +7,7 @@ use fillrate_server::syntax::Language;
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
 use crate::corpus::manifest::Manifest;
-use crate::corpus::{Corpus, CorpusError, Prepared, Step, tree};
+use crate::corpus::{Corpus, CorpusError, CorpusStep, Prepared, tree};
 use crate::language::SourceFile;
 use crate::language::environment::EnvironmentError;
 use crate::store::{ProjectState, ProjectStatus};
@@ -242,11 +242,11 @@ pub fn prepare(
     let mut prepared = Vec::new();
     let mut absent = Vec::new();
     for project in &manifest.projects {
-        let report_step = |name: &str, step: Step| {
+        let report_step = |name: &str, step: CorpusStep| {
             let step = match step {
-                Step::Source | Step::Ready => return,
-                Step::Environment => PreparationStep::Environment,
-                Step::Waiting => PreparationStep::Waiting,
+                CorpusStep::Source | CorpusStep::Ready => return,
+                CorpusStep::Environment => PreparationStep::Environment,
+                CorpusStep::Waiting => PreparationStep::Waiting,
             };
             listener.receive(&Event::ProjectPreparing {
                 project: name.to_owned(),

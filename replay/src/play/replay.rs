@@ -21,7 +21,7 @@ use super::schedule::{CompletionSource, ReplayParameters};
 use super::subject::ModelUnderTest;
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared};
-use crate::mine::contexts::{Paper, Shown};
+use crate::mine::contexts::{HoleView, PaperContext};
 use crate::store::{Machine, ProjectState, Run};
 use crate::task::{self, Hole};
 use crate::verdict::Outcome;
@@ -96,7 +96,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     );
     let with_files = with_contents(&projects, &holes)?;
     let asked = subjects.iter().filter(|subject| !subject.is_verbatim());
-    let papers: HashSet<Option<Paper>> = asked.map(|subject| subject.paper).collect();
+    let papers: HashSet<Option<PaperContext>> = asked.map(|subject| subject.paper).collect();
     let presented = present_holes(&papers, &projects, &with_files)?;
     let prepared_subjects = prepare_subjects(
         &subjects,
@@ -211,7 +211,7 @@ type PreparedSubject<'a> = (CompletionSource<'a>, Option<Vec<Record>>);
 fn prepare_subjects<'a>(
     subjects: &[ModelUnderTest],
     holes: &[Hole],
-    presented: &'a HashMap<Option<Paper>, HashMap<String, Shown>>,
+    presented: &'a HashMap<Option<PaperContext>, HashMap<String, HoleView>>,
     typed: bool,
 ) -> Result<Vec<PreparedSubject<'a>>, PlayError> {
     let prepare = |subject: &ModelUnderTest| {

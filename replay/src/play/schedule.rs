@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::projects::PlayableProject;
 use super::subject::{ModelUnderTest, VerbatimCompletions};
 use crate::developer::policy::Policy;
-use crate::mine::contexts::Shown;
+use crate::mine::contexts::HoleView;
 use crate::store::{Attempt, DeveloperSettings, TypingAttempt};
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::Outcome;
@@ -40,7 +40,7 @@ pub(super) enum CompletionSource<'a> {
     /// They are given and judged unchanged; no server is started.
     Verbatim(VerbatimCompletions),
     /// A server, which gets the holes as they are presented: by id.
-    Server(&'a HashMap<String, Shown>),
+    Server(&'a HashMap<String, HoleView>),
 }
 
 /// What is missing at one hole.

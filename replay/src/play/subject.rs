@@ -14,7 +14,7 @@ use fillrate_server::model::{self, Protocol, Settings};
 use super::PlayError;
 use super::context::ReplayContext;
 use super::predictions::HolePredictions;
-use crate::mine::contexts::{Paper, Shown};
+use crate::mine::contexts::{HoleView, PaperContext};
 use crate::task::Hole;
 
 /// The model under test with its settings.
@@ -24,7 +24,7 @@ pub(super) struct ModelUnderTest {
     /// The server's settings.
     pub(super) configuration: Configuration,
     /// The paper whose context the model is given; `None` for a profile of the server.
-    pub(super) paper: Option<Paper>,
+    pub(super) paper: Option<PaperContext>,
     /// HolePredictions, where that is what answers.
     pub(super) predictions: Option<Arc<HolePredictions>>,
     /// Whether predictions are judged unchanged: no server cleans them up.
@@ -214,7 +214,7 @@ impl ModelUnderTest {
     pub(super) fn given(
         &self,
         hole: &Hole,
-        shown: &Shown,
+        shown: &HoleView,
         earlier: Option<Earlier>,
     ) -> Option<Given> {
         let is_upper_bound = self.context() == ReplayContext::Profile(Profile::Reference);
@@ -234,7 +234,7 @@ impl ModelUnderTest {
     pub(super) fn records(
         &self,
         holes: &[Hole],
-        shown: &HashMap<String, Shown>,
+        shown: &HashMap<String, HoleView>,
         typed: bool,
     ) -> Result<Option<Vec<Record>>, PlayError> {
         let predictions = match &self.predictions {

@@ -8,7 +8,7 @@ use fillrate_server::syntax::Language;
 
 use super::{Figure, Mix, Observation, Side, Unit};
 use crate::developer::policy::LinePosition;
-use crate::score::{ScoringLanguage, syntax_identifiers};
+use crate::language::scoring::{ScoringLanguage, syntax_identifiers};
 use crate::store::Attempt;
 use crate::task::Hole;
 use crate::verdict::Outcome;

@@ -12,8 +12,8 @@ fn listed(id: &str, contents: &str, covered: &dyn Fn(usize) -> bool) -> String {
         .collect()
 }
 
-fn tested(tested: &dyn Fn(usize) -> bool) -> Coverage<'_> {
-    Coverage {
+fn tested(tested: &dyn Fn(usize) -> bool) -> LineCoverage<'_> {
+    LineCoverage {
         tested,
         at_import: &|_| false,
     }
@@ -125,7 +125,7 @@ fn holes_tell_that_their_lines_run_at_import() {
         language: Language::by_id("python").expect("Python is in the table"),
     };
     let at_import = |line: usize| {
-        let coverage = Coverage {
+        let coverage = LineCoverage {
             tested: &|_| true,
             at_import: &|run| run == line,
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use fillrate_server::context::Window;
 use fillrate_server::prompt::approximate_tokens;
 
-use super::super::dependencies::{Dependency, Repository};
+use super::super::dependencies::{Dependency, DependencyIndex};
 use crate::language::outline::Detail;
 
 /// The most tokens of the file, in MRG-Bench's context of it. §5.2.1 of
@@ -18,7 +18,7 @@ pub const FOLDER_TOKENS: usize = 100_000;
 
 /// The functions that are called, each once, in the order of the calls.
 pub(super) fn callees(
-    repository: &Repository<'_>,
+    repository: &DependencyIndex<'_>,
     dependencies: &[Dependency],
     detail: Detail,
 ) -> Vec<Window> {

@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
-use super::super::dependencies::{Dependency, Repository, outermost};
-use super::view::{Shown, alone};
+use super::super::dependencies::{Dependency, DependencyIndex, outermost};
+use super::view::{HoleView, view_function};
 use crate::language::SourceFile;
 use crate::language::definitions::DefinitionKind;
 use crate::language::outline::Detail;
 
 /// RepoExec's BasePrompt.
 pub(super) fn base_prompt(
-    repository: &Repository<'_>,
+    repository: &DependencyIndex<'_>,
     file: &SourceFile,
     function: &Range<usize>,
     hole: &Range<usize>,
     dependencies: &[Dependency],
     detail: Detail,
-) -> Shown {
+) -> HoleView {
     let imports = repository.imports(&file.path);
     let from = |path: &str| {
         let place = repository.import_of(&file.path, path);
@@ -61,7 +61,7 @@ pub(super) fn base_prompt(
         }
     }
     let above: String = texts.iter().map(|text| format!("{text}\n\n")).collect();
-    let mut shown = alone(repository, file, function, hole, &members);
-    shown.prefix.insert_str(0, &above);
-    shown
+    let mut view = view_function(repository, file, function, hole, &members);
+    view.prefix.insert_str(0, &above);
+    view
 }

@@ -26,7 +26,7 @@ fn files() -> Vec<SourceFile> {
     ]
 }
 
-fn show(paper: Paper) -> Shown {
+fn view(paper: PaperContext) -> HoleView {
     let files = files();
     let main = &files[2];
     let start = main.contents.find("if not").expect("it is there");
@@ -39,15 +39,15 @@ fn show(paper: Paper) -> Shown {
         start..end,
         &main.contents,
     );
-    paper.show(&Repository::new(&files), main, &hole)
+    paper.view(&DependencyIndex::new(&files), main, &hole)
 }
 
-fn shown(paper: Paper) -> String {
-    let Shown {
+fn rendered_view(paper: PaperContext) -> String {
+    let HoleView {
         prefix,
         suffix,
         windows,
-    } = show(paper);
+    } = view(paper);
     let windows: String = windows
         .iter()
         .map(|window| format!("[{}:{}]\n{}\n", window.path, window.first_line, window.text))
@@ -57,7 +57,7 @@ fn shown(paper: Paper) -> String {
 
 #[test]
 fn repoexec_shows_imports_dependencies_and_the_function() {
-    insta::assert_snapshot!(shown(Paper::RepoExecFull), @r#"
+    insta::assert_snapshot!(rendered_view(PaperContext::RepoExecFull), @r#"
 [shown]
 import sys
 from .errors import InputError
@@ -92,7 +92,7 @@ class Box:
         """Reverses."""
         $0 + DIGITS + self.again()
 "#);
-    insta::assert_snapshot!(shown(Paper::RepoExecMedium), @r#"
+    insta::assert_snapshot!(rendered_view(PaperContext::RepoExecMedium), @r#"
 [shown]
 import sys
 from .errors import InputError
@@ -120,7 +120,7 @@ class Box:
         """Reverses."""
         $0 + DIGITS + self.again()
 "#);
-    insta::assert_snapshot!(shown(Paper::RepoExecSmall), @r#"
+    insta::assert_snapshot!(rendered_view(PaperContext::RepoExecSmall), @r#"
 [shown]
 import sys
 from .errors import InputError
@@ -148,14 +148,14 @@ class Box:
 
 #[test]
 fn mrg_shows_the_function_and_windows() {
-    insta::assert_snapshot!(shown(Paper::MrgNone), @r#"
+    insta::assert_snapshot!(rendered_view(PaperContext::MrgNone), @r#"
 [shown]
 class Box:
     def reverse(self, text):
         """Reverses."""
         $0 + DIGITS + self.again()
 "#);
-    insta::assert_snapshot!(shown(Paper::MrgCalleeBodies), @r#"
+    insta::assert_snapshot!(rendered_view(PaperContext::MrgCalleeBodies), @r#"
 [text/checks.py:5]
 def is_string(text) -> bool:
     """Whether it is one."""
@@ -177,7 +177,7 @@ class Box:
         """Reverses."""
         $0 + DIGITS + self.again()
 "#);
-    insta::assert_snapshot!(shown(Paper::MrgCalleeSignatures), @r#"
+    insta::assert_snapshot!(rendered_view(PaperContext::MrgCalleeSignatures), @r#"
 [text/checks.py:5]
 def is_string(text) -> bool:
 [text/errors.py:5]
@@ -192,19 +192,22 @@ class Box:
         """Reverses."""
         $0 + DIGITS + self.again()
 "#);
-    let file = show(Paper::MrgInFile);
+    let file = view(PaperContext::MrgInFile);
     assert_eq!(file.windows.len(), 1);
     assert!(file.windows[0].text.starts_with("import sys\n"));
-    let folder = show(Paper::MrgFolder);
+    let folder = view(PaperContext::MrgFolder);
     let paths: Vec<_> = folder.windows.iter().map(|window| &*window.path).collect();
     assert_eq!(paths, ["text/checks.py", "text/errors.py", "text/main.py"]);
 }
 
 #[test]
 fn no_context_has_the_reference_in_it() {
-    for paper in Paper::ALL {
+    for paper in PaperContext::VARIANTS.iter().copied() {
         assert_eq!(paper.name().parse(), Ok(paper));
-        assert!(!shown(paper).contains("raise InputError(text)"), "{paper}");
+        assert!(
+            !rendered_view(paper).contains("raise InputError(text)"),
+            "{paper}"
+        );
     }
 }
 
@@ -227,8 +230,8 @@ fn a_method_in_typescript_is_shown_within_its_class() {
         start..start + 23,
         contents,
     );
-    let Shown { prefix, suffix, .. } =
-        Paper::RepoExecMedium.show(&Repository::new(&files), &files[0], &hole);
+    let HoleView { prefix, suffix, .. } =
+        PaperContext::RepoExecMedium.view(&DependencyIndex::new(&files), &files[0], &hole);
     insta::assert_snapshot!(format!("{prefix}$0{suffix}"), @r#"
 import { rate } from './rates';
 

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use fillrate_server::context::Window;
 
-use super::super::dependencies::Repository;
+use super::super::dependencies::DependencyIndex;
 use crate::language::SourceFile;
 
 /// A hole as a model sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
+pub struct HoleView {
     /// The text before the cursor.
     pub prefix: String,
     /// The text after the cursor.
@@ -20,13 +20,13 @@ pub struct Shown {
 
 /// A function with a hole and nothing else of its file, but the heads of the classes it is in,
 /// and the `members` of the innermost before it.
-pub(super) fn alone(
-    repository: &Repository<'_>,
+pub(super) fn view_function(
+    repository: &DependencyIndex<'_>,
     file: &SourceFile,
     function: &Range<usize>,
     hole: &Range<usize>,
     members: &str,
-) -> Shown {
+) -> HoleView {
     let contents = &file.contents;
     let line = contents[..function.start]
         .rfind('\n')
@@ -47,7 +47,7 @@ pub(super) fn alone(
     }
     prefix += members;
     prefix += &contents[start.min(hole.start)..hole.start];
-    Shown {
+    HoleView {
         prefix,
         suffix,
         windows: Vec::new(),

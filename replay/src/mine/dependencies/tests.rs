@@ -27,7 +27,7 @@ fn repository(fixture: &str) -> (Vec<SourceFile>, String, usize) {
 /// sort, its file, and the first line of its definition.
 fn listed(fixture: &str, depth: usize) -> String {
     let (files, path, at) = repository(fixture);
-    let repository = Repository::new(&files);
+    let repository = DependencyIndex::new(&files);
     let function = repository
         .function_around(&path, &(at..at))
         .expect("the cursor is in a function");
@@ -244,7 +244,7 @@ fn members_of_typescript_classes() {
 fn three_forms_of_a_definition() {
     let forms = |fixture: String| {
         let (files, path, at) = repository(&fixture);
-        let repository = Repository::new(&files);
+        let repository = DependencyIndex::new(&files);
         let around = repository
             .function_around(&path, &(at..at))
             .expect("it is in one");
@@ -381,7 +381,7 @@ proptest::proptest! {
             heads.join("\n")
         );
         let (files, path, at) = repository(&fixture);
-        let repository = Repository::new(&files);
+        let repository = DependencyIndex::new(&files);
         let function = repository.function_around(&path, &(at..at)).expect("it is in one");
         let near = repository.dependencies(&path, &function, &function, 1);
         let far = repository.dependencies(&path, &function, &function, depth);

@@ -1,0 +1,128 @@
+//! What text metrics need to know of a language's syntax.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use fillrate_metrics::ScoringSyntax;
+use fillrate_server::syntax::Language;
+use tree_sitter::{Node, Parser};
+
+use super::support::LanguageSupport;
+use super::unread::{UNREAD_LANGUAGES, UnreadLanguage};
+
+/// A language as CrossCodeEval's scorer sees it: where a statement ends, and which words are no
+/// identifiers. That is less than a grammar, so Java and C# can be scored too.
+#[derive(Debug, Clone, Copy)]
+pub struct ScoringLanguage {
+    /// The language's name, e.g. `typescript` for both of its grammars.
+    pub name: &'static str,
+    /// The grammar that finds a statement's end, if indentation delimits the language's blocks.
+    grammar: Option<&'static Language>,
+    keywords: &'static [&'static str],
+}
+
+impl ScoringSyntax for ScoringLanguage {
+    fn keywords(&self) -> &[&str] {
+        self.keywords
+    }
+
+    fn indented_blocks(&self) -> bool {
+        self.grammar.is_some()
+    }
+
+    /// Parses each prefix from scratch: an incremental parse may recover from an error in another
+    /// way and so answer differently. The reference gives up a parse after five seconds and a tree
+    /// deeper than Python's recursion limit; this does not.
+    fn first_parsing_end(&self, text: &str, ends: &[usize]) -> Option<usize> {
+        let mut parser = self.grammar?.parser();
+        let mut ends = ends.iter().copied();
+        ends.find(|&end| parses_without_error_node(&mut parser, &text[..end]))
+    }
+}
+
+impl ScoringLanguage {
+    /// CrossCodeEval's four languages, in its order, and JavaScript.
+    pub const NAMES: [&'static str; 5] = ["python", "java", "typescript", "csharp", "javascript"];
+
+    /// Returns the language of this name; one of [`ScoringLanguage::NAMES`].
+    pub fn named(name: &str) -> Option<Self> {
+        fillrate_server::syntax::LANGUAGES
+            .into_iter()
+            .find(|language| language.name == name)
+            .map(Self::from)
+            .or_else(|| Self::unread(|language| language.name == name))
+    }
+
+    /// The language of a file, by its ending.
+    pub fn for_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?;
+        Language::for_path(path)
+            .map(Self::from)
+            .or_else(|| Self::unread(|language| language.extensions.contains(&extension)))
+    }
+
+    fn unread(is_wanted: impl Fn(&UnreadLanguage) -> bool) -> Option<Self> {
+        UNREAD_LANGUAGES
+            .iter()
+            .find(|language| is_wanted(language) && !language.scorer_keywords.is_empty())
+            .map(|language| Self {
+                name: language.name,
+                grammar: None,
+                keywords: language.scorer_keywords,
+            })
+    }
+}
+
+impl From<&'static Language> for ScoringLanguage {
+    /// The keywords are the scorer's; its lists are shorter than the languages' own.
+    fn from(language: &'static Language) -> Self {
+        Self {
+            name: language.name,
+            grammar: language.indented_blocks.then_some(language),
+            keywords: LanguageSupport::for_language(language).scorer_keywords,
+        }
+    }
+}
+
+fn parses_without_error_node(parser: &mut Parser, text: &str) -> bool {
+    let tree = parser
+        .parse(text, None)
+        .expect("parsing ends early only on a time-out or a cancel, and neither is set");
+    !has_error_node(tree.root_node())
+}
+
+/// Whether a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are
+/// walked, on a stack of their own: a tree may be deeper than the thread's.
+fn has_error_node(root: Node<'_>) -> bool {
+    let mut cursor = root.walk();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if node.is_error() {
+            return true;
+        }
+        if node.has_error() {
+            pending.extend(node.children(&mut cursor));
+        }
+    }
+    false
+}
+
+/// Returns the identifiers of a completion's own syntax tree; names in strings and comments are
+/// none.
+pub fn syntax_identifiers<'a>(text: &'a str, language: &Language) -> BTreeSet<&'a str> {
+    let tree = language.parse(text);
+    let mut found = BTreeSet::new();
+    let mut pending = vec![tree.root_node()];
+    while let Some(node) = pending.pop() {
+        // Every grammar has several kinds: of types, of members, of what a pattern binds.
+        if node.child_count() == 0 && node.kind().contains("identifier") {
+            found.insert(&text[node.byte_range()]);
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.children(&mut cursor));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
