@@ -363,7 +363,7 @@ fn missing_and_duplicate_tasks_are_named() {
     );
     assert_eq!(
         score(&examples, &[&lines[..], &lines[1..2]].concat()),
-        "P, line 5: the task `a/2` stands on line 2 already"
+        "P, line 5: the task `a/2` occurs on line 2 already"
     );
     let stranger = r#"{"task_id":"c/9","prediction":""}"#;
     assert_eq!(
@@ -381,7 +381,7 @@ fn missing_and_duplicate_tasks_are_named() {
     let doubled = text(&dir.write("doubled.jsonl", &contents.repeat(2)));
     assert_eq!(
         score(&doubled, &lines),
-        "E, line 5: the task `a/1` stands on line 1 already"
+        "E, line 5: the task `a/1` occurs on line 1 already"
     );
     let spoiled = contents.replacen("\"groundtruth\":\"g(2)\"", "\"groundtruth\":2", 1);
     let spoiled = text(&dir.write("spoiled.jsonl", &spoiled));
@@ -393,8 +393,8 @@ fn missing_and_duplicate_tasks_are_named() {
     let unnamed = text(&dir.write("unnamed.jsonl", &unnamed));
     assert_eq!(
         score(&unnamed, &lines),
-        "E, line 2: the field `metadata.file` is `n`, which does not tell the language; give it \
-         with --language"
+        "E, line 2: the field `metadata.file` is `n`, which does not imply the language; set \
+         --language"
     );
     let empty = text(&dir.write("empty.jsonl", "\n"));
     assert_eq!(score(&empty, &[]), "E has no examples");

@@ -324,7 +324,7 @@ fn a_trial_identifies_the_better_model() {
         table.contains("sharp is accepted more often than blunt: sharp − blunt is +"),
         "{table}"
     );
-    assert!(table.contains("Too little to tell much"), "{table}");
+    assert!(table.contains("Too few samples"), "{table}");
     eprintln!("{table}");
     // A day without completions.
     let none = stats_json(&store, &["--simulated"]);

@@ -136,19 +136,19 @@ enum Command {
     /// Judge a sample of a run again in the slow way, and list the verdicts that differ
     Audit(audit::AuditArguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'
-    Score(score::Arguments),
+    Score(score::ScoreArguments),
     /// Show what holes a tasks file has: how many, of what, and how large
     Stats(stats::StatsArguments),
     /// Say whether an offline score predicts what people accept, over model versions
-    Study(study::Arguments),
+    Study(study::StudyArguments),
     /// Say how many versions, holes and completions shown a study needs
-    Plan(plan::Arguments),
+    Plan(plan::PlanArguments),
     /// Make holes of a public benchmark's records
     Import(import::ImportArguments),
     /// Export or purge the telemetry of this machine
-    Telemetry(telemetry::Arguments),
+    Telemetry(telemetry::TelemetryArguments),
     /// Fit a policy that accepts completions as people did
-    Fit(fit::Arguments),
+    Fit(fit::FitArguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::DoctorArguments),
 }
@@ -339,7 +339,7 @@ enum CliError {
     Input(#[from] score::InputError),
     /// A table of figures.
     #[error(transparent)]
-    Table(#[from] crate::study::aggregate::TableError),
+    Table(#[from] crate::study::table::TableError),
     /// A study.
     #[error(transparent)]
     Study(#[from] crate::study::StudyError),

@@ -1,13 +1,11 @@
 //! What people look at after a run: figures by project, as a table or as JSON.
 
-pub mod acceptance;
 mod comparison;
 pub mod dataset;
 pub mod export;
 pub mod page;
 pub mod pages;
 pub mod policies;
-pub mod scores;
 pub mod sensitivity;
 pub mod table;
 
@@ -380,8 +378,8 @@ impl DeveloperFigures {
     ) -> Vec<PolicyFigures> {
         let typed = self.typed_where(wanted);
         match &self.behaviour {
-            Some(behaviour) if typed.is_empty() => policies::of_attempts(scored, behaviour),
-            _ => policies::of_typings(&typed),
+            Some(behaviour) if typed.is_empty() => policies::estimate_attempts(scored, behaviour),
+            _ => policies::estimate_typed(&typed),
         }
     }
 

@@ -12,28 +12,28 @@ use crate::developer::policy::{FittedPolicy, LinePosition};
 
 /// Fit a policy that accepts completions as people did, for `replay --policy probabilistic=FILE`
 ///
-/// It takes the completions that were shown and whether they were accepted, and writes a file with
-/// the coefficients, their errors, how well they predict sessions that they were not fitted to, and
-/// which data they are from.
+/// The command fits the probability that a shown completion is accepted, and writes a file with the
+/// coefficients, their errors, how well they predict sessions left out of the fit, and the data
+/// they are from.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct FitArguments {
     /// Stores of telemetry, or exports of them
     #[arg(required = true, value_name = "TELEMETRY")]
     telemetry: Vec<PathBuf>,
     /// The policy's file; its stem is the policy's name in figures
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Fit to simulated completions, no person's, and to these alone; the policy says so
+    /// Fit to simulated completions only, not a person's; the policy is marked so
     #[arg(long)]
     simulated: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
     let mut observations = Vec::new();
     let mut known = HashSet::new();
     for path in &arguments.telemetry {
         for recorded in telemetry::read(path)?.completions {
-            // A store and its export hold the same.
+            // A store and its export hold the same completions.
             if known.insert(recorded.answered.completion.clone()) {
                 observations.extend(observation(&recorded));
             }
@@ -44,11 +44,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         .map_err(|error| CliError::Refused(error.to_string()))?;
     let text = toml::to_string(&fitted).map_err(|error| CliError::Refused(error.to_string()))?;
     std::fs::write(&arguments.out, text).map_err(CliError::file(&arguments.out))?;
-    out!("{}", told(&fitted));
+    out!("{}", summary(&fitted));
     Ok(Success::Whole)
 }
 
-/// A completion that was shown; nothing of another. An accept is of what was shown.
+/// The observation of a completion that was shown or accepted; `None` for another.
 fn observation(recorded: &RecordedCompletion) -> Option<ShownObservation> {
     let accepted = recorded.accepted.as_ref();
     if recorded.shown.is_none() && accepted.is_none() {
@@ -74,11 +74,11 @@ fn observation(recorded: &RecordedCompletion) -> Option<ShownObservation> {
     })
 }
 
-/// What was fitted, for people.
-fn told(fitted: &FittedPolicy) -> String {
+/// The fitted policy as text.
+fn summary(fitted: &FittedPolicy) -> String {
     let data = &fitted.data;
     let kind = if fitted.simulated {
-        "simulated completions (no person's)"
+        "simulated completions (not a person's)"
     } else {
         "completions"
     };

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::{CliError, Success, progress, share};
 use crate::play::events::{Phase, PhaseProgress};
-use crate::study::plan::{self, Assumptions, Clustering, Size};
+use crate::study::plan::{self, Clustering, PlanAssumptions, StudySize};
 
-/// Say how many versions, holes and completions shown a study needs.
+/// Simulate how many versions, holes and shown completions a study needs.
 #[derive(Args)]
-pub(super) struct Arguments {
-    /// The true correlation that the study shall find, from -1 to 1
+pub(super) struct PlanArguments {
+    /// The true correlation to find, from -1 to 1
     #[arg(
         long,
         default_value_t = 0.8,
@@ -45,28 +45,28 @@ pub(super) struct Arguments {
     /// The mean pass rate, from 0 to 1
     #[arg(long, default_value_t = 0.4, value_parser = share, value_name = "P")]
     pass_rate: f64,
-    /// How far true pass rates are apart between versions: their standard deviation
+    /// The standard deviation of true pass rates between versions
     #[arg(long, default_value_t = 0.05, value_parser = share, value_name = "SD")]
     spread: f64,
     /// The mean acceptance rate, from 0 to 1
     #[arg(long, default_value_t = 0.3, value_parser = share, value_name = "P")]
     acceptance: f64,
-    /// How far true acceptance rates are apart between versions: their standard deviation
+    /// The standard deviation of true acceptance rates between versions
     #[arg(long, default_value_t = 0.03, value_parser = share, value_name = "SD")]
     acceptance_spread: f64,
     /// Holes in one file, on average
     #[arg(long, default_value_t = 4.0, value_name = "N")]
     holes_per_file: f64,
-    /// How alike two holes of one file are: the correlation of their verdicts
+    /// The correlation of the verdicts of two holes in one file
     #[arg(long, default_value_t = 0.1, value_parser = share, value_name = "RHO")]
     file_correlation: f64,
     /// Completions shown to one person in one file, on average
     #[arg(long, default_value_t = 20.0, value_name = "N")]
     shown_per_cluster: f64,
-    /// How alike two completions of one such cluster are
+    /// The correlation of two completions of one such cluster
     #[arg(long, default_value_t = 0.05, value_parser = share, value_name = "RHO")]
     cluster_correlation: f64,
-    /// How alike two versions' verdicts on one hole are; 0 is the cautious end
+    /// The correlation of two versions' verdicts on one hole; 0 is conservative
     #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "RHO")]
     same_holes: f64,
     /// The share of studies that must find it
@@ -83,8 +83,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
-    let assumptions = Assumptions {
+pub(super) fn run(arguments: &PlanArguments) -> Result<Success, CliError> {
+    let assumptions = PlanAssumptions {
         true_r: arguments.true_r,
         pass_rate: arguments.pass_rate,
         pass_spread: arguments.spread,
@@ -107,7 +107,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     for &versions in &arguments.versions {
         for &holes in &arguments.holes {
             for &shown in &arguments.shown {
-                sizes.push(Size {
+                sizes.push(StudySize {
                     versions,
                     holes,
                     shown,
@@ -119,10 +119,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let progress = PhaseProgress::start(&*listener, Phase::Simulate, None, sizes.len());
     let mut expected = Vec::with_capacity(sizes.len());
     for size in &sizes {
-        let one = assumptions.expected(*size, arguments.simulations, arguments.seed);
+        let one = assumptions.simulate(*size, arguments.simulations, arguments.seed);
         expected.push(one.ok_or_else(|| {
             CliError::Refused(
-                "a study has at least 3 versions, 1 hole, 1 completion shown and 1 simulation"
+                "a study has at least 3 versions, 1 hole, 1 shown completion and 1 simulation"
                     .to_owned(),
             )
         })?);

@@ -1,6 +1,7 @@
 //! `fillrate score`.
 
 mod input;
+mod summary;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,36 +16,35 @@ use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared};
 use crate::language::scoring::ScoringLanguage;
 use crate::play::projects::prepare;
-use crate::report::scores::{Scored, Scores};
 use crate::task::Hole;
 pub(super) use input::InputError;
-use input::{Example, Lines, Predictions, Text, record_error};
+use input::{Example, HoleContext, NonBlankLines, PredictionFile, record_error};
+use summary::{ExampleScores, ScoreSummary};
 
 /// Score predictions by text, each metric by its published definition.
 #[derive(Args)]
-pub(super) struct Arguments {
-    /// What was asked: CrossCodeEval's JSON lines, or a file that `mine` wrote
+pub(super) struct ScoreArguments {
+    /// The examples: CrossCodeEval's JSON lines, or a tasks file of `mine`
     #[arg(long, value_name = "FILE")]
     examples: PathBuf,
-    /// What a model wrote: JSON lines with `task_id` and `prediction`. Given twice, the two are
-    /// compared
+    /// A model's predictions: JSON lines with `task_id` and `prediction`. Two files are compared
     #[arg(long, value_name = "FILE", required = true)]
     predictions: Vec<PathBuf>,
     /// The metrics, by variant [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = metric)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_metric)]
     metrics: Vec<&'static TextMetric>,
-    /// What intervals are clustered by: what stands or falls together
+    /// What intervals are clustered by
     #[arg(long, value_enum, default_value_t = Cluster::Repository)]
     cluster: Cluster,
-    /// The language of examples whose file does not tell: python, java, typescript, csharp,
+    /// The language of examples whose file name does not imply it: python, java, typescript, csharp,
     /// javascript
-    #[arg(long, value_name = "NAME", value_parser = language)]
+    #[arg(long, value_name = "NAME", value_parser = parse_language)]
     language: Option<ScoringLanguage>,
-    /// The corpus that the holes of a tasks file were mined from: what stands before them decides
+    /// The corpus that the holes of a tasks file were mined from: the text before a hole decides
     /// where a Python prediction's first statement ends
     #[arg(long, value_name = "MANIFEST")]
     corpus: Option<PathBuf>,
-    /// Write the values of each example here, as JSON lines
+    /// Write the values of each example to this file, as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print one JSON object in place of the tables
@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// What examples stand or fall together with.
+/// What examples are clustered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Cluster {
     /// All examples of a repository.
@@ -70,24 +70,24 @@ impl Cluster {
     }
 }
 
-fn metric(name: &str) -> Result<&'static TextMetric, String> {
+fn parse_metric(name: &str) -> Result<&'static TextMetric, String> {
     TextMetric::named(name).ok_or_else(|| {
         let known: Vec<&str> = TEXT_METRICS
             .iter()
             .map(|metric| metric.metric.name)
             .collect();
-        format!("there is no such metric; there are {}", known.join(", "))
+        format!("unknown metric; the metrics are {}", known.join(", "))
     })
 }
 
-fn language(name: &str) -> Result<ScoringLanguage, String> {
+fn parse_language(name: &str) -> Result<ScoringLanguage, String> {
     ScoringLanguage::named(name).ok_or_else(|| {
         let known = ScoringLanguage::NAMES.join(", ");
-        format!("no such language can be scored; those that can are {known}")
+        format!("unknown language; the languages are {known}")
     })
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ScoreArguments) -> Result<Success, CliError> {
     if let [_, _, _, ..] = arguments.predictions[..] {
         return Err(CliError::Refused(
             "more than two prediction files can't be compared; give --predictions once or twice"
@@ -115,7 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     let predictions = arguments
         .predictions
         .iter()
-        .map(|path| Predictions::read(path))
+        .map(|path| PredictionFile::read(path))
         .collect::<Result<Vec<_>, _>>()?;
     let scoring = Scoring {
         arguments,
@@ -123,13 +123,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
         prepared,
         predictions,
     };
-    let scored = scoring.examples()?;
+    let scored = scoring.score_examples()?;
     let files: Vec<String> = arguments
         .predictions
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    let scores = Scores::of(&scoring.metrics, &files, &scored);
+    let scores = ScoreSummary::new(&scoring.metrics, &files, &scored);
     if arguments.json {
         let mut whole = json!({
             "examples": arguments.examples,
@@ -147,34 +147,34 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
     Ok(Success::Whole)
 }
 
-/// What all examples are scored with.
+/// The metrics, predictions and projects that all examples are scored with.
 struct Scoring<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a ScoreArguments,
     metrics: Vec<&'static TextMetric>,
     /// The projects of the corpus, if one is given.
     prepared: Vec<Prepared>,
-    predictions: Vec<Predictions>,
+    predictions: Vec<PredictionFile>,
 }
 
-/// What came of one line.
-struct Outcome {
-    scored: Scored,
-    /// Its lines for the file of values.
+/// The scores of one line.
+struct LineScores {
+    scored: ExampleScores,
+    /// Its lines for the output file.
     lines: String,
 }
 
-/// Why a line has no values.
-enum Fault {
-    /// The example is not what it should be.
+/// Why a line has no scores.
+enum LineError {
+    /// The example is invalid.
     Record(String),
     /// No prediction for this task in the file of this index.
     Missing(String, usize),
 }
 
 impl Scoring<'_> {
-    /// Scores all examples, in their order. They are read in batches, so that there may be more
-    /// than memory holds; the threads of a batch share its lines.
-    fn examples(&self) -> Result<Vec<Scored>, CliError> {
+    /// Scores all examples, in their order. They are read in batches, so that they need not fit into
+    /// memory; the threads of a batch share its lines.
+    fn score_examples(&self) -> Result<Vec<ExampleScores>, CliError> {
         const BATCH: usize = 1024;
         let path = &self.arguments.examples;
         let mut output = self
@@ -183,8 +183,8 @@ impl Scoring<'_> {
             .as_deref()
             .map(Output::create)
             .transpose()?;
-        let mut lines = Lines::open(path)?;
-        let mut scored: Vec<Scored> = Vec::new();
+        let mut lines = NonBlankLines::open(path)?;
+        let mut scored: Vec<ExampleScores> = Vec::new();
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut missing: Vec<Vec<String>> = vec![Vec::new(); self.predictions.len()];
         loop {
@@ -195,16 +195,16 @@ impl Scoring<'_> {
             if batch.is_empty() {
                 break;
             }
-            for ((line, _), outcome) in batch.iter().zip(self.batch(&batch)) {
+            for ((line, _), outcome) in batch.iter().zip(self.score_batch(&batch)) {
                 let id = match &outcome {
                     Ok(outcome) => &outcome.scored.task_id,
-                    Err(Fault::Missing(id, _)) => id,
-                    Err(Fault::Record(reason)) => {
+                    Err(LineError::Missing(id, _)) => id,
+                    Err(LineError::Record(reason)) => {
                         return Err(record_error(path, *line, reason.clone()).into());
                     }
                 };
                 if let Some(before) = seen.insert(id.clone(), *line) {
-                    return Err(CliError::Input(InputError::Doubled {
+                    return Err(CliError::Input(InputError::Duplicate {
                         path: path.clone(),
                         line: *line,
                         before,
@@ -218,8 +218,8 @@ impl Scoring<'_> {
                         }
                         scored.push(outcome.scored);
                     }
-                    Err(Fault::Missing(id, file)) => missing[file].push(id),
-                    Err(Fault::Record(_)) => {}
+                    Err(LineError::Missing(id, file)) => missing[file].push(id),
+                    Err(LineError::Record(_)) => {}
                 }
             }
         }
@@ -248,8 +248,8 @@ impl Scoring<'_> {
         Ok(scored)
     }
 
-    /// Scores lines side by side, and gives what came of them in their order.
-    fn batch(&self, lines: &[(usize, String)]) -> Vec<Result<Outcome, Fault>> {
+    /// Scores lines in parallel and returns their scores in order.
+    fn score_batch(&self, lines: &[(usize, String)]) -> Vec<Result<LineScores, LineError>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = lines.len().div_ceil(threads);
         std::thread::scope(|scope| {
@@ -257,7 +257,7 @@ impl Scoring<'_> {
                 .chunks(share)
                 .map(|lines| {
                     scope.spawn(|| {
-                        let scored = lines.iter().map(|(_, line)| self.line(line));
+                        let scored = lines.iter().map(|(_, line)| self.score_line(line));
                         scored.collect::<Vec<_>>()
                     })
                 })
@@ -272,16 +272,16 @@ impl Scoring<'_> {
         })
     }
 
-    fn line(&self, line: &str) -> Result<Outcome, Fault> {
-        let example = input::example(line).map_err(Fault::Record)?;
-        let language = self.language(&example).map_err(Fault::Record)?;
-        let prompt = self.prompt(&example, language).map_err(Fault::Record)?;
-        let cluster = self.cluster(&example).map_err(Fault::Record)?;
+    fn score_line(&self, line: &str) -> Result<LineScores, LineError> {
+        let example = input::parse_example(line).map_err(LineError::Record)?;
+        let language = self.language(&example).map_err(LineError::Record)?;
+        let prompt = self.prompt(&example, language).map_err(LineError::Record)?;
+        let cluster = self.cluster(&example).map_err(LineError::Record)?;
         let mut values = Vec::new();
         let mut lines = String::new();
         for (file, predictions) in self.predictions.iter().enumerate() {
-            let Some(prediction) = predictions.of(&example.task_id) else {
-                return Err(Fault::Missing(example.task_id, file));
+            let Some(prediction) = predictions.prediction(&example.task_id) else {
+                return Err(LineError::Missing(example.task_id, file));
             };
             let scorer = Scorer::new(Sample {
                 syntax: &language,
@@ -289,7 +289,7 @@ impl Scoring<'_> {
                 prediction,
                 reference: &example.reference,
             });
-            let of_file: Vec<f64> = self
+            let file_values: Vec<f64> = self
                 .metrics
                 .iter()
                 .map(|metric| scorer.score(metric))
@@ -308,17 +308,17 @@ impl Scoring<'_> {
                 let by_variant: Map<String, Value> = self
                     .metrics
                     .iter()
-                    .zip(&of_file)
+                    .zip(&file_values)
                     .map(|(metric, value)| (metric.metric.name.to_owned(), json!(value)))
                     .collect();
                 row["metrics"] = Value::Object(by_variant);
                 lines.push_str(&row.to_string());
                 lines.push('\n');
             }
-            values.push(of_file);
+            values.push(file_values);
         }
-        Ok(Outcome {
-            scored: Scored {
+        Ok(LineScores {
+            scored: ExampleScores {
                 task_id: example.task_id,
                 cluster,
                 values,
@@ -327,7 +327,7 @@ impl Scoring<'_> {
         })
     }
 
-    /// Whether any of the metrics looks at the first statement only.
+    /// Whether any metric scores the first statement only.
     fn truncates(&self) -> bool {
         self.metrics.iter().any(|metric| metric.truncates())
     }
@@ -343,32 +343,32 @@ impl Scoring<'_> {
             .or(self.arguments.language)
             .ok_or_else(|| match &example.file {
                 Some(file) => format!(
-                    "the field `metadata.file` is `{file}`, which does not tell the language; \
-                     give it with --language"
+                    "the field `metadata.file` is `{file}`, which does not imply the language; set \
+                     --language"
                 ),
-                None => "the field `metadata.file` is missing, so the language is not known; \
-                         give it with --language"
+                None => "the field `metadata.file` is missing, so the language is unknown; set \
+                         --language"
                     .to_owned(),
             })
     }
 
-    /// What stands before the hole; nothing where no metric asks for it.
+    /// The text before the hole; empty if no metric needs it.
     fn prompt(&self, example: &Example, language: ScoringLanguage) -> Result<String, String> {
         match &example.text {
-            Text::Prompt(prompt) => Ok(prompt.clone()),
-            Text::InFile(hole) if self.truncates() && language.indented_blocks() => {
-                self.before(hole)
+            HoleContext::Prompt(prompt) => Ok(prompt.clone()),
+            HoleContext::InFile(hole) if self.truncates() && language.indented_blocks() => {
+                self.prefix(hole)
             }
-            Text::InFile(_) => Ok(String::new()),
+            HoleContext::InFile(_) => Ok(String::new()),
         }
     }
 
-    /// What stands before a hole in the corpus's own source.
-    fn before(&self, hole: &Hole) -> Result<String, String> {
+    /// The text before a hole in the corpus's own source.
+    fn prefix(&self, hole: &Hole) -> Result<String, String> {
         if self.arguments.corpus.is_none() {
             return Err(
-                "the metrics named */cceval need what stands before the hole, which a tasks file \
-                 does not have; give its corpus with --corpus, or other metrics with --metrics"
+                "the metrics */cceval need the text before the hole, which a tasks file does not \
+                 have; set --corpus, or other metrics with --metrics"
                     .to_owned(),
             );
         }
@@ -380,8 +380,8 @@ impl Scoring<'_> {
         let path = project.source.join(&hole.path);
         let contents = std::fs::read_to_string(&path)
             .map_err(|error| format!("{}: {error}", path.display()))?;
-        let (before, _) = hole.cut(&contents).map_err(|error| error.to_string())?;
-        Ok(before.to_owned())
+        let (prefix, _) = hole.cut(&contents).map_err(|error| error.to_string())?;
+        Ok(prefix.to_owned())
     }
 
     fn cluster(&self, example: &Example) -> Result<String, String> {
@@ -404,7 +404,7 @@ impl Scoring<'_> {
     }
 }
 
-/// A file that is there whole or not at all.
+/// An output file that appears only once it is complete.
 struct Output {
     path: PathBuf,
     file: std::io::BufWriter<tempfile::NamedTempFile>,

@@ -10,42 +10,42 @@ use fillrate_server::telemetry::{ExportLine, StoreContents, TelemetryStore, defa
 
 use super::{CliError, Success};
 
-/// What to do with what was noted of completions on this machine.
+/// Show, export or delete the telemetry of completions on this machine.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct TelemetryArguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show acceptance, retention and latency by model, language or day, and what a trial came to
+    /// Show acceptance, retention and latency by model, language or day, and the results of a trial
     ///
-    /// A blind trial's models are not named while it goes on, which it does as long as the last
-    /// completion in the store is part of it.
-    Stats(stats::Arguments),
-    /// Print what was noted, as JSON lines: a completion with all that became of it in each, and
-    /// then what entered files
+    /// The models of a blind trial are not named while it is running: as long as the last completion
+    /// in the store is part of it.
+    Stats(stats::TelemetryStatsArguments),
+    /// Print the telemetry as JSON lines: each completion with its events, then the characters that
+    /// entered files
     ///
-    /// The server's reference page has each line's members. There is no code in them unless
-    /// `telemetry.content` was set when they were noted.
+    /// The server's reference page lists each line's members. They hold no code unless
+    /// `telemetry.content` was set when they were recorded.
     Export(StoreChoice),
-    /// Remove all that was noted
+    /// Delete all telemetry
     Purge(StoreChoice),
 }
 
-/// Which store is meant.
+/// The store to use.
 #[derive(Args)]
 pub(super) struct StoreChoice {
-    /// The store [default: `telemetry.path` of your own settings file, else
-    /// fillrate/telemetry.db in your folder of data, ~/.local/share]
+    /// The store [default: `telemetry.path` of your user settings, else fillrate/telemetry.db in
+    /// your data folder, ~/.local/share]
     ///
-    /// `export` also reads a file that was exported.
+    /// `export` also reads an exported file.
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &TelemetryArguments) -> Result<Success, CliError> {
     match &arguments.command {
         Command::Stats(arguments) => stats::run(arguments),
         Command::Export(choice) => export(choice),
@@ -54,10 +54,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
 }
 
 impl StoreChoice {
-    /// The store's file, whether or not it is there.
+    /// The path of the store, which need not exist.
     ///
     /// # Errors
-    /// The user's own settings file is faulty, or no folder for data is known.
+    /// The user settings are invalid, or no data folder is known.
     pub(super) fn path(&self) -> Result<PathBuf, CliError> {
         if let Some(path) = &self.store {
             return Ok(path.clone());

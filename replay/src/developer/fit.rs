@@ -115,7 +115,7 @@ pub fn fit(
         let kind = if simulated { "simulated" } else { "real" };
         return Err(FitError::None(kind));
     };
-    let (first_day, last_day) = (day(first.at_ms), day(last.at_ms));
+    let (first_day, last_day) = (utc_day(first.at_ms), utc_day(last.at_ms));
     let features: Vec<Feature> = Feature::VARIANTS
         .iter()
         .copied()
@@ -273,7 +273,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The day of a time in UTC, by Hinnant's `civil_from_days`,
 /// <https://howardhinnant.github.io/date_algorithms.html>.
-fn day(at_ms: i64) -> String {
+pub(crate) fn utc_day(at_ms: i64) -> String {
     let days = at_ms.div_euclid(86_400_000) + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);
@@ -424,9 +424,12 @@ mod tests {
             (0, "1970-01-01"),
             (-1, "1969-12-31"),
             (951_782_400_000, "2000-02-29"),
+            (951_868_800_000, "2000-03-01"),
             (1_735_689_599_999, "2024-12-31"),
+            (4_107_542_399_999, "2100-02-28"),
+            (4_107_542_400_000, "2100-03-01"),
         ] {
-            assert_eq!(day(at_ms), expected);
+            assert_eq!(utc_day(at_ms), expected);
         }
     }
 }

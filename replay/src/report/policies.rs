@@ -1,5 +1,5 @@
-//! What simulated developers made of the completions of a run, policy by policy. None of it is a
-//! person's: every figure's name has its policy's.
+//! Figures of simulated developers in a run, by policy. None of it is a person's: every figure's
+//! name has its policy's.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use fillrate_metrics::metric::{
     KEYSTROKES_SAVED, LATE, MEDIAN_LATENCY, PASS_GIVEN_ACCEPTED, REPAIRED, WASTED_ACCEPT,
 };
 use fillrate_metrics::{
-    Estimate, Metric, READ_MS, clustered_proportion, clustered_weighted_mean, median,
+    Estimate, Metric, READ_MS, Unit, clustered_proportion, clustered_weighted_mean, median,
 };
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct PolicyFigures {
     pub policy: String,
     /// Its version.
     pub version: u32,
-    /// Holes that were typed, or asked at once where nobody typed.
+    /// Holes that were typed, or completed at once in a run without typing.
     pub holes: usize,
     /// By `METRIC(POLICY)`, the metrics of [`POLICY_METRICS`] that apply. Rates are between 0 and
     /// 1, `keystrokes-saved` at most 1, latencies in milliseconds.
@@ -62,32 +62,91 @@ pub fn named(metric: &str, policy: &str) -> String {
     format!("{metric}({policy})")
 }
 
-/// A hole that was typed, with what it stands or falls together with.
+/// A hole that a simulated developer typed.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedHole<'a> {
-    /// The cluster.
+    /// The cluster of its samples.
     pub cluster: &'a str,
-    /// The characters of what stood in the hole.
+    /// The characters of the reference.
     pub characters: usize,
-    /// What came of it.
+    /// How it was typed.
     pub typing: &'a TypingAttempt,
 }
 
-/// A completion that a developer saw, or could have seen.
+impl<'a> TypedHole<'a> {
+    /// The requests whose completion was displayed.
+    fn shown(self) -> impl Iterator<Item = &'a TypingRequest> {
+        let requests = self.typing.session.requests.iter();
+        requests.filter(|request| request.result == RequestResult::Shown)
+    }
+
+    /// The accepted characters, those deleted again included.
+    fn accepted_characters(self) -> usize {
+        let requests = self.typing.session.requests.iter();
+        let accepted = requests.filter_map(|request| request.accepted);
+        accepted.map(|one| one.kept + one.removed).sum()
+    }
+}
+
+/// A sample: its cluster, its weight and its value.
+pub type PolicySample<'a> = (&'a str, f64, f64);
+
+/// The samples of the metrics that compare accepts with what was shown or typed, the main one
+/// first: `acceptance/shown` and `acceptance/read`, whose weights are 1 and values 0 or 1;
+/// `acceptance/chars`, `completed-code` and `keystrokes-saved`, weighted by characters.
+pub fn typing_samples<'a>(typed: &[TypedHole<'a>]) -> [(Metric, Vec<PolicySample<'a>>); 5] {
+    let (mut shown, mut read, mut characters) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut completed, mut saved) = (Vec::new(), Vec::new());
+    for hole in typed {
+        for request in hole.shown() {
+            let accepted = f64::from(u8::from(request.accepted.is_some()));
+            shown.push((hole.cluster, 1.0, accepted));
+            if request.accepted.is_some() || request.shown_ms >= READ_MS {
+                let length = request.text().map_or(0, |text| text.chars().count());
+                read.push((hole.cluster, 1.0, accepted));
+                characters.push((hole.cluster, length as f64, accepted));
+            }
+        }
+        let accepted = hole.accepted_characters();
+        let entered = (accepted + hole.typing.session.keys.typed) as f64;
+        completed.push((hole.cluster, entered, accepted as f64 / entered.max(1.0)));
+        saved.push((hole.cluster, hole.characters as f64, keystrokes_saved(hole)));
+    }
+    [
+        (ACCEPTANCE_SHOWN, shown),
+        (ACCEPTANCE_READ, read),
+        (ACCEPTANCE_CHARACTERS, characters),
+        (COMPLETED_CODE, completed),
+        (KEYSTROKES_SAVED, saved),
+    ]
+}
+
+/// The estimate of a metric of [`typing_samples`].
+fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Estimate> {
+    if metric.unit == Unit::ZeroOrOne {
+        let outcomes = samples.iter();
+        return proportion(
+            outcomes.map(|(cluster, _, value)| ((*cluster).to_owned(), *value > 0.5)),
+        );
+    }
+    Some(clustered_weighted_mean(samples)?.within(metric.unit.range()))
+}
+
+/// A completion that a developer saw, or would have seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Seen {
+struct JudgedCompletion {
     accepted: bool,
-    /// What the tests say, where it was judged.
+    /// Whether it passes the tests, if it was judged.
     passes: Option<bool>,
-    /// Whether nothing was written yet.
+    /// Whether the hole was still empty.
     opening: bool,
 }
 
-/// The figures of holes that were typed, one object for each policy, in the order of their names.
-pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
-    let mut by_policy: BTreeMap<&str, Vec<&TypedHole<'_>>> = BTreeMap::new();
+/// Estimates the figures of typed holes, one object for each policy, in the order of their names.
+pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
+    let mut by_policy: BTreeMap<&str, Vec<TypedHole<'_>>> = BTreeMap::new();
     for one in typed {
-        by_policy.entry(&one.typing.policy).or_default().push(one);
+        by_policy.entry(&one.typing.policy).or_default().push(*one);
     }
     let figures = by_policy.into_iter().map(|(policy, typed)| {
         let mut metrics = BTreeMap::new();
@@ -96,84 +155,41 @@ pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
                 metrics.insert(named(metric.name, policy), estimate);
             }
         };
-        let requests: Vec<(&str, &TypingRequest)> = typed
-            .iter()
-            .flat_map(|one| {
-                let requests = one.typing.session.requests.iter();
-                requests.map(|request| (one.cluster, request))
-            })
-            .collect();
-        let on_display = || {
-            requests
+        for (metric, samples) in typing_samples(&typed) {
+            put(metric, estimate_samples(metric, &samples));
+        }
+        let shown = || {
+            typed
                 .iter()
-                .filter(|(_, one)| one.result == RequestResult::Shown)
+                .flat_map(|hole| hole.shown().map(|one| (hole.cluster, one)))
         };
-        let read =
-            || on_display().filter(|(_, one)| one.accepted.is_some() || one.shown_ms >= READ_MS);
-        let accepted = |(cluster, one): &(&str, &TypingRequest)| {
-            ((*cluster).to_owned(), one.accepted.is_some())
-        };
-        put(ACCEPTANCE_SHOWN, proportion(on_display().map(accepted)));
-        put(ACCEPTANCE_READ, proportion(read().map(accepted)));
-        let weighted: Vec<(&str, f64, f64)> = read()
+        let judged: Vec<(&str, JudgedCompletion)> = shown()
             .map(|(cluster, one)| {
-                let characters = one.text().map_or(0, |text| text.chars().count());
-                (*cluster, characters as f64, yes(one.accepted.is_some()))
-            })
-            .collect();
-        put(
-            ACCEPTANCE_CHARACTERS,
-            weighted_mean(&weighted).map(|it| it.within(ACCEPTANCE_CHARACTERS.unit.range())),
-        );
-        let entered: Vec<(&str, f64, f64)> = typed
-            .iter()
-            .map(|one| {
-                let taken = one.typing.session.requests.iter();
-                let taken: usize = taken
-                    .filter_map(|request| request.accepted)
-                    .map(|accepted| accepted.kept + accepted.removed)
-                    .sum();
-                let all = (taken + one.typing.session.keys.typed) as f64;
-                (one.cluster, all, taken as f64 / all.max(1.0))
-            })
-            .collect();
-        put(
-            COMPLETED_CODE,
-            weighted_mean(&entered).map(|it| it.within(COMPLETED_CODE.unit.range())),
-        );
-        let saved: Vec<(&str, f64, f64)> = typed
-            .iter()
-            .map(|one| (one.cluster, one.characters as f64, keystrokes_saved(one)))
-            .collect();
-        let saved = weighted_mean(&saved);
-        put(
-            KEYSTROKES_SAVED,
-            saved.map(|it| it.within(KEYSTROKES_SAVED.unit.range())),
-        );
-        let seen: Vec<(&str, Seen)> = on_display()
-            .map(|(cluster, one)| {
-                let seen = Seen {
+                let judged = JudgedCompletion {
                     accepted: one.accepted.is_some(),
                     passes: one.outcome.and_then(passes),
                     opening: one.written == 0,
                 };
-                (*cluster, seen)
+                (cluster, judged)
             })
             .collect();
-        for (metric, estimate) in of_verdicts(&seen) {
+        for (metric, estimate) in estimate_judged(&judged) {
             put(metric, estimate);
         }
-        let repaired = on_display().filter_map(|(cluster, one)| {
+        let repaired = shown().filter_map(|(cluster, one)| {
             let accepted = one.accepted?;
-            Some(((*cluster).to_owned(), accepted.removed > 0))
+            Some((cluster.to_owned(), accepted.removed > 0))
         });
         put(REPAIRED, proportion(repaired));
-        let late = requests.iter().map(|(cluster, one)| {
-            let late = matches!(one.result, RequestResult::Late | RequestResult::Cancelled);
-            ((*cluster).to_owned(), late)
+        let late = typed.iter().flat_map(|hole| {
+            let requests = hole.typing.session.requests.iter();
+            requests.map(|one| {
+                let late = matches!(one.result, RequestResult::Late | RequestResult::Cancelled);
+                (hole.cluster.to_owned(), late)
+            })
         });
         put(LATE, proportion(late));
-        let latencies: Vec<f64> = on_display().filter_map(|(_, one)| one.latency_ms).collect();
+        let latencies: Vec<f64> = shown().filter_map(|(_, one)| one.latency_ms).collect();
         put(MEDIAN_LATENCY, median(&latencies));
         PolicyFigures {
             policy: policy.to_owned(),
@@ -185,16 +201,16 @@ pub fn of_typings(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
     figures.collect()
 }
 
-/// The figures of completions that nobody typed for, each held against every policy: of those
-/// offered, what a developer takes who was about to type the reference.
-pub(super) fn of_attempts(
+/// Estimates, for a run without typing, which of the offered completions a developer of each policy
+/// accepts who is about to type the reference.
+pub(super) fn estimate_attempts(
     scored: &[&ScoredAttempt],
     behaviour: &DeveloperSettings,
 ) -> Vec<PolicyFigures> {
     let figures = behaviour.policies.iter().map(|policy| {
         let name = policy.name();
         let hands = &behaviour.typing;
-        let seen: Vec<(&str, Seen, f64)> = scored
+        let judged: Vec<(&str, JudgedCompletion, f64)> = scored
             .iter()
             .filter_map(|one| {
                 let attempt = &one.attempt;
@@ -212,13 +228,13 @@ pub(super) fn of_attempts(
                 let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
                 let choice = policy.choose(view, chance);
                 // Only the first candidate was judged.
-                let judged = choice.unwrap_or(0) == 0;
-                let seen = Seen {
+                let has_verdict = choice.unwrap_or(0) == 0;
+                let judged = JudgedCompletion {
                     accepted: choice.is_some(),
-                    passes: passes(attempt.verdict.outcome).filter(|_| judged),
+                    passes: passes(attempt.verdict.outcome).filter(|_| has_verdict),
                     opening: true,
                 };
-                Some((one.cluster.as_str(), seen, attempt.latency_ms))
+                Some((one.cluster.as_str(), judged, attempt.latency_ms))
             })
             .collect();
         let mut metrics = BTreeMap::new();
@@ -227,17 +243,17 @@ pub(super) fn of_attempts(
                 metrics.insert(named(metric.name, &name), estimate);
             }
         };
-        let accepted = seen
+        let accepted = judged
             .iter()
-            .map(|(cluster, seen, _)| ((*cluster).to_owned(), seen.accepted));
+            .map(|(cluster, one, _)| ((*cluster).to_owned(), one.accepted));
         put(ACCEPTANCE_SHOWN, proportion(accepted));
-        let latencies: Vec<f64> = seen.iter().map(|(_, _, latency)| *latency).collect();
+        let latencies: Vec<f64> = judged.iter().map(|(_, _, latency)| *latency).collect();
         put(MEDIAN_LATENCY, median(&latencies));
-        let seen: Vec<(&str, Seen)> = seen
+        let judged: Vec<(&str, JudgedCompletion)> = judged
             .into_iter()
-            .map(|(cluster, seen, _)| (cluster, seen))
+            .map(|(cluster, one, _)| (cluster, one))
             .collect();
-        for (metric, estimate) in of_verdicts(&seen) {
+        for (metric, estimate) in estimate_judged(&judged) {
             put(metric, estimate);
         }
         let holes: std::collections::BTreeSet<&str> =
@@ -252,9 +268,9 @@ pub(super) fn of_attempts(
     figures.collect()
 }
 
-/// What joins accepts with verdicts on the same completions.
-fn of_verdicts(seen: &[(&str, Seen)]) -> [(Metric, Option<Estimate>); 3] {
-    let accepted = || seen.iter().filter(|(_, one)| one.accepted);
+/// The metrics that join accepts with verdicts on the same completions.
+fn estimate_judged(judged: &[(&str, JudgedCompletion)]) -> [(Metric, Option<Estimate>); 3] {
+    let accepted = || judged.iter().filter(|(_, one)| one.accepted);
     let passing =
         |wanted: bool| {
             proportion(accepted().filter_map(move |(cluster, one)| {
@@ -262,7 +278,8 @@ fn of_verdicts(seen: &[(&str, Seen)]) -> [(Metric, Option<Estimate>); 3] {
             }))
         };
     let at_passing = proportion(
-        seen.iter()
+        judged
+            .iter()
             .filter(|(_, one)| one.opening && one.passes == Some(true))
             .map(|(cluster, one)| ((*cluster).to_owned(), one.accepted)),
     );
@@ -273,29 +290,24 @@ fn of_verdicts(seen: &[(&str, Seen)]) -> [(Metric, Option<Estimate>); 3] {
     ]
 }
 
-/// 1 − keys / characters at one hole.
+/// 1 − keys / characters of the reference at one hole.
 pub(super) fn keystrokes_saved(typed: &TypedHole<'_>) -> f64 {
     1.0 - typed.typing.session.keys.total() as f64 / typed.characters.max(1) as f64
 }
 
-/// Of the completions shown at one hole, the share that was accepted; nothing where none was
-/// shown.
+/// The share of the completions shown at one hole that was accepted; `None` if none was shown.
 pub(super) fn acceptance(typed: &TypedHole<'_>) -> Option<f64> {
-    let requests = typed.typing.session.requests.iter();
-    let shown: Vec<bool> = requests
-        .filter(|request| request.result == RequestResult::Shown)
-        .map(|request| request.accepted.is_some())
-        .collect();
-    let accepted = shown.iter().filter(|accepted| **accepted).count();
-    (!shown.is_empty()).then(|| accepted as f64 / shown.len() as f64)
+    let shown = typed.shown().count();
+    let accepted = typed.shown().filter(|request| request.accepted.is_some());
+    (shown > 0).then(|| accepted.count() as f64 / shown as f64)
 }
 
-/// How many characters are typed into a hole at the least.
+/// The characters of a hole's reference.
 pub(super) fn characters(hole: &Hole) -> usize {
     hole.reference.chars().count()
 }
 
-/// The kind of place a hole is.
+/// The cursor position at a hole.
 pub(super) fn place(hole: &Hole, contents: &str) -> LinePosition {
     hole.cut(contents)
         .map_or(LinePosition::LineEnd, |(prefix, suffix)| {
@@ -303,7 +315,7 @@ pub(super) fn place(hole: &Hole, contents: &str) -> LinePosition {
         })
 }
 
-/// Whether an outcome is a pass, where it says something of the completion.
+/// Whether an outcome is a pass; `None` if it says nothing about the completion.
 fn passes(outcome: Outcome) -> Option<bool> {
     outcome.is_evidence().then_some(outcome == Outcome::Passed)
 }
@@ -312,15 +324,7 @@ fn proportion(outcomes: impl Iterator<Item = (String, bool)>) -> Option<Estimate
     clustered_proportion(&outcomes.collect::<Vec<_>>())
 }
 
-fn weighted_mean(samples: &[(&str, f64, f64)]) -> Option<Estimate> {
-    clustered_weighted_mean(samples)
-}
-
-fn yes(holds: bool) -> f64 {
-    f64::from(u8::from(holds))
-}
-
-/// The table for people; nothing where there are no figures.
+/// The table of all policies; empty without figures.
 pub(super) fn table(figures: &[PolicyFigures]) -> String {
     if figures.is_empty() {
         return String::new();
@@ -339,9 +343,8 @@ pub(super) fn table(figures: &[PolicyFigures]) -> String {
         table.add_row(cells);
     }
     format!(
-        "{table}\nSimulated: what a developer of each policy accepts, not a person. \
-         P(pass|accepted) and wasted-accept are over accepts, each judged\nas if it stood for the \
-         rest of the hole; P(accepted|pass) over completions that are shown at an empty hole and \
-         pass.\n"
+        "{table}\nSimulated: accepts of a developer of each policy, not of a person. \
+         P(pass|accepted) and wasted-accept are over accepts, each judged\nas the rest of the \
+         hole; P(accepted|pass) over completions that are shown at an empty hole and pass.\n"
     )
 }

@@ -3,44 +3,43 @@
 use fillrate_metrics::{CorrelationTest, Estimate, correlation_power};
 use serde::Serialize;
 
-use super::Options;
+use super::input::StudyOptions;
 
 /// What a design can show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Design {
+pub struct StudyDesign {
     /// How many versions there are.
     pub versions: usize,
     /// The least two-sided p that Pearson's r of so many can have: 1/n!.
     pub least_p: f64,
-    /// What a true correlation of 1 would be seen as, on average over many versions:
-    /// √(reliability of the one side × of the other). `None` where the errors are not known, and
-    /// then powers are those of figures without error: at most.
+    /// What a true correlation of 1 appears as, on average over many versions: √(reliability ×
+    /// reliability). `None` if the errors are unknown; then powers are upper bounds, those of
+    /// figures without error.
     pub seen_of_one: Option<f64>,
-    /// How often such a study finds true correlations.
+    /// How often such a study finds a true correlation.
     pub power: Vec<PowerAt>,
-    /// The least true correlation that it finds with probability .8; `None` where it would
-    /// have to be above 1.
+    /// The least true correlation that it finds with probability .8; `None` if none up to 1.
     pub least_found: Option<f64>,
-    /// How many versions would find a true correlation with probability .8.
-    pub needed: Vec<Needed>,
+    /// How many versions find a true correlation with probability .8.
+    pub needed: Vec<VersionsNeeded>,
 }
 
-/// The power that is called enough.
-pub(super) const ENOUGH: f64 = 0.8;
+/// The power that counts as enough.
+pub(super) const ENOUGH_POWER: f64 = 0.8;
 
-/// True correlations that are asked about.
+/// The true correlations to give powers for.
 const TRUE_R: [f64; 4] = [0.5, 0.7, 0.8, 0.9];
 
-/// The most versions that are asked about.
+/// The largest number of versions to consider.
 const MOST_VERSIONS: usize = 400;
 
-/// The most versions for which all permutations of every simulated study are looked at.
+/// The most versions for which all permutations of every simulated study are evaluated.
 const MOST_PERMUTED: usize = 6;
 
 /// How often a true correlation is found at the 5 % level.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PowerAt {
-    /// The true correlation, without the error of measuring.
+    /// The true correlation, without measurement error.
     pub true_r: f64,
     /// By Student's t: holds where figures are normally distributed.
     pub student: Estimate,
@@ -50,20 +49,24 @@ pub struct PowerAt {
 
 /// How many versions are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Needed {
+pub struct VersionsNeeded {
     /// The true correlation.
     pub true_r: f64,
     /// Versions, each measured as well as these; `None` for more than 400.
     pub versions: Option<usize>,
-    /// Versions, were they measured without error: more holes and more completions shown can
-    /// save no more than the difference.
+    /// Versions measured without error: more holes and more shown completions can save at most the
+    /// difference.
     pub without_error: Option<usize>,
 }
 
-impl Design {
+impl StudyDesign {
     /// The design of so many versions. `seen_of_one` is √(reliability × reliability), where known.
     /// `None` for fewer than three versions.
-    pub(super) fn of(versions: usize, seen_of_one: Option<f64>, options: &Options) -> Option<Self> {
+    pub(super) fn new(
+        versions: usize,
+        seen_of_one: Option<f64>,
+        options: &StudyOptions,
+    ) -> Option<Self> {
         if versions < 3 {
             return None;
         }
@@ -83,17 +86,17 @@ impl Design {
                     .flatten(),
             })
         };
-        let needed = |true_r: f64| Needed {
+        let needed = |true_r: f64| VersionsNeeded {
             true_r,
-            versions: fewest(|versions| by_student(true_r * attenuation, versions) >= ENOUGH),
-            without_error: fewest(|versions| by_student(true_r, versions) >= ENOUGH),
+            versions: fewest(|versions| by_student(true_r * attenuation, versions) >= ENOUGH_POWER),
+            without_error: fewest(|versions| by_student(true_r, versions) >= ENOUGH_POWER),
         };
         Some(Self {
             versions,
             least_p: 1.0 / (1..=versions).map(|i| i as f64).product::<f64>(),
             seen_of_one,
             power: TRUE_R.into_iter().filter_map(at).collect(),
-            least_found: least(|r| by_student(r, versions) >= ENOUGH)
+            least_found: least(|r| by_student(r, versions) >= ENOUGH_POWER)
                 .map(|seen| seen / attenuation)
                 .filter(|r| *r <= 1.0),
             needed: TRUE_R.into_iter().map(needed).collect(),

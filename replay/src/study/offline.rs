@@ -1,4 +1,4 @@
-//! The offline figures of a run.
+//! The offline side of a study: figures of a run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::path::Path;
 use fillrate_metrics::{Sample, dependency_invocation_rate, text_scores};
 use fillrate_server::syntax::Language;
 
-use super::{Figure, Mix, Observation, Side, Unit};
+use super::figure::{Figure, FigureUnit};
+use super::input::{Observation, SampleMix, StudySide};
 use crate::developer::policy::LinePosition;
 use crate::language::scoring::{ScoringLanguage, syntax_identifiers};
 use crate::store::Attempt;
@@ -16,7 +17,7 @@ use crate::verdict::Outcome;
 /// The probability that a completion makes all tests pass, mean over holes.
 pub const PASS: &str = "pass@1";
 
-/// Text metrics that are held against acceptance, and whether their values are shares.
+/// Text metrics to compare with acceptance, and whether their values are shares.
 const TEXT_METRICS: [(&str, bool); 4] = [
     ("em/tokens", true),
     ("em/cceval", true),
@@ -24,12 +25,12 @@ const TEXT_METRICS: [(&str, bool); 4] = [
     ("id_f1/cceval", true),
 ];
 
-/// The share of the repository's names that a completion uses of those the reference does.
+/// The share of the reference's dependencies that a completion uses.
 const INVOCATION: &str = fillrate_metrics::metric::INVOCATION.name;
 
 /// An attempt with its hole and the file that it was cut into.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct ReplayedAttempt<'a> {
     /// The attempt.
     pub attempt: &'a Attempt,
     /// Its hole.
@@ -38,18 +39,21 @@ pub struct Seen<'a> {
     pub contents: &'a str,
 }
 
-/// The figures of attempts, first answers only: of each model and configuration, by language.
-/// Samples are clustered by file. A run's configuration is that of its first samples, since the
-/// others are asked with another seed each. `source` is what people know the run by, `label` its
-/// short name.
-pub fn side(seen: &[Seen<'_>], source: &str, label: Option<&str>) -> Side {
-    let configuration = configuration(seen.iter().map(|one| one.attempt)).map(str::to_owned);
-    let mut groups: BTreeMap<(&str, &str), Vec<&Seen<'_>>> = BTreeMap::new();
-    for one in seen.iter().filter(|one| one.attempt.repair_round == 0) {
+/// Calculates the offline figures of a run's attempts by model and language. Repair rounds are left
+/// out. Samples are clustered by file. `source` names the run to people, `label` is its short name.
+pub fn offline_side(
+    attempts: &[ReplayedAttempt<'_>],
+    source: &str,
+    label: Option<&str>,
+) -> StudySide {
+    let configuration =
+        run_configuration(attempts.iter().map(|one| one.attempt)).map(str::to_owned);
+    let mut groups: BTreeMap<(&str, &str), Vec<&ReplayedAttempt<'_>>> = BTreeMap::new();
+    for one in attempts.iter().filter(|one| one.attempt.repair_round == 0) {
         let group = (one.attempt.model.as_str(), one.hole.language.as_str());
         groups.entry(group).or_default().push(one);
     }
-    let mut side = Side::default();
+    let mut side = StudySide::default();
     for ((model, language), group) in groups {
         for (metric, unit, figure) in figures(&group) {
             side.observations.push(Observation {
@@ -63,33 +67,41 @@ pub fn side(seen: &[Seen<'_>], source: &str, label: Option<&str>) -> Side {
                 source: source.to_owned(),
             });
         }
-        let mut by_hole: BTreeMap<&str, &Seen<'_>> = BTreeMap::new();
-        for one in &group {
-            by_hole.insert(&one.hole.id, one);
+        for (dimension, counts) in mixes(language, &group) {
+            side.mixes.push(SampleMix {
+                dimension,
+                version: model.to_owned(),
+                configuration: configuration.clone(),
+                counts,
+            });
         }
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        for one in by_hole.values() {
-            if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
-                let place = LinePosition::between(prefix, suffix);
-                *places.entry(place_name(place).to_owned()).or_default() += 1;
-            }
-        }
-        side.mixes.push(Mix {
-            what: "place",
-            version: model.to_owned(),
-            counts: places,
-        });
-        side.mixes.push(Mix {
-            what: "language",
-            version: model.to_owned(),
-            counts: [(language.to_owned(), by_hole.len())].into(),
-        });
     }
     side
 }
 
-/// The configuration of a run's first samples; `None` where no trace tells it.
-pub fn configuration<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Option<&'a str> {
+/// How many holes there are by the cursor's position, and by language.
+fn mixes(
+    language: &str,
+    group: &[&ReplayedAttempt<'_>],
+) -> [(&'static str, BTreeMap<String, usize>); 2] {
+    let holes: BTreeMap<&str, &ReplayedAttempt<'_>> = group
+        .iter()
+        .map(|one| (one.hole.id.as_str(), *one))
+        .collect();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for one in holes.values() {
+        if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
+            let place = LinePosition::between(prefix, suffix);
+            *places.entry(place_name(place).to_owned()).or_default() += 1;
+        }
+    }
+    let languages = [(language.to_owned(), holes.len())].into();
+    [("place", places), ("language", languages)]
+}
+
+/// The configuration of a run's first samples, as the others have another seed each. `None` if no
+/// trace has it.
+pub fn run_configuration<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Option<&'a str> {
     attempts
         .into_iter()
         .filter(|attempt| attempt.sample == 0)
@@ -98,7 +110,7 @@ pub fn configuration<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Opt
         .find(|fingerprint| !fingerprint.is_empty())
 }
 
-/// What a kind of place is called.
+/// The name of a cursor position.
 fn place_name(place: LinePosition) -> &'static str {
     match place {
         LinePosition::MidLine => "mid_line",
@@ -107,12 +119,12 @@ fn place_name(place: LinePosition) -> &'static str {
     }
 }
 
-fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
-    let cluster = |one: &Seen<'_>| format!("{}\0{}", one.hole.project, one.hole.path);
+fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Figure)> {
+    let cluster = |one: &ReplayedAttempt<'_>| format!("{}\0{}", one.hole.project, one.hole.path);
     let mut figures = Vec::new();
     let mut put = |metric, unit, rows: Vec<(String, f64, f64)>| {
         if !rows.is_empty() {
-            figures.push((metric, unit, Figure::of(rows)));
+            figures.push((metric, unit, Figure::from_rows(rows)));
         }
     };
     // Each hole counts once, however many samples it has.
@@ -129,8 +141,8 @@ fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
     }
     let passes = holes
         .into_values()
-        .map(|(cluster, passed, of)| (cluster, 1.0, passed as f64 / of as f64));
-    put(PASS, Unit::Share, passes.collect());
+        .map(|(cluster, passed, judged)| (cluster, 1.0, passed as f64 / judged as f64));
+    put(PASS, FigureUnit::Share, passes.collect());
 
     let mut texts: BTreeMap<&'static str, Vec<(String, f64, f64)>> = BTreeMap::new();
     let mut invocations = Vec::new();
@@ -151,9 +163,9 @@ fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
             let rows = texts.entry(metric.metric.name).or_default();
             rows.push((cluster(one), 1.0, value));
         }
-        // Where the machinery failed there is no completion.
-        let spoiled = one.attempt.verdict.outcome == Outcome::Infrastructure;
-        if let Some(dependencies) = one.hole.dependencies.as_ref().filter(|_| !spoiled) {
+        // An infrastructure failure leaves no completion.
+        let failed = one.attempt.verdict.outcome == Outcome::Infrastructure;
+        if let Some(dependencies) = one.hole.dependencies.as_ref().filter(|_| !failed) {
             let completion = one.attempt.completion();
             let rate =
                 dependency_invocation_rate(&syntax_identifiers(completion, language), dependencies);
@@ -161,9 +173,13 @@ fn figures(group: &[&Seen<'_>]) -> Vec<(&'static str, Unit, Figure)> {
         }
     }
     for (metric, is_share) in TEXT_METRICS {
-        let unit = if is_share { Unit::Share } else { Unit::Plain };
+        let unit = if is_share {
+            FigureUnit::Share
+        } else {
+            FigureUnit::Plain
+        };
         put(metric, unit, texts.remove(metric).unwrap_or_default());
     }
-    put(INVOCATION, Unit::Share, invocations);
+    put(INVOCATION, FigureUnit::Share, invocations);
     figures
 }

@@ -9,78 +9,82 @@ use fillrate_metrics::{
 };
 use serde::Serialize;
 
-use super::figure::{self, Entry, Figure};
-use super::{Design, Measured, Options, Second, Unit};
+use super::design::{ENOUGH_POWER, StudyDesign};
+use super::figure::{self, Figure, FigureUnit, MeasuredFigure};
+use super::format::{bound, decimals};
+use super::input::{SecondSide, StudyOptions};
+use super::pool::PooledFigure;
 
-/// Two metrics over the versions that have both.
+/// Two metrics compared over the versions that have both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
+pub struct MetricPair {
     /// The language; `None` for all together.
     pub language: Option<String>,
     /// The offline metric.
     pub offline: String,
-    /// What it is counted in.
-    pub offline_unit: Unit,
+    /// Its unit.
+    pub offline_unit: FigureUnit,
     /// The second side's metric.
     pub second: String,
-    /// What that is counted in.
-    pub second_unit: Unit,
-    /// The answer in a word.
-    pub answer: Answer,
-    /// The answer in sentences.
+    /// Its unit.
+    pub second_unit: FigureUnit,
+    /// The conclusion in a word.
+    #[serde(rename = "answer")]
+    pub conclusion: Conclusion,
+    /// The conclusion in sentences.
     pub sentences: Vec<String>,
     /// Each version's figures.
-    pub points: Vec<Point>,
+    pub points: Vec<VersionPoint>,
     /// Whether a better offline figure goes with a better one on the second side.
-    pub signs: Signs,
+    pub signs: SignCounts,
     /// Pearson, Spearman, Kendall, where they are defined.
     pub coefficients: Vec<CoefficientFigure>,
     /// Pearson's r with an interval that is exact where both sides are normally distributed.
     pub pearson: Option<Estimate>,
     /// Pearson's exact p, corrected for all pairs of the study by Holm's method.
     pub p_holm: Option<f64>,
-    /// What r would be without the error of measuring, where that can be told.
+    /// What r would be without measurement error, if that is known.
     pub attenuation: Option<Attenuation>,
-    /// Why it can't, where it can't.
+    /// Why it is not known.
     pub no_attenuation: Option<String>,
-    /// What so many versions can show; `None` below three.
-    pub design: Option<Design>,
+    /// What so many versions can show; `None` for fewer than three.
+    pub design: Option<StudyDesign>,
 }
 
-/// An answer.
+/// Whether two metrics go together over the versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum Conclusion {
     /// A better offline figure goes with a better one on the second side.
     Together,
     /// A better offline figure goes with a worse one.
     Opposed,
-    /// These figures can't tell.
+    /// These figures support no conclusion.
     CantTell,
 }
 
-/// One version's place in the scatter.
+/// One version's two figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// Which of the study's versions.
+pub struct VersionPoint {
+    /// The index of the version in [`Study::versions`](super::Study::versions).
     pub version: usize,
     /// Its offline figure.
-    pub offline: Measured,
+    pub offline: MeasuredFigure,
     /// Its figure on the second side.
-    pub second: Measured,
+    pub second: MeasuredFigure,
 }
 
 /// Over all pairs of versions, whether the two figures' differences have the same sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Signs {
+pub struct SignCounts {
     /// Pairs of versions whose two differences have the same sign.
     pub agreeing: usize,
     /// Opposite signs.
     pub disagreeing: usize,
     /// No difference on a side.
     pub tied: usize,
-    /// Of the agreeing ones, those whose differences are more than chance on both sides; `None`
-    /// where errors are not known.
+    /// Of the agreeing ones, those whose differences are beyond chance on both sides; `None` if
+    /// errors are unknown.
     pub agreeing_beyond_chance: Option<usize>,
     /// Of the disagreeing ones, likewise.
     pub disagreeing_beyond_chance: Option<usize>,
@@ -95,24 +99,24 @@ pub struct CoefficientFigure {
     pub value: f64,
     /// The two-sided permutation p.
     pub p: f64,
-    /// From how many random permutations it is estimated; `None` if all were looked at.
+    /// The number of random permutations; `None` if all were evaluated.
     pub p_draws: Option<u32>,
     /// The interval of the two-level bootstrap.
     pub bootstrap: Option<Estimate>,
-    /// Draws of the bootstrap in which the coefficient was not defined.
+    /// Draws of the bootstrap in which the coefficient is undefined.
     pub undefined: u32,
-    /// How often such a bootstrap's interval holds the truth, in simulated studies like this one.
+    /// The coverage of such a bootstrap's interval, in simulated studies like this one.
     pub coverage: Option<Estimate>,
 }
 
-/// What the error of measuring hides.
+/// What measurement error hides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Attenuation {
     /// The share of the variance between versions that is not error, offline.
     pub offline_reliability: f64,
     /// On the second side.
     pub second_reliability: f64,
-    /// r / √(the one × the other); may lie beyond ±1 by chance.
+    /// r / √(reliability × reliability); may lie beyond ±1 by chance.
     pub corrected: f64,
     /// The lower end of its interval.
     pub low: Option<f64>,
@@ -121,73 +125,93 @@ pub struct Attenuation {
 }
 
 /// What attenuation's correction assumes, for reports.
-pub(super) const ASSUMPTIONS: &str = "Assumptions of the correction: the versions are drawn at \
+pub(super) const ASSUMPTIONS: &str = "PlanAssumptions of the correction: the versions are drawn at \
     random from versions like them, with both figures normally distributed; the errors of the two \
     sides are independent of each other and of the true figures; and their size is known, from \
     clusters that are themselves independent. None of this can be checked with so few versions.";
 
-/// What the level of a finding is.
+/// The significance level.
 const LEVEL: f64 = 0.05;
 
-/// Permutations that are drawn where there are too many to look at all.
+/// Permutations drawn if there are too many to evaluate all.
 const PERMUTATIONS: u32 = 99_999;
 
-/// The draws of each bootstrap whose coverage is measured, in a tenth of the simulated studies.
+/// Draws of each bootstrap whose coverage is simulated, in a tenth of the simulated studies.
 const COVERAGE_DRAWS: u32 = 200;
 
-/// The versions' figures, offline and on the second side, each with its unit.
-type BothSides<'a> = (Vec<(&'a Figure, Unit)>, Vec<(&'a Figure, Unit)>);
+/// One version's pooled figures on both sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PairedFigures<'a> {
+    /// As in [`VersionPoint`].
+    pub(super) version: usize,
+    pub(super) offline: &'a PooledFigure,
+    pub(super) second: &'a PooledFigure,
+}
 
-impl Pair {
-    pub(super) fn of(
+/// The versions' figures, offline and on the second side, each with its unit.
+type BothSides<'a> = (Vec<(&'a Figure, FigureUnit)>, Vec<(&'a Figure, FigureUnit)>);
+
+impl MetricPair {
+    pub(super) fn new(
         language: Option<String>,
         (offline, second): (&str, &str),
-        entries: &[(usize, &Entry, &Entry)],
-        side: Second,
-        options: &Options,
+        paired: &[PairedFigures<'_>],
+        side: SecondSide,
+        options: &StudyOptions,
     ) -> Self {
-        let whole: Vec<(Point, &Entry, &Entry)> = entries
+        let whole: Vec<(VersionPoint, PairedFigures<'_>)> = paired
             .iter()
-            .filter_map(|(version, one, other)| {
-                let point = Point {
-                    version: *version,
-                    offline: one.figure.measured(one.unit)?,
-                    second: other.figure.measured(other.unit)?,
+            .filter_map(|one| {
+                let point = VersionPoint {
+                    version: one.version,
+                    offline: one.offline.figure.measured(one.offline.unit)?,
+                    second: one.second.figure.measured(one.second.unit)?,
                 };
-                Some((point, *one, *other))
+                Some((point, *one))
             })
             .collect();
-        let points: Vec<Point> = whole.iter().map(|(point, _, _)| *point).collect();
+        let points: Vec<VersionPoint> = whole.iter().map(|(point, _)| *point).collect();
         let values: Vec<(f64, f64)> = points
             .iter()
             .map(|point| (point.offline.value, point.second.value))
             .collect();
-        let unit = |of: fn(&(Point, &Entry, &Entry)) -> Unit| whole.first().map_or(Unit::Plain, of);
-        let offline_unit = unit(|it| it.1.unit);
-        let second_unit = unit(|it| it.2.unit);
+        let units = whole
+            .first()
+            .map(|(_, one)| (one.offline.unit, one.second.unit));
+        let (offline_unit, second_unit) = units.unwrap_or((FigureUnit::Plain, FigureUnit::Plain));
         let figures: BothSides<'_> = whole
             .iter()
-            .map(|(_, one, other)| ((&one.figure, one.unit), (&other.figure, other.unit)))
+            .map(|(_, one)| {
+                let (offline, second) = (one.offline, one.second);
+                (
+                    (&offline.figure, offline.unit),
+                    (&second.figure, second.unit),
+                )
+            })
             .unzip();
         let pearson = pearson_interval(&values, options.draws, options.seed);
-        let noise = (figure::noise(&figures.0), figure::noise(&figures.1));
-        let (attenuation, no_attenuation) = match attenuation(&values, noise, side, options) {
-            Ok(attenuation) => (Some(attenuation), None),
-            Err(reason) => (None, Some(reason)),
-        };
+        let error_variances = (
+            figure::error_variance(&figures.0),
+            figure::error_variance(&figures.1),
+        );
+        let (attenuation, no_attenuation) =
+            match attenuation(&values, error_variances, side, options) {
+                Ok(attenuation) => (Some(attenuation), None),
+                Err(reason) => (None, Some(reason)),
+            };
         let seen_of_one =
             attenuation.map(|it| (it.offline_reliability * it.second_reliability).sqrt());
         let coefficients = coefficients(&values, &figures, attenuation, options);
-        let design = Design::of(points.len(), seen_of_one, options);
+        let design = StudyDesign::new(points.len(), seen_of_one, options);
         let mut pair = Self {
             language,
             offline: offline.to_owned(),
             offline_unit,
             second: second.to_owned(),
             second_unit,
-            answer: Answer::CantTell,
+            conclusion: Conclusion::CantTell,
             sentences: Vec::new(),
-            signs: signs(&values, &figures),
+            signs: count_signs(&values, &figures),
             points,
             coefficients,
             pearson,
@@ -196,7 +220,7 @@ impl Pair {
             no_attenuation,
             design,
         };
-        (pair.answer, pair.sentences) = pair.judged(side);
+        (pair.conclusion, pair.sentences) = pair.conclude(side);
         pair
     }
 
@@ -222,22 +246,21 @@ impl Pair {
         format!("{language}{} against {}", self.offline, self.second)
     }
 
-    fn judged(&self, side: Second) -> (Answer, Vec<String>) {
+    fn conclude(&self, side: SecondSide) -> (Conclusion, Vec<String>) {
         let n = self.points.len();
         let mut sentences = Vec::new();
         let Some((pearson, design)) = self.pearson.zip(self.design.as_ref()) else {
             let reason = match n {
                 0..=2 => format!(
-                    "{n} version{} with both figures: three are the least for a correlation, and \
-                     four the least for one that could be told from chance",
+                    "{n} version{} with both figures: a correlation takes at least three, and one \
+                     that can differ from chance at least four",
                     if n == 1 { "" } else { "s" }
                 ),
                 _ => format!(
-                    "all {n} versions have the same figure on one side, so there is nothing to \
-                     go together"
+                    "all {n} versions have the same figure on one side, so there is no correlation"
                 ),
             };
-            return (Answer::CantTell, vec![format!("Can't tell: {reason}.")]);
+            return (Conclusion::CantTell, vec![format!("Can't tell: {reason}.")]);
         };
         let p = self.pearson_p().unwrap_or(1.0);
         let outside =
@@ -259,56 +282,56 @@ impl Pair {
             bound(pearson.low),
             bound(pearson.high)
         );
-        let answer = match (found, pearson.value > 0.0) {
-            (false, _) => Answer::CantTell,
-            (true, true) => Answer::Together,
-            (true, false) => Answer::Opposed,
+        let conclusion = match (found, pearson.value > 0.0) {
+            (false, _) => Conclusion::CantTell,
+            (true, true) => Conclusion::Together,
+            (true, false) => Conclusion::Opposed,
         };
-        sentences.push(match answer {
-            Answer::Together => format!(
+        sentences.push(match conclusion {
+            Conclusion::Together => format!(
                 "{} and {} {} go together over these versions: {interval}.",
                 self.offline,
                 side.name(),
                 self.second
             ),
-            Answer::Opposed => format!(
+            Conclusion::Opposed => format!(
                 "{} and {} {} go against each other over these versions: {interval}.",
                 self.offline,
                 side.name(),
                 self.second
             ),
-            Answer::CantTell if design.least_p > LEVEL => format!(
-                "Can't tell: with {n} versions no result can be told from chance at the 5 % \
-                 level, since the least p there is is {}; {interval}.",
+            Conclusion::CantTell if design.least_p > LEVEL => format!(
+                "Can't tell: with {n} versions no result differs from chance at the 5 % level, since \
+                 the least possible p is {}; {interval}.",
                 decimals(design.least_p, 3)
             ),
-            Answer::CantTell => format!("Can't tell: {interval}."),
+            Conclusion::CantTell => format!("Can't tell: {interval}."),
         });
-        sentences.extend(weakness(n, design, found));
-        (answer, sentences)
+        sentences.extend(describe_power(n, design, found));
+        (conclusion, sentences)
     }
 }
 
-/// What so few versions are worth, in sentences.
-fn weakness(n: usize, design: &Design, found: bool) -> Vec<String> {
+/// What so few versions can show, in sentences.
+fn describe_power(n: usize, design: &StudyDesign, found: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(at) = design.power.iter().find(|power| power.true_r == 0.8) else {
         return sentences;
     };
     let power = at.permutation.unwrap_or(at.student).value;
-    if power < super::design::ENOUGH {
+    if power < ENOUGH_POWER {
         let known = match design.seen_of_one {
             Some(_) => "measured as well as these",
             None => "even measured without any error",
         };
         sentences.push(format!(
             "{n} versions are {}: {known}, a true r of .8 is found in {} of 100 such studies by the \
-             permutation test{} ({} by Student's t), and the least p they can give is {}.",
+             permutation test{} ({} by Student's t), and the least possible p is {}.",
             if power < 0.5 { "weak" } else { "few" },
             (power * 100.0).round(),
             match at.permutation {
                 Some(_) => "",
-                None => " or its like",
+                None => " or a similar one",
             },
             (at.student.value * 100.0).round(),
             decimals(design.least_p, 3)
@@ -338,28 +361,28 @@ fn weakness(n: usize, design: &Design, found: bool) -> Vec<String> {
 
 fn attenuation(
     values: &[(f64, f64)],
-    noise: (Option<f64>, Option<f64>),
-    side: Second,
-    options: &Options,
+    error_variances: (Option<f64>, Option<f64>),
+    side: SecondSide,
+    options: &StudyOptions,
 ) -> Result<Attenuation, String> {
-    let (Some(offline), Some(second)) = noise else {
-        let which = match noise {
+    let (Some(offline), Some(second)) = error_variances else {
+        let which = match error_variances {
             (None, None) => "either side".to_owned(),
             (None, _) => "the offline side".to_owned(),
             _ => format!("the {} side", side.name()),
         };
         return Err(format!(
-            "can't tell what the error of measuring hides: the errors of {which} are not known \
-             (a table needs n or error, rows need two clusters)"
+            "can't tell what measurement error hides: the errors of {which} are unknown (a table needs \
+             n or error, rows need two clusters)"
         ));
     };
     let Some(latent) = latent_correlation(values, (offline, second), options.draws, options.seed)
     else {
         return Err("can't tell: r is not defined".to_owned());
     };
-    // Of equal errors the mean of the squares is the square.
-    let reliability = |values: Vec<f64>, noise: f64| {
-        let figures: Vec<(f64, f64)> = values.into_iter().map(|it| (it, noise.sqrt())).collect();
+    let reliability = |values: Vec<f64>, variance: f64| {
+        let error = variance.sqrt();
+        let figures: Vec<(f64, f64)> = values.into_iter().map(|it| (it, error)).collect();
         fillrate_metrics::reliability(&figures)
     };
     let (one, other): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
@@ -376,9 +399,9 @@ fn attenuation(
             })
             .ok_or_else(|| "can't tell: a reliability is out of range".to_owned()),
         (one, _) => Err(format!(
-            "can't tell what r would be without the error of measuring: the {} figures differ no \
-             more between versions than their own error explains, so the versions can't be told \
-             apart there at all",
+            "can't tell what r would be without measurement error: the {} figures differ no more \
+             between versions than their own error explains, so they don't distinguish the \
+             versions at all",
             if one.is_none() {
                 "offline"
             } else {
@@ -392,9 +415,10 @@ fn coefficients(
     values: &[(f64, f64)],
     figures: &BothSides<'_>,
     attenuation: Option<Attenuation>,
-    options: &Options,
+    options: &StudyOptions,
 ) -> Vec<CoefficientFigure> {
-    let drawable = |(figure, unit): &(&Figure, Unit)| -> SampledFigure { figure.drawable(*unit) };
+    let drawable =
+        |(figure, unit): &(&Figure, FigureUnit)| -> SampledFigure { figure.drawable(*unit) };
     let versions: Vec<ModelVersion> = figures
         .0
         .iter()
@@ -409,7 +433,7 @@ fn coefficients(
     let noise = attenuation.map_or((0.0, 0.0), |it| {
         (1.0 - it.offline_reliability, 1.0 - it.second_reliability)
     });
-    let of = |coefficient: Coefficient| {
+    let figure = |coefficient: Coefficient| {
         let value = coefficient.correlate(values)?;
         let exact = exact_permutation_p(coefficient, values);
         let p_draws = exact.is_none().then_some(PERMUTATIONS);
@@ -435,10 +459,10 @@ fn coefficients(
             coverage,
         })
     };
-    Coefficient::ALL.into_iter().filter_map(of).collect()
+    Coefficient::ALL.into_iter().filter_map(figure).collect()
 }
 
-fn signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> Signs {
+fn count_signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> SignCounts {
     let SignAgreement {
         agreeing,
         disagreeing,
@@ -447,9 +471,9 @@ fn signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> Signs {
     let mut beyond = Some((0, 0));
     for (at, one) in values.iter().enumerate() {
         for (earlier, other) in values[..at].iter().enumerate() {
-            let told = |side: &[(&Figure, Unit)]| figure::differ(side[at], side[earlier]);
+            let differ = |side: &[(&Figure, FigureUnit)]| figure::differ(side[at], side[earlier]);
             beyond = beyond.and_then(|(agreeing, disagreeing)| {
-                let both = told(&figures.0)? && told(&figures.1)?;
+                let both = differ(&figures.0)? && differ(&figures.1)?;
                 let same = (one.0 - other.0) * (one.1 - other.1);
                 Some((
                     agreeing + usize::from(both && same > 0.0),
@@ -458,7 +482,7 @@ fn signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> Signs {
             });
         }
     }
-    Signs {
+    SignCounts {
         agreeing,
         disagreeing,
         tied,
@@ -467,14 +491,14 @@ fn signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> Signs {
     }
 }
 
-/// What is to be said of the pairs together.
-pub(super) fn warnings(pairs: &[Pair]) -> Vec<String> {
+/// Warnings about the pairs together.
+pub(super) fn warnings(pairs: &[MetricPair]) -> Vec<String> {
     let mut warnings = Vec::new();
     let tested = pairs.iter().filter(|pair| pair.pearson_p().is_some());
     let tested = tested.count();
     if tested > 1 {
         warnings.push(format!(
-            "{tested} pairs of metrics are looked at, so the smallest p is small by chance alone: \
+            "{tested} pairs of metrics are compared, so the smallest p is small by chance alone: \
              choose one pair before looking, or take p corrected by Holm's method"
         ));
     }
@@ -494,19 +518,4 @@ pub(super) fn warnings(pairs: &[Pair]) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// A number with so many digits after the point, without a 0 before it.
-pub(super) fn decimals(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
-    let text = text
-        .strip_prefix("0.")
-        .map(|rest| format!(".{rest}"))
-        .or_else(|| text.strip_prefix("-0.").map(|rest| format!("−.{rest}")))
-        .unwrap_or(text);
-    text.replace('-', "−")
-}
-
-pub(super) fn bound(bound: Option<f64>) -> String {
-    bound.map_or_else(|| "?".to_owned(), |bound| decimals(bound, 3))
 }

@@ -1,4 +1,5 @@
-//! Before a study: how many versions, holes and completions shown it takes to see an effect.
+//! Plans a study: simulates how many versions, holes and shown completions it takes to find an
+//! effect.
 
 use comfy_table::Cell;
 use fillrate_metrics::{Coefficient, Estimate, exact_permutation_p, student_quantile, wilson};
@@ -6,16 +7,15 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use super::pair::decimals;
-use super::shown;
+use super::format::{self, decimals};
 use crate::report::table::{TextTable, right};
 
 /// The version of the JSON form.
 pub const SCHEMA: u32 = 1;
 
-/// What is known, or guessed, before a study.
+/// The assumptions about the versions and their samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Assumptions {
+pub struct PlanAssumptions {
     /// The true correlation between the versions' pass rates and acceptance rates, −1 to 1.
     pub true_r: f64,
     /// The mean pass rate, 0 to 1.
@@ -26,36 +26,34 @@ pub struct Assumptions {
     pub acceptance: f64,
     /// The standard deviation of true acceptance rates between versions.
     pub acceptance_spread: f64,
-    /// What holes come in.
+    /// The clusters of holes.
     pub holes: Clustering,
-    /// What completions shown come in.
+    /// The clusters of shown completions.
     pub shown: Clustering,
-    /// How much of a hole's difficulty is the same for all versions, as the correlation between
-    /// the verdicts of two versions on one hole, 0 to 1: what moves all versions alike is no
-    /// error between them. 0 is the cautious end.
+    /// The correlation between the verdicts of two versions on one hole, 0 to 1: an effect that all
+    /// versions share is no error between them. 0 is conservative.
     pub same_holes: f64,
 }
 
-/// Samples come in clusters.
+/// The clusters that samples come in.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Clustering {
-    /// How many samples a cluster has, on average, at least 1.
+    /// The mean number of samples in a cluster, at least 1.
     pub size: f64,
     /// The correlation of two samples of one cluster, 0 to 1.
     pub correlation: f64,
 }
 
 impl Clustering {
-    /// How many independent samples so many are worth: n / (1 + (size − 1) · correlation) (Kish
-    /// 1965).
-    pub fn worth(self, samples: usize) -> f64 {
+    /// The effective sample size: n / (1 + (size − 1) · correlation) (Kish 1965).
+    fn effective_size(self, samples: usize) -> f64 {
         samples as f64 / (1.0 + (self.size - 1.0).max(0.0) * self.correlation)
     }
 }
 
-/// Sizes of a study.
+/// The size of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Size {
+pub struct StudySize {
     /// Model versions.
     pub versions: usize,
     /// Holes for each version.
@@ -64,50 +62,48 @@ pub struct Size {
     pub shown: usize,
 }
 
-/// What a study of a size can be expected to see.
+/// The expected results of a study of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Expected {
+pub struct ExpectedStudy {
     /// The size.
-    pub size: Size,
+    pub size: StudySize,
     /// The median r over simulated studies.
     pub median_r: f64,
-    /// What a twentieth of the studies sees less than.
+    /// The 5 % quantile of r.
     pub low_r: f64,
-    /// What a twentieth sees more than.
+    /// The 95 % quantile of r.
     pub high_r: f64,
-    /// The share of studies that find it at the 5 % level by Student's t, with the error of
-    /// simulating only so many.
+    /// The share of studies that find it at the 5 % level by Student's t, with the simulation error.
     pub student: Estimate,
-    /// The share that finds it by all permutations, for at most 7 versions: what `fillrate study`
-    /// will say.
+    /// The share that finds it by all permutations, as `fillrate study` does, for at most 7 versions.
     pub permutation: Option<Estimate>,
 }
 
-/// The most versions for which all permutations of each study are looked at.
+/// The most versions for which all permutations of each study are evaluated.
 const MOST_PERMUTED: usize = 7;
 
-/// What is wrong with assumptions.
+/// Why assumptions are invalid.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum PlanError {
     /// A number is out of its range.
     #[error("{what} must be from {low} to {high}, not {value}")]
     Range {
-        /// Which.
+        /// The assumption.
         what: &'static str,
         /// The least it may be.
         low: f64,
         /// The most.
         high: f64,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
 }
 
-impl Assumptions {
-    /// Checks that every number is in its range.
+impl PlanAssumptions {
+    /// Checks the range of every number.
     ///
     /// # Errors
-    /// One is not.
+    /// A number is out of its range.
     pub fn checked(self) -> Result<Self, PlanError> {
         let most = f64::INFINITY;
         for (what, value, low, high) in [
@@ -151,7 +147,7 @@ impl Assumptions {
 
     /// Simulates studies of a size. Equal seeds give equal values. `None` for fewer than three
     /// versions, or without holes, completions or studies.
-    pub fn expected(&self, size: Size, studies: usize, seed: u64) -> Option<Expected> {
+    pub fn simulate(&self, size: StudySize, studies: usize, seed: u64) -> Option<ExpectedStudy> {
         if size.versions < 3 || size.holes == 0 || size.shown == 0 || studies == 0 {
             return None;
         }
@@ -159,7 +155,10 @@ impl Assumptions {
         let student = student_quantile(0.975, freedom)?;
         let critical = student / (freedom + student * student).sqrt();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let (holes, shown) = (self.holes.worth(size.holes), self.shown.worth(size.shown));
+        let (holes, shown) = (
+            self.holes.effective_size(size.holes),
+            self.shown.effective_size(size.shown),
+        );
         let (mut found, mut found_exactly) = (0, 0);
         let mut seen = Vec::with_capacity(studies);
         for _ in 0..studies {
@@ -173,10 +172,10 @@ impl Assumptions {
                     let passing = rate(self.pass_rate, self.pass_spread, first);
                     let accepting = rate(self.acceptance, self.acceptance_spread, second);
                     let own = (1.0 - self.same_holes).sqrt();
-                    let passed = measured(passing, holes, &mut random);
+                    let passed = draw_rate(passing, holes, &mut random);
                     (
                         passing + own * (passed - passing),
-                        measured(accepting, shown, &mut random),
+                        draw_rate(accepting, shown, &mut random),
                     )
                 })
                 .collect();
@@ -192,7 +191,7 @@ impl Assumptions {
             }
         }
         let quantile = |p: f64| Some(fillrate_metrics::quantile(&seen, p)?.value);
-        Some(Expected {
+        Some(ExpectedStudy {
             size,
             median_r: quantile(0.5)?,
             low_r: quantile(0.05)?,
@@ -205,14 +204,14 @@ impl Assumptions {
     }
 }
 
-/// A plan as a table for people. `power` is what is called enough.
-pub fn table(assumptions: &Assumptions, expected: &[Expected], power: f64) -> String {
+/// A plan as a table. `power` is the share of studies that must find the effect.
+pub fn table(assumptions: &PlanAssumptions, expected: &[ExpectedStudy], power: f64) -> String {
     let mut table = TextTable::new([
         "versions",
         "holes",
         "shown",
-        "r seen, median",
-        "9 of 10 studies see",
+        "median r",
+        "90 % of studies",
         "found, Student's t",
         "found, permutation",
         "",
@@ -228,11 +227,11 @@ pub fn table(assumptions: &Assumptions, expected: &[Expected], power: f64) -> St
                 decimals(one.low_r, 2),
                 decimals(one.high_r, 2)
             )),
-            right(shown::of_studies(&one.student)),
+            right(format::of_studies(&one.student)),
             right(
                 one.permutation
                     .as_ref()
-                    .map_or_else(|| "–".to_owned(), shown::of_studies),
+                    .map_or_else(|| "–".to_owned(), format::of_studies),
             ),
             Cell::new(if one.is_enough(power) { "enough" } else { "" }),
         ]);
@@ -243,21 +242,21 @@ pub fn table(assumptions: &Assumptions, expected: &[Expected], power: f64) -> St
         .iter()
         .filter(|one| one.is_enough(power))
         .min_by_key(|one| (one.size.versions, one.size.holes, one.size.shown));
-    let answer = match fewest {
+    let conclusion = match fewest {
         Some(one) => format!(
-            "The fewest versions of these that are enough: {} with {} holes and {} completions \
-             shown each.",
+            "The fewest versions of these that are enough: {} with {} holes and {} shown \
+             completions each.",
             one.size.versions, one.size.holes, one.size.shown
         ),
         None => "None of these is enough.".to_owned(),
     };
     format!(
         "{table}\nFound: the share of {studies} simulated studies that find a true r of {} at the \
-         5 % level, and in brackets\nthe 95 % interval for having simulated only so many. Enough: \
-         that interval lies at {} or above,\nby permutation where that is there.\nPass rates {} on \
+         5 % level, and in brackets\nthe 95 % interval of the simulation. Enough: that interval lies at \
+         {} or above,\nby permutation if available.\nPass rates {} on \
          average, {} apart between versions (standard deviation); acceptance {}, {} apart.\n{} \
          holes a cluster, correlated by {}; {} completions a cluster, correlated by {}; verdicts on \
-         one hole\ncorrelated by {} between versions.\n{answer}\n",
+         one hole\ncorrelated by {} between versions.\n{conclusion}\n",
         decimals(assumptions.true_r, 2),
         percent(power),
         percent(assumptions.pass_rate),
@@ -272,16 +271,16 @@ pub fn table(assumptions: &Assumptions, expected: &[Expected], power: f64) -> St
     )
 }
 
-impl Expected {
-    /// Whether the share of studies that find it is surely this power or more.
-    pub fn is_enough(&self, power: f64) -> bool {
+impl ExpectedStudy {
+    /// Whether the share of studies that find it is at least this power, with its interval.
+    fn is_enough(&self, power: f64) -> bool {
         let found = self.permutation.unwrap_or(self.student);
         found.low.is_some_and(|low| low >= power)
     }
 }
 
-/// A rate as so many independent outcomes show it; many are drawn by the normal distribution.
-fn measured(rate: f64, outcomes: f64, random: &mut ChaCha8Rng) -> f64 {
+/// Draws the rate of `outcomes` independent outcomes, by the normal distribution if there are many.
+fn draw_rate(rate: f64, outcomes: f64, random: &mut ChaCha8Rng) -> f64 {
     let variance = outcomes * rate * (1.0 - rate);
     if variance > 25.0 {
         let drawn = rate + (variance.sqrt() / outcomes) * normal(random);

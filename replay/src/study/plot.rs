@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Measured, Pair, Second, Study, Unit};
+use super::{FigureUnit, MeasuredFigure, MetricPair, SecondSide, Study};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (640, 400);
@@ -12,12 +12,12 @@ impl Study {
     /// The scatter of a pair: offline from left to right, the second side from bottom to top. Lines
     /// and letters are drawn in the colour of the text around it. `None` without a point, or where
     /// it can't be drawn.
-    pub(super) fn scatter(&self, pair: &Pair) -> Option<String> {
+    pub(super) fn scatter(&self, pair: &MetricPair) -> Option<String> {
         let labels = pair
             .points
             .iter()
             .map(|point| self.versions[point.version].label.as_str());
-        let points: Vec<(&str, &Measured, &Measured)> = labels
+        let points: Vec<(&str, &MeasuredFigure, &MeasuredFigure)> = labels
             .zip(&pair.points)
             .map(|(label, point)| (label, &point.offline, &point.second))
             .collect();
@@ -36,14 +36,14 @@ impl Study {
     }
 }
 
-fn axis_name(second: Second, metric: &str) -> String {
+fn axis_name(second: SecondSide, metric: &str) -> String {
     format!("{metric} ({})", second.name())
 }
 
 fn draw(
     svg: &mut String,
-    points: &[(&str, &Measured, &Measured)],
-    units: (Unit, Unit),
+    points: &[(&str, &MeasuredFigure, &MeasuredFigure)],
+    units: (FigureUnit, FigureUnit),
     names: (&str, &str),
 ) -> Option<()> {
     let (across, along) = (
@@ -108,7 +108,7 @@ fn draw(
 }
 
 /// From the least to the most of what is drawn, with room around it.
-fn range<'a>(figures: impl Iterator<Item = &'a Measured>) -> std::ops::Range<f64> {
+fn range<'a>(figures: impl Iterator<Item = &'a MeasuredFigure>) -> std::ops::Range<f64> {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for figure in figures {
         low = low.min(figure.low.unwrap_or(figure.value));
@@ -121,11 +121,11 @@ fn range<'a>(figures: impl Iterator<Item = &'a Measured>) -> std::ops::Range<f64
     low - room..high + room
 }
 
-fn tick(unit: Unit, value: f64) -> String {
+fn tick(unit: FigureUnit, value: f64) -> String {
     let text = match unit {
-        Unit::Share => format!("{:.0} %", value * 100.0),
-        Unit::Milliseconds => format!("{value:.0} ms"),
-        Unit::Plain => format!("{value:.1}"),
+        FigureUnit::Share => format!("{:.0} %", value * 100.0),
+        FigureUnit::Milliseconds => format!("{value:.0} ms"),
+        FigureUnit::Plain => format!("{value:.1}"),
     };
     match text.as_str() {
         "-0 %" | "-0.0" | "-0 ms" => text[1..].to_owned(),

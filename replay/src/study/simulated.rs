@@ -1,129 +1,88 @@
-//! What simulated developers accepted in a run of `replay --mode type`, as the second side of a
-//! study. Every metric's name has its policy's, and none of it is a person's.
+//! The second side of a study from a run of `replay --mode type`: what simulated developers
+//! accepted. Every metric's name has its policy's, and none of it is a person's.
 
 use std::collections::BTreeMap;
 
-use fillrate_metrics::READ_MS;
-use fillrate_metrics::metric::{
-    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE, KEYSTROKES_SAVED,
-};
+use fillrate_metrics::Metric;
 
-use super::{Figure, Mix, Observation, Side, Unit};
-use crate::developer::typing::RequestResult;
-use crate::report::policies::named;
+use super::figure::{Figure, FigureUnit};
+use super::input::{Observation, SampleMix, StudySide};
+use crate::report::policies::{TypedHole, named, typing_samples};
 use crate::store::TypingAttempt;
 use crate::task::Hole;
 
-/// A hole that was typed.
-#[derive(Clone, Copy, Debug)]
-pub struct Typed<'a> {
-    /// What came of it.
-    pub typing: &'a TypingAttempt,
-    /// The hole.
-    pub hole: &'a Hole,
-}
+/// A group's model, configuration and language.
+type GroupKey<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// The figures of holes that were typed, of each model and configuration, by language and policy,
-/// by the definitions of [`report::policies`](crate::report::policies). Samples are clustered by
-/// file. `configuration` is that of typings which don't tell theirs; `source` is what people know
-/// the run by, `label` its short name.
-pub fn side(
-    typed: &[Typed<'_>],
+/// A group's typed holes, by policy.
+type TypedByPolicy<'a> = BTreeMap<&'a str, Vec<(&'a TypingAttempt, &'a Hole)>>;
+
+/// Calculates the figures of typed holes by model, configuration, language and policy. The variants
+/// are those of [`report::policies`](crate::report::policies). Samples are clustered by file.
+/// `configuration` is that of typings without their own; `source` names the run to people, `label`
+/// is its short name.
+pub fn simulated_side(
+    typed: &[(&TypingAttempt, &Hole)],
     configuration: Option<&str>,
     source: &str,
     label: Option<&str>,
-) -> Side {
-    let mut groups: BTreeMap<(&str, Option<&str>, &str, &str), Vec<&Typed<'_>>> = BTreeMap::new();
-    for one in typed {
-        let own = one.typing.configuration.as_str();
-        let configuration = Some(own).filter(|own| !own.is_empty()).or(configuration);
-        let group = (
-            one.typing.model.as_str(),
-            configuration,
-            one.typing.policy.as_str(),
-            one.hole.language.as_str(),
-        );
-        groups.entry(group).or_default().push(one);
+) -> StudySide {
+    let mut groups: BTreeMap<GroupKey<'_>, TypedByPolicy<'_>> = BTreeMap::new();
+    for (typing, hole) in typed {
+        let own = Some(typing.configuration.as_str()).filter(|own| !own.is_empty());
+        let key = (&*typing.model, own.or(configuration), &*hole.language);
+        let policies = groups.entry(key).or_default();
+        policies
+            .entry(&typing.policy)
+            .or_default()
+            .push((typing, hole));
     }
-    let mut side = Side::default();
-    let mut holes: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for ((model, configuration, policy, language), group) in groups {
-        for (metric, figure) in figures(&group) {
-            side.observations.push(Observation {
-                version: model.to_owned(),
-                configuration: configuration.map(str::to_owned),
-                label: label.map(str::to_owned),
-                language: Some(language.to_owned()),
-                metric: named(metric, policy),
-                unit: Unit::Share,
-                figure,
-                source: source.to_owned(),
-            });
-        }
+    let mut side = StudySide::default();
+    for ((model, configuration, language), policies) in groups {
+        let configuration = configuration.map(str::to_owned);
         // Every policy types the same holes.
-        holes.insert((model, language), group.len());
-    }
-    for ((model, language), count) in holes {
-        side.mixes.push(Mix {
-            what: "language",
+        let holes = policies.values().map(Vec::len).max().unwrap_or(0);
+        for (policy, group) in policies {
+            for (metric, figure) in figures(&group) {
+                side.observations.push(Observation {
+                    version: model.to_owned(),
+                    configuration: configuration.clone(),
+                    label: label.map(str::to_owned),
+                    language: Some(language.to_owned()),
+                    metric: named(metric.name, policy),
+                    unit: FigureUnit::Share,
+                    figure,
+                    source: source.to_owned(),
+                });
+            }
+        }
+        side.mixes.push(SampleMix {
+            dimension: "language",
             version: model.to_owned(),
-            counts: [(language.to_owned(), count)].into(),
+            configuration,
+            counts: [(language.to_owned(), holes)].into(),
         });
     }
     side
 }
 
-fn figures(group: &[&Typed<'_>]) -> Vec<(&'static str, Figure)> {
-    let mut rows: BTreeMap<&'static str, Vec<(String, f64, f64)>> = BTreeMap::new();
-    let mut put = |metric, cluster: &str, weight: f64, value: f64| {
-        let rows = rows.entry(metric).or_default();
-        rows.push((cluster.to_owned(), weight, value));
-    };
-    for one in group {
-        let cluster = format!("{}\0{}", one.hole.project, one.hole.path);
-        let session = &one.typing.session;
-        let mut taken = 0;
-        for request in &session.requests {
-            if let Some(accepted) = request.accepted {
-                taken += accepted.kept + accepted.removed;
-            }
-            if request.result != RequestResult::Shown {
-                continue;
-            }
-            let accepted = f64::from(u8::from(request.accepted.is_some()));
-            put(ACCEPTANCE_SHOWN.name, &cluster, 1.0, accepted);
-            if request.accepted.is_some() || request.shown_ms >= READ_MS {
-                let characters = request.text().map_or(0, |text| text.chars().count());
-                put(ACCEPTANCE_READ.name, &cluster, 1.0, accepted);
-                put(
-                    ACCEPTANCE_CHARACTERS.name,
-                    &cluster,
-                    characters as f64,
-                    accepted,
-                );
-            }
-        }
-        let all = (taken + session.keys.typed) as f64;
-        put(
-            COMPLETED_CODE.name,
-            &cluster,
-            all,
-            taken as f64 / all.max(1.0),
-        );
-        let characters = one.hole.reference.chars().count() as f64;
-        let saved = 1.0 - session.keys.total() as f64 / characters.max(1.0);
-        put(KEYSTROKES_SAVED.name, &cluster, characters, saved);
-    }
-    // The main one first.
-    [
-        ACCEPTANCE_SHOWN,
-        ACCEPTANCE_READ,
-        ACCEPTANCE_CHARACTERS,
-        COMPLETED_CODE,
-        KEYSTROKES_SAVED,
-    ]
-    .into_iter()
-    .map(|metric| metric.name)
-    .filter_map(|metric| Some((metric, Figure::of(rows.remove(metric)?))))
-    .collect()
+fn figures(group: &[(&TypingAttempt, &Hole)]) -> Vec<(Metric, Figure)> {
+    let clusters: Vec<String> = group
+        .iter()
+        .map(|(_, hole)| format!("{}\0{}", hole.project, hole.path))
+        .collect();
+    let typed: Vec<TypedHole<'_>> = group
+        .iter()
+        .zip(&clusters)
+        .map(|((typing, hole), cluster)| TypedHole {
+            cluster,
+            characters: hole.reference.chars().count(),
+            typing,
+        })
+        .collect();
+    typing_samples(&typed)
+        .into_iter()
+        .filter(|(_, samples)| !samples.is_empty())
+        .map(|(metric, samples)| (metric, Figure::from_rows(samples)))
+        .collect()
 }

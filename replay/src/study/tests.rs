@@ -54,8 +54,8 @@ impl World {
         (clusters, size): (usize, usize),
         shared: Option<&[f64]>,
         random: &mut ChaCha8Rng,
-    ) -> Side {
-        let mut side = Side::default();
+    ) -> StudySide {
+        let mut side = StudySide::default();
         for (version, rate) in rates.iter().enumerate() {
             let mut rows = Vec::new();
             for cluster in 0..clusters {
@@ -78,8 +78,8 @@ impl World {
                 label: None,
                 language: None,
                 metric: metric.to_owned(),
-                unit: Unit::Share,
-                figure: Figure::of(rows),
+                unit: FigureUnit::Share,
+                figure: Figure::from_rows(rows),
                 source: "a simulation".to_owned(),
             });
         }
@@ -106,22 +106,22 @@ impl World {
         let shared = self.same_holes.then_some(shared.as_slice());
         let offline = Self::side("pass@1", &passing, FILES, shared, &mut random);
         let online = Self::side("acceptance/shown", &accepting, PEOPLE, None, &mut random);
-        let options = Options {
+        let options = StudyOptions {
             draws: 1_000,
             bootstrap_draws: 200,
             // Powers are not looked at here.
             simulations: 0,
             seed,
-            ..Options::default()
+            ..StudyOptions::default()
         };
-        Study::of(&offline, &online, Second::Online, &options).unwrap()
+        Study::new(&offline, &online, SecondSide::Online, &options).unwrap()
     }
 }
 
 const REPETITIONS: usize = 200;
 
 /// How many of the repetitions satisfy a condition.
-fn count(world: &World, mut holds: impl FnMut(&Pair) -> bool) -> usize {
+fn count(world: &World, mut holds: impl FnMut(&MetricPair) -> bool) -> usize {
     (0..REPETITIONS)
         .filter(|repetition| holds(&world.study(1_000 + *repetition as u64).pairs[0]))
         .count()
@@ -134,7 +134,7 @@ fn within(low: Option<f64>, high: Option<f64>, truth: f64) -> bool {
 /// Of 200 intervals at 95 %, 190 are expected to hold the truth, and between 181 and 198 do in
 /// 995 of 1,000 such tests.
 #[test]
-fn intervals_hold_the_truth_as_often_as_they_say() {
+fn intervals_have_their_nominal_coverage() {
     for versions in [4, 5, 7] {
         let world = World {
             true_r: 0.8,
@@ -183,7 +183,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 
 /// What moves all versions alike is no error between them, and must not be corrected for.
 #[test]
-fn versions_on_the_same_holes_are_compared_hole_by_hole() {
+fn versions_on_shared_holes_are_compared_hole_by_hole() {
     let world = |same_holes| World {
         true_r: 0.8,
         versions: 7,
@@ -209,7 +209,7 @@ fn versions_on_the_same_holes_are_compared_hole_by_hole() {
 /// Without a correlation, p is at most .05 in at most 5 of 100 studies: of 200, at most 17 in 98
 /// of 100 such tests. Four versions can come to it in 1 of 24 orders, six in 36 of 720.
 #[test]
-fn the_permutation_test_rejects_a_true_zero_at_its_level() {
+fn permutation_test_has_its_nominal_level() {
     for versions in [4, 6] {
         let world = World {
             true_r: 0.0,
@@ -222,19 +222,19 @@ fn the_permutation_test_rejects_a_true_zero_at_its_level() {
     }
 }
 
-fn table(text: &str) -> Side {
-    Side {
-        observations: aggregate::read(text, "t.csv").unwrap(),
+fn table(text: &str) -> StudySide {
+    StudySide {
+        observations: table::parse_table(text, "t.csv").unwrap(),
         mixes: Vec::new(),
     }
 }
 
-fn quick() -> Options {
-    Options {
+fn quick() -> StudyOptions {
+    StudyOptions {
         draws: 500,
         bootstrap_draws: 100,
         simulations: 50,
-        ..Options::default()
+        ..StudyOptions::default()
     }
 }
 
@@ -264,7 +264,7 @@ fn versions_are_joined_by_name_and_configuration() {
         ("changed", "eeeeeeeeeeeeeeee", 0.3),
         ("other", "dddddddddddddddd", 0.5),
     ]);
-    let study = Study::of(&offline, &online, Second::Online, &quick()).unwrap();
+    let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
     let labels: Vec<&str> = study.versions.iter().map(|it| it.label.as_str()).collect();
     assert_eq!(labels, ["m@aaaaaaaa", "m@bbbbbbbb", "changed", "untold"]);
     let points: Vec<(f64, f64)> = study.pairs[0]
@@ -275,24 +275,24 @@ fn versions_are_joined_by_name_and_configuration() {
     assert_eq!(points, [(0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.4, 0.4)]);
     insta::assert_snapshot!(study.warnings.join("\n"), @"
     changed: the configurations differ (offline cccccccccccccccc, online eeeeeeeeeeeeeeee): context, clean-up or sampling were not the same, so a difference between the sides may come from that
-    untold: joined by its name alone, since only one side tells its configuration
+    untold: joined by its name alone, since only one side has its configuration
     ");
     insta::assert_snapshot!(study.left_out.join("\n"), @"
     alone (dddddddd) has offline figures only
     other (dddddddd) has online figures only
     ");
 
-    let error = Study::of(
+    let error = Study::new(
         &side(&[("a", "", 0.1)]),
         &side(&[("b", "", 0.1)]),
-        Second::Online,
+        SecondSide::Online,
         &quick(),
     );
-    insta::assert_snapshot!(error.unwrap_err(), @"no version is on both sides: offline there is a, online there is b; versions are joined by the model's name and its configuration");
+    insta::assert_snapshot!(error.unwrap_err(), @"no version is on both sides: offline has a, online has b; versions are joined by the model's name and its configuration");
 }
 
 #[test]
-fn languages_are_kept_apart_or_put_together() {
+fn languages_are_compared_apart_or_pooled() {
     let offline = table(
         "version,language,metric,value,n\n\
          a,Python,pass@1,0.5,100\na,typescript,pass@1,0.1,300\n\
@@ -304,20 +304,20 @@ fn languages_are_kept_apart_or_put_together() {
          acceptance/shown,b,python,10,0.3\nacceptance/shown,b,typescript,30,0.5\n",
     );
     let of = |by| {
-        Study::of(
+        Study::new(
             &offline,
             &online,
-            Second::Online,
-            &Options { by, ..quick() },
+            SecondSide::Online,
+            &StudyOptions { by, ..quick() },
         )
     };
-    let together = of(By::Version).unwrap();
+    let together = of(Grouping::Version).unwrap();
     assert_eq!(together.pairs.len(), 1);
     let point = together.pairs[0].points[0];
     assert!((point.offline.value - 0.2).abs() < 1e-12);
     assert_eq!(point.offline.n, Some(400));
     assert!((point.second.value - 0.35).abs() < 1e-12);
-    let apart = of(By::VersionAndLanguage).unwrap();
+    let apart = of(Grouping::VersionAndLanguage).unwrap();
     let languages: Vec<_> = apart.pairs.iter().map(|it| it.language.clone()).collect();
     assert_eq!(
         languages,
@@ -326,15 +326,15 @@ fn languages_are_kept_apart_or_put_together() {
     assert_eq!(apart.pairs[0].points[0].offline.value, 0.5);
 
     let bare = table("version,language,metric,value,n\na,x,m,1,\na,y,m,2,\n");
-    let error = Study::of(&bare, &bare, Second::Online, &quick()).unwrap_err();
-    insta::assert_snapshot!(error, @"t.csv: `m` of a is given for several languages without the n of each, so they can't be put together; compare within languages with --by version,language");
+    let error = Study::new(&bare, &bare, SecondSide::Online, &quick()).unwrap_err();
+    insta::assert_snapshot!(error, @"t.csv: `m` of a has values for several languages without the n of each, so they can't be pooled; compare within languages with --by version,language");
     let twice = table("version,language,metric,value,n\na,x,m,1,\na,x,m,2,\n");
-    let error = Study::of(&twice, &twice, Second::Online, &quick()).unwrap_err();
-    insta::assert_snapshot!(error, @"t.csv: `m` of a is given twice, and values without their rows can't be put together; leave one out");
+    let error = Study::new(&twice, &twice, SecondSide::Online, &quick()).unwrap_err();
+    insta::assert_snapshot!(error, @"t.csv: `m` of a occurs twice, and values without their rows can't be pooled; remove one");
 }
 
 #[test]
-fn what_cannot_be_told_is_said() {
+fn too_few_or_equal_versions_support_no_conclusion() {
     let study = |rows: &[(f64, f64)]| {
         let side = |at: fn(&(f64, f64)) -> f64| {
             let rows: String = rows
@@ -344,42 +344,47 @@ fn what_cannot_be_told_is_said() {
                 .collect();
             table(&format!("version,language,metric,value,n\n{rows}"))
         };
-        Study::of(&side(|it| it.0), &side(|it| it.1), Second::Online, &quick()).unwrap()
+        Study::new(
+            &side(|it| it.0),
+            &side(|it| it.1),
+            SecondSide::Online,
+            &quick(),
+        )
+        .unwrap()
     };
     let two = study(&[(1.0, 2.0), (2.0, 3.0)]);
-    assert_eq!(two.pairs[0].answer, Answer::CantTell);
-    insta::assert_snapshot!(two.pairs[0].sentences.join(" "), @"Can't tell: 2 versions with both figures: three are the least for a correlation, and four the least for one that could be told from chance.");
+    assert_eq!(two.pairs[0].conclusion, Conclusion::CantTell);
+    insta::assert_snapshot!(two.pairs[0].sentences.join(" "), @"Can't tell: 2 versions with both figures: a correlation takes at least three, and one that can differ from chance at least four.");
     let flat = study(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0), (1.0, 1.0)]);
-    insta::assert_snapshot!(flat.pairs[0].sentences.join(" "), @"Can't tell: all 4 versions have the same figure on one side, so there is nothing to go together.");
+    insta::assert_snapshot!(flat.pairs[0].sentences.join(" "), @"Can't tell: all 4 versions have the same figure on one side, so there is no correlation.");
     let three = study(&[(1.0, 2.0), (2.0, 3.0), (3.0, 4.5)]);
-    assert_eq!(three.pairs[0].answer, Answer::CantTell);
+    assert_eq!(three.pairs[0].conclusion, Conclusion::CantTell);
     let said = &three.pairs[0].sentences[0];
     assert!(
         said.starts_with(
-            "Can't tell: with 3 versions no result can be told from chance at the 5 % level, \
-             since the least p there is is .167; r = .993"
+            "Can't tell: with 3 versions no result differs from chance at the 5 % level, since the \
+             least possible p is .167; r = .993"
         ),
         "{said}"
     );
     assert_eq!(three.pairs[0].attenuation, None);
     let why = three.pairs[0].no_attenuation.as_ref().unwrap();
     assert!(
-        why.contains("the errors of either side are not known"),
+        why.contains("the errors of either side are unknown"),
         "{why}"
     );
     // Eight versions in order are enough.
     let eight: Vec<(f64, f64)> = (0..8).map(|i| (f64::from(i), f64::from(i * i))).collect();
-    assert_eq!(study(&eight).pairs[0].answer, Answer::Together);
+    assert_eq!(study(&eight).pairs[0].conclusion, Conclusion::Together);
     let against: Vec<(f64, f64)> = eight.iter().map(|(a, b)| (*a, -b)).collect();
-    assert_eq!(study(&against).pairs[0].answer, Answer::Opposed);
+    assert_eq!(study(&against).pairs[0].conclusion, Conclusion::Opposed);
 }
 
-/// More than nine versions: not all orders, and that is told.
 #[test]
-fn p_of_many_versions_is_named_as_drawn() {
+fn p_of_more_than_nine_versions_is_marked_as_drawn() {
     let rows: String = (0..12).map(|i| format!("v{i},,m,{i},\n")).collect();
     let side = table(&format!("version,language,metric,value,n\n{rows}"));
-    let study = Study::of(&side, &side, Second::Online, &quick()).unwrap();
+    let study = Study::new(&side, &side, SecondSide::Online, &quick()).unwrap();
     let pearson = study.pairs[0].coefficient(Coefficient::Pearson).unwrap();
     assert_eq!((pearson.p_draws, pearson.p), (Some(99_999), 1e-5));
     assert!(
@@ -390,13 +395,14 @@ fn p_of_many_versions_is_named_as_drawn() {
 }
 
 #[test]
-fn a_mix_that_differs_is_told() {
+fn differing_mixes_are_warned_about() {
     let rows = "version,language,metric,value,n\na,,m,1,\nb,,m,2,\n";
-    let side = |python: usize, of_b: usize| Side {
+    let side = |python: usize, of_b: usize| StudySide {
         mixes: [("a", 50), ("b", of_b)]
-            .map(|(version, python_share)| Mix {
-                what: "language",
+            .map(|(version, python_share)| SampleMix {
+                dimension: "language",
                 version: version.to_owned(),
+                configuration: None,
                 counts: [
                     ("python".to_owned(), python * python_share / 50),
                     ("typescript".to_owned(), 100 - python),
@@ -406,8 +412,8 @@ fn a_mix_that_differs_is_told() {
             .to_vec(),
         ..table(rows)
     };
-    let warnings = |offline: &Side, online: &Side| {
-        let study = Study::of(offline, online, Second::Online, &quick()).unwrap();
+    let warnings = |offline: &StudySide, online: &StudySide| {
+        let study = Study::new(offline, online, SecondSide::Online, &quick()).unwrap();
         study.warnings.join("\n")
     };
     assert_eq!(warnings(&side(50, 50), &side(55, 50)), "");
@@ -420,8 +426,8 @@ fn a_mix_that_differs_is_told() {
 }
 
 #[test]
-fn a_table_that_cannot_be_read_is_told_with_its_line() {
-    let error = |text: &str| aggregate::read(text, "t.csv").unwrap_err().to_string();
+fn invalid_tables_are_errors_with_their_line() {
+    let error = |text: &str| table::parse_table(text, "t.csv").unwrap_err().to_string();
     let errors = [
         error("version,language,metric,value\na,,m,1\n"),
         error("version,language,metric,value,n,valeu\na,,m,1,2,3\n"),
@@ -433,8 +439,8 @@ fn a_table_that_cannot_be_read_is_told_with_its_line() {
         error("version,language,metric,value,n\n"),
     ];
     insta::assert_snapshot!(errors.join("\n"), @"
-    t.csv: the column `n` is missing; the columns are version, language, metric, value, n, and if wanted error and configuration
-    t.csv: there is no column `valeu`; the columns are version, language, metric, value, n, and if wanted error and configuration
+    t.csv: the column `n` is missing; the columns are version, language, metric, value, n, and optionally error and configuration
+    t.csv: there is no column `valeu`; the columns are version, language, metric, value, n, and optionally error and configuration
     t.csv, line 2: `value` is no number it can be: `x`
     t.csv, line 2: `n` must be a whole number above 0, not `0`
     t.csv, line 2: `metric` is empty
@@ -444,31 +450,31 @@ fn a_table_that_cannot_be_read_is_told_with_its_line() {
     ");
 }
 
-/// Names come from settings and tables of others: on the page they are text.
+/// Names come from settings and from tables of others.
 #[test]
-fn a_page_shows_names_as_they_are() {
+fn page_escapes_names() {
     let name = "<script>alert('x')</script>&\"";
     let rows: String = (0..4)
         .map(|i| format!("\"{}{i}\",,\"m<b>\",{i},\n", name.replace('"', "\"\"")))
         .collect();
     let side = table(&format!("version,language,metric,value,n\n{rows}"));
-    let study = Study::of(&side, &side, Second::Online, &quick()).unwrap();
+    let study = Study::new(&side, &side, SecondSide::Online, &quick()).unwrap();
     let page = study.page();
     assert!(!page.contains("<script"), "{page}");
     assert!(!page.contains("m<b>"), "{page}");
-    assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;0"));
+    assert!(page.contains("&lt;script&gt;alert('x')&lt;/script&gt;&amp;&quot;0"));
     assert!(page.contains("<svg"), "the scatter is drawn");
     assert!(!page.contains("http-equiv=\"refresh\"") && !page.contains("src="));
     assert_eq!(page, study.page());
 }
 
 #[test]
-fn what_is_simulated_is_never_called_online() {
+fn simulated_acceptance_is_never_called_online() {
     let rows: String = (0..5)
         .map(|i| format!("v{i},,pass@1,0.{i},100\n"))
         .collect();
     let side = table(&format!("version,language,metric,value,n\n{rows}"));
-    let study = Study::of(&side, &side, Second::Simulated, &quick()).unwrap();
+    let study = Study::new(&side, &side, SecondSide::Simulated, &quick()).unwrap();
     let json = serde_json::to_string(&study).unwrap();
     for text in [study.text(), study.page(), json] {
         assert!(!text.to_lowercase().contains("online"), "{text}");
@@ -479,7 +485,7 @@ fn what_is_simulated_is_never_called_online() {
 // Four versions of three clusters, by statsmodels' OLS(x, 1) with
 // cov_type="cluster" for the errors.
 #[test]
-fn errors_are_those_of_statsmodels() {
+fn errors_equal_those_of_statsmodels() {
     let figures: Vec<Figure> = VERSIONS
         .iter()
         .enumerate()
@@ -489,17 +495,18 @@ fn errors_are_those_of_statsmodels() {
                     .iter()
                     .map(move |value| (format!("{version}/{cluster}"), 1.0, *value))
             });
-            Figure::of(rows)
+            Figure::from_rows(rows)
         })
         .collect();
     for (figure, (value, error)) in figures.iter().zip(STATSMODELS) {
         assert!((figure.value().unwrap() - value).abs() < 1e-12);
-        assert!((figure.error(Unit::Share).unwrap() - error).abs() < 1e-12);
+        assert!((figure.error(FigureUnit::Share).unwrap() - error).abs() < 1e-12);
     }
     // Nothing is shared, so that the error between versions is the mean of the squared errors.
-    let units: Vec<(&Figure, Unit)> = figures.iter().map(|it| (it, Unit::Share)).collect();
+    let units: Vec<(&Figure, FigureUnit)> =
+        figures.iter().map(|it| (it, FigureUnit::Share)).collect();
     let squares: f64 = STATSMODELS.iter().map(|it| it.1 * it.1).sum();
-    let noise = figure::noise(&units).unwrap();
+    let noise = figure::error_variance(&units).unwrap();
     assert!((noise - squares / 4.0).abs() < 1e-12, "{noise}");
 }
 
@@ -517,10 +524,10 @@ const STATSMODELS: [(f64, f64); 4] = [
     (0.2857142857142857, 0.12744893874282445),
 ];
 
-/// What people's editors told: what was taken was seen, what is left after typing on is the same
-/// completion, and what a replay noted is nobody's.
+/// An accepted completion was shown, the rest after typing its beginning is the same completion, and
+/// a replay's sessions don't count.
 #[test]
-fn what_people_accepted_is_counted_by_its_definitions() {
+fn online_side_counts_by_the_definitions_of_the_variants() {
     use fillrate_server::completion::Source;
     use fillrate_server::telemetry::{
         AcceptedCandidate, Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
@@ -575,7 +582,7 @@ fn what_people_accepted_is_counted_by_its_definitions() {
         ],
         entered: Vec::new(),
     };
-    let side = online::side(&contents, "t.db").unwrap();
+    let side = telemetry::online::online_side(&contents, "t.db").unwrap();
     let figure = |metric: &str| {
         let one = side.observations.iter().find(|it| it.metric == metric);
         one.map(|it| (it.figure.value().unwrap(), it.figure.n().unwrap()))
@@ -590,5 +597,5 @@ fn what_people_accepted_is_counted_by_its_definitions() {
         completions: vec![replayed],
         entered: Vec::new(),
     };
-    assert_eq!(online::side(&replays, "t.db"), None);
+    assert_eq!(telemetry::online::online_side(&replays, "t.db"), None);
 }

@@ -3,26 +3,26 @@
 use std::collections::BTreeSet;
 
 use comfy_table::Cell;
-
 use fillrate_metrics::{Coefficient, MOST_EXACT};
 
-use super::pair::{ASSUMPTIONS, bound, decimals};
-use super::{Answer, Column, Design, Pair, Second, Study, shown};
+use super::format::{self, bound, decimals};
+use super::pair::ASSUMPTIONS;
+use super::{Conclusion, MetricPair, SecondSide, SignCounts, Study, StudyDesign, TrendColumn};
 use crate::report::table::{TextTable, right};
 
-/// The most pairs that are shown whole; the others have a row in the table of pairs.
+/// The most pairs printed in full; the others have a row in the table of pairs.
 const WHOLE: usize = 3;
 
 impl Study {
-    /// What people read on a terminal.
+    /// The study as text for a terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |words: &str| {
             text.push_str(words);
             text.push('\n');
         };
-        if self.second == Second::Simulated {
-            line("SIMULATED ACCEPTANCE: by a simulated developer, not by people.\n");
+        if self.second == SecondSide::Simulated {
+            line("SIMULATED ACCEPTANCE: of a simulated developer, not of people.\n");
         }
         line(&self.headline());
         if !self.warnings.is_empty() {
@@ -47,34 +47,34 @@ impl Study {
             "Each row: sign agreement over pairs of versions; Pearson's r with an interval that \
              is exact for\nnormal figures, and its permutation p over all orders of {} versions \
              or fewer; p by Holm for all\nrows; Spearman's and Kendall's coefficient with p; r \
-             without the error of measuring.",
+             without measurement error.",
             MOST_EXACT
         ));
-        // What holds of several pairs is said once.
-        let mut said = BTreeSet::new();
+        // A sentence that applies to several pairs is printed once.
+        let mut printed = BTreeSet::new();
         for pair in self.pairs.iter().take(WHOLE) {
-            line(&format!("\n{}", self.pair_text(pair, &mut said)));
+            line(&format!("\n{}", self.pair_text(pair, &mut printed)));
         }
         if self.pairs.len() > WHOLE {
             line(&format!(
-                "\nThe other {} pairs stand as fully in study.json and on the page.",
+                "\nstudy.json and the page have the other {} pairs in full.",
                 self.pairs.len() - WHOLE
             ));
         }
         text
     }
 
-    /// The main pair's answer.
+    /// The main pair's conclusion.
     pub(super) fn headline(&self) -> String {
         self.pairs.first().map_or_else(
-            || "Can't tell: no offline metric meets one of the other side.".to_owned(),
+            || "Can't tell: the sides have no metrics to compare.".to_owned(),
             |pair| format!("{}: {}", pair.title(), pair.sentences.join(" ")),
         )
     }
 
-    /// The columns of the pairs that are shown whole; the page has all.
+    /// The columns of the pairs printed in full; the page has all.
     fn trend_table(&self) -> String {
-        let shown_whole = |column: &Column| {
+        let is_printed = |column: &TrendColumn| {
             self.pairs.iter().take(WHOLE).any(|pair| {
                 let metric = if column.second {
                     &pair.second
@@ -84,12 +84,12 @@ impl Study {
                 pair.language == column.language && *metric == column.metric
             })
         };
-        let columns: Vec<(usize, &Column)> = self
+        let columns: Vec<(usize, &TrendColumn)> = self
             .trend
             .columns
             .iter()
             .enumerate()
-            .filter(|(_, column)| shown_whole(column))
+            .filter(|(_, column)| is_printed(column))
             .collect();
         let header = columns.iter().map(|(_, column)| {
             let side = if column.second {
@@ -104,7 +104,7 @@ impl Study {
                     .as_ref()
                     .map_or_else(String::new, |language| format!("{language}\n")),
                 column.metric,
-                shown::difference_unit(column.unit)
+                format::difference_unit(column.unit)
             )
         });
         let mut table = TextTable::new(std::iter::once("version".to_owned()).chain(header));
@@ -113,7 +113,7 @@ impl Study {
                 columns.iter().map(
                     |(column_at, column)| match (at, row.differences[*column_at]) {
                         (0, Some(_)) => "baseline".to_owned(),
-                        (_, difference) => shown::difference(column.unit, difference),
+                        (_, difference) => format::difference(column.unit, difference),
                     },
                 );
             let mut row_cells = vec![Cell::new(&self.versions[row.version].label)];
@@ -159,7 +159,7 @@ impl Study {
                     format!("{}\n{holm}", decimals(p, 3))
                 },
             );
-            let of = |coefficient| {
+            let cell = |coefficient| {
                 pair.coefficient(coefficient).map_or_else(
                     || "–".to_owned(),
                     |it| format!("{}\n{}", decimals(it.value, 3), decimals(it.p, 3)),
@@ -183,16 +183,16 @@ impl Study {
                 right(pair.signs.short()),
                 right(pearson),
                 right(p),
-                right(of(Coefficient::Spearman)),
-                right(of(Coefficient::Kendall)),
+                right(cell(Coefficient::Spearman)),
+                right(cell(Coefficient::Kendall)),
                 right(corrected),
-                Cell::new(pair.answer.in_words()),
+                Cell::new(pair.conclusion.words()),
             ]);
         }
         table.to_string()
     }
 
-    fn pair_text(&self, pair: &Pair, said: &mut BTreeSet<String>) -> String {
+    fn pair_text(&self, pair: &MetricPair, printed: &mut BTreeSet<String>) -> String {
         let mut lines = vec![pair.title()];
         lines.extend(pair.sentences.iter().map(|it| format!("  {it}")));
         for point in &pair.points {
@@ -200,34 +200,34 @@ impl Study {
                 "  {}: {} {}; {} {} {}",
                 self.versions[point.version].label,
                 pair.offline,
-                shown::measured(pair.offline_unit, &point.offline),
+                format::measured(pair.offline_unit, &point.offline),
                 self.second.name(),
                 pair.second,
-                shown::measured(pair.second_unit, &point.second)
+                format::measured(pair.second_unit, &point.second)
             ));
         }
         lines.extend(
             pair.details(self.second)
                 .into_iter()
-                .filter(|it| said.insert(it.clone()))
+                .filter(|it| printed.insert(it.clone()))
                 .map(|it| format!("  {it}")),
         );
         lines.join("\n")
     }
 }
 
-impl super::Signs {
-    /// Agreeing pairs of all that are not tied.
+impl SignCounts {
+    /// Agreeing pairs of those not tied.
     pub(super) fn short(&self) -> String {
         format!("{}/{}", self.agreeing, self.agreeing + self.disagreeing)
     }
 
     /// In a sentence.
     pub(super) fn sentence(&self) -> String {
-        let telling = self.agreeing + self.disagreeing;
+        let untied = self.agreeing + self.disagreeing;
         let mut sentence = format!(
-            "Sign agreement: of {telling} pairs of versions that differ on both sides, {} have \
-             both differences the same way{}",
+            "Sign agreement: of {untied} pairs of versions that differ on both sides, {} have \
+             both differences in the same direction{}",
             self.agreeing,
             match self.tied {
                 0 => String::new(),
@@ -238,12 +238,11 @@ impl super::Signs {
             .agreeing_beyond_chance
             .zip(self.disagreeing_beyond_chance)
         {
-            Some((0, 0)) => sentence.push_str(
-                "; in none of them are both differences more than the error of measuring.",
-            ),
+            Some((0, 0)) => sentence
+                .push_str("; in none of them do both differences exceed the measurement error."),
             Some((agreeing, disagreeing)) => sentence.push_str(&format!(
-                "; of the {} whose differences are more than the error of measuring on both \
-                 sides, {agreeing}.",
+                "; of the {} whose differences exceed the measurement error on both sides, \
+                 {agreeing}.",
                 agreeing + disagreeing
             )),
             None => sentence.push('.'),
@@ -252,9 +251,9 @@ impl super::Signs {
     }
 }
 
-impl Answer {
-    /// As a table shows it.
-    pub(super) fn in_words(self) -> &'static str {
+impl Conclusion {
+    /// The words in tables.
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Together => "together",
             Self::Opposed => "opposed",
@@ -263,9 +262,9 @@ impl Answer {
     }
 }
 
-impl Pair {
-    /// All that is to be said of a pair below its answer, in sentences.
-    pub(super) fn details(&self, second: Second) -> Vec<String> {
+impl MetricPair {
+    /// The details of a pair below its conclusion, in sentences.
+    pub(super) fn details(&self, second: SecondSide) -> Vec<String> {
         let mut lines = vec![self.signs.sentence()];
         for figure in &self.coefficients {
             let how = match figure.p_draws {
@@ -286,9 +285,9 @@ impl Pair {
                 ));
                 if let Some(coverage) = &figure.coverage {
                     line.push_str(&format!(
-                        " (at 95 % by its name; it holds the truth in {} of simulated studies of so \
-                         many versions, measured so well)",
-                        shown::of_studies(coverage)
+                        " (nominally at 95 %; it covers the truth in {} of simulated studies of as \
+                         many versions, measured as well)",
+                        format::of_studies(coverage)
                     ));
                 }
             }
@@ -297,7 +296,7 @@ impl Pair {
         match (&self.attenuation, &self.no_attenuation) {
             (Some(it), _) => {
                 lines.push(format!(
-                    "Without the error of measuring: r = {}, 95 % interval {} to {} (reliability \
+                    "Without measurement error: r = {}, 95 % interval {} to {} (reliability \
                      offline {}, {} {}).",
                     decimals(it.corrected, 3),
                     bound(it.low),
@@ -309,7 +308,7 @@ impl Pair {
                 lines.push(ASSUMPTIONS.to_owned());
             }
             (None, Some(reason)) => {
-                lines.push(format!("Without the error of measuring: {reason}."));
+                lines.push(format!("Without measurement error: {reason}."));
             }
             (None, None) => {}
         }
@@ -320,34 +319,33 @@ impl Pair {
     }
 }
 
-impl Design {
+impl StudyDesign {
     /// What the design can show, in sentences.
     pub(super) fn sentences(&self) -> Vec<String> {
         let measured = match self.seen_of_one {
             Some(seen) => format!(
-                "a true r of 1 is seen as {} through the error of measuring",
+                "a true r of 1 appears as {} through measurement error",
                 decimals(seen, 2)
             ),
-            None => "taken as measured without error, since their errors are not known, so at most"
-                .to_owned(),
+            None => "an upper bound as their errors are unknown and taken as 0".to_owned(),
         };
         let powers: Vec<String> = self
             .power
             .iter()
             .map(|at| {
                 let permutation = at.permutation.as_ref().map_or_else(String::new, |it| {
-                    format!(" ({} by permutation)", shown::of_studies(it))
+                    format!(" ({} by permutation)", format::of_studies(it))
                 });
                 format!(
                     "{} in {}{permutation}",
                     decimals(at.true_r, 1),
-                    shown::of_studies(&at.student)
+                    format::of_studies(&at.student)
                 )
             })
             .collect();
         let mut sentences = vec![format!(
-            "Power with {} versions, {measured}: a true r of {} of such studies, at the 5 % level \
-             by Student's t.",
+            "Power with {} versions, {measured}: a true r of {} of such studies is found at the 5 % \
+             level by Student's t.",
             self.versions,
             powers.join(", of ")
         )];

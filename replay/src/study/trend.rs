@@ -2,20 +2,22 @@
 
 use serde::Serialize;
 
-use super::{JoinedVersion, Pair, Unit};
+use super::figure::FigureUnit;
+use super::join::JoinedVersion;
+use super::pair::MetricPair;
 
 /// The figures of each version as differences from the first one's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trend {
     /// The columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TrendColumn>,
     /// One row for each version; the first is the baseline.
     pub rows: Vec<TrendRow>,
 }
 
 /// A column of [`Trend`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Column {
+pub struct TrendColumn {
     /// The language; `None` for all together.
     pub language: Option<String>,
     /// The metric.
@@ -23,7 +25,7 @@ pub struct Column {
     /// Whether it is the second side's.
     pub second: bool,
     /// What it is counted in.
-    pub unit: Unit,
+    pub unit: FigureUnit,
 }
 
 /// A row of [`Trend`].
@@ -37,12 +39,12 @@ pub struct TrendRow {
 }
 
 impl Trend {
-    pub(super) fn of(versions: &[JoinedVersion], pairs: &[Pair]) -> Self {
-        let mut columns: Vec<Column> = Vec::new();
+    pub(super) fn new(versions: &[JoinedVersion], pairs: &[MetricPair]) -> Self {
+        let mut columns: Vec<TrendColumn> = Vec::new();
         let mut values: Vec<Vec<Option<f64>>> = Vec::new();
         for second in [false, true] {
             for pair in pairs {
-                let column = Column {
+                let column = TrendColumn {
                     language: pair.language.clone(),
                     metric: if second { &pair.second } else { &pair.offline }.clone(),
                     second,

@@ -1,4 +1,4 @@
-//! Examples and predictions, line by line.
+//! Reads examples and predictions, line by line.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(crate) enum InputError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("{path}, line {line}: {reason}")]
     Record {
         path: PathBuf,
@@ -28,34 +28,34 @@ pub(crate) enum InputError {
         /// What is wrong, with the field's name.
         reason: String,
     },
-    /// A task stands in a file twice.
-    #[error("{path}, line {line}: the task `{id}` stands on line {before} already")]
-    Doubled {
+    /// A task occurs twice in a file.
+    #[error("{path}, line {line}: the task `{id}` occurs on line {before} already")]
+    Duplicate {
         path: PathBuf,
         line: usize,
         before: usize,
         id: String,
     },
-    /// Examples that nothing was predicted for.
-    #[error("{predictions} has no prediction for {}", named(.ids, "example"))]
+    /// Examples without a prediction.
+    #[error("{predictions} has no prediction for {}", list_ids(.ids, "example"))]
     Missing {
         predictions: PathBuf,
         ids: Vec<String>,
     },
-    /// Predictions for nothing.
-    #[error("{predictions} has predictions that {examples} has no example for: {}", named(.ids, "task"))]
+    /// PredictionFile for nothing.
+    #[error("{predictions} has predictions that {examples} has no example for: {}", list_ids(.ids, "task"))]
     Unknown {
         predictions: PathBuf,
         examples: PathBuf,
         ids: Vec<String>,
     },
-    /// There is nothing to score.
+    /// There are no examples.
     #[error("{path} has no examples")]
     Empty { path: PathBuf },
 }
 
-/// How many things of which names, the first ten of them written out.
-fn named(ids: &[String], what: &str) -> String {
+/// The count and the first ten of these ids.
+fn list_ids(ids: &[String], what: &str) -> String {
     const MOST: usize = 10;
     let plural = if ids.len() == 1 { "" } else { "s" };
     let shown = ids[..ids.len().min(MOST)].join(", ");
@@ -66,7 +66,7 @@ fn named(ids: &[String], what: &str) -> String {
     format!("{} {what}{plural}: {shown}{more}", ids.len())
 }
 
-/// What a prediction is held against.
+/// What a prediction is compared with.
 #[derive(Debug, PartialEq)]
 pub(super) struct Example {
     pub(super) task_id: String,
@@ -75,21 +75,21 @@ pub(super) struct Example {
     pub(super) file: Option<String>,
     /// The language's name, where the record itself has one.
     pub(super) language: Option<String>,
-    pub(super) text: Text,
-    /// What should have been written.
+    pub(super) text: HoleContext,
+    /// The expected text.
     pub(super) reference: String,
 }
 
-/// What stands before the hole.
+/// Where the text before the hole is.
 #[derive(Debug, PartialEq)]
-pub(super) enum Text {
-    /// The record has it.
+pub(super) enum HoleContext {
+    /// In the record.
     Prompt(String),
-    /// It stands in the hole's file.
+    /// In the hole's file.
     InFile(Box<Hole>),
 }
 
-/// CrossCodeEval's record, as far as scores need it.
+/// The fields of CrossCodeEval's record that scores need.
 #[derive(Deserialize)]
 struct CrossCodeEval {
     prompt: String,
@@ -108,20 +108,20 @@ struct Metadata {
 ///
 /// # Errors
 /// Says what is wrong with which field.
-pub(super) fn example(line: &str) -> Result<Example, String> {
+pub(super) fn parse_example(line: &str) -> Result<Example, String> {
     match serde_json::from_str::<CrossCodeEval>(line) {
         Ok(record) => Ok(Example {
             task_id: record.metadata.task_id,
             repository: record.metadata.repository,
             file: record.metadata.file,
             language: None,
-            text: Text::Prompt(record.prompt),
+            text: HoleContext::Prompt(record.prompt),
             reference: record.groundtruth,
         }),
         Err(_) => {
             let value = object(line)?;
             if value.get("schema").is_some() {
-                return hole(line);
+                return parse_hole(line);
             }
             Err(fault(
                 &value,
@@ -137,7 +137,7 @@ pub(super) fn example(line: &str) -> Result<Example, String> {
     }
 }
 
-fn hole(line: &str) -> Result<Example, String> {
+fn parse_hole(line: &str) -> Result<Example, String> {
     let hole: Hole = serde_json::from_str(line).map_err(|error| without_line(&error))?;
     if hole.schema != task::SCHEMA {
         return Err(format!(
@@ -152,7 +152,7 @@ fn hole(line: &str) -> Result<Example, String> {
         file: Some(hole.path.clone()),
         language: Some(hole.language.clone()),
         reference: hole.reference.clone(),
-        text: Text::InFile(Box::new(hole)),
+        text: HoleContext::InFile(Box::new(hole)),
     })
 }
 
@@ -163,9 +163,9 @@ struct PredictionRecord {
     prediction: String,
 }
 
-/// What a model wrote for each task.
+/// The predictions of one file, by task.
 #[derive(Debug)]
-pub(super) struct Predictions {
+pub(super) struct PredictionFile {
     pub(super) path: PathBuf,
     by_task: HashMap<String, Prediction>,
 }
@@ -177,12 +177,12 @@ struct Prediction {
     line: usize,
 }
 
-impl Predictions {
+impl PredictionFile {
     /// Reads a file of records with `task_id` and `prediction` (or `pred`, as CrossCodeEval's own
     /// programs call it).
     pub(super) fn read(path: &Path) -> Result<Self, InputError> {
         let mut by_task = HashMap::new();
-        for line in Lines::open(path)? {
+        for line in NonBlankLines::open(path)? {
             let (line, text) = line?;
             let record: PredictionRecord = match serde_json::from_str(&text) {
                 Ok(record) => record,
@@ -206,7 +206,7 @@ impl Predictions {
             };
             if let Some(before) = by_task.get(&record.task_id) {
                 let before: &Prediction = before;
-                return Err(InputError::Doubled {
+                return Err(InputError::Duplicate {
                     path: path.to_owned(),
                     line,
                     before: before.line,
@@ -221,8 +221,8 @@ impl Predictions {
         })
     }
 
-    /// What was written for a task.
-    pub(super) fn of(&self, task_id: &str) -> Option<&str> {
+    /// The prediction for a task.
+    pub(super) fn prediction(&self, task_id: &str) -> Option<&str> {
         self.by_task
             .get(task_id)
             .map(|prediction| prediction.text.as_str())
@@ -251,12 +251,12 @@ pub(super) fn record_error(path: &Path, line: usize, reason: String) -> InputErr
 }
 
 /// The lines of a file that are not blank, with their numbers from 1.
-pub(super) struct Lines {
+pub(super) struct NonBlankLines {
     path: PathBuf,
     lines: std::iter::Enumerate<std::io::Lines<BufReader<File>>>,
 }
 
-impl Lines {
+impl NonBlankLines {
     pub(super) fn open(path: &Path) -> Result<Self, InputError> {
         let file = File::open(path).map_err(|source| InputError::File {
             path: path.to_owned(),
@@ -269,7 +269,7 @@ impl Lines {
     }
 }
 
-impl Iterator for Lines {
+impl Iterator for NonBlankLines {
     type Item = Result<(usize, String), InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -302,7 +302,7 @@ fn object(line: &str) -> Result<Value, String> {
     }
 }
 
-/// What a parser said, without the line that it counts: it saw only one.
+/// A parser's message without its line number, since it parsed one line only.
 fn without_line(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -311,7 +311,7 @@ fn without_line(error: &serde_json::Error) -> String {
     }
 }
 
-/// What is wrong with the first field that is not a string, of each whether it must be there.
+/// Describes the first field that is not a string. Each field says whether it is required.
 fn fault(record: &Value, fields: &[(&str, bool)]) -> String {
     for (path, required) in fields {
         let pointer = format!("/{}", path.replace('.', "/"));
@@ -331,8 +331,8 @@ fn fault(record: &Value, fields: &[(&str, bool)]) -> String {
             }
         }
     }
-    // A field that stands there twice.
-    "a field is doubled".to_owned()
+    // Serde reports a duplicate field.
+    "a field occurs twice".to_owned()
 }
 
 #[cfg(test)]
@@ -341,22 +341,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_read_for_what_scores_need() {
+    fn records_of_crosscodeeval_are_parsed() {
         let line = r#"{"prompt":"a = ","groundtruth":"1","right_context":"","crossfile_context":{},
             "metadata":{"task_id":"x/1","repository":"r","file":"m.py","line":3}}"#
             .replace('\n', "");
-        let read = example(&line).unwrap();
+        let read = parse_example(&line).unwrap();
         assert_eq!(
             (read.task_id.as_str(), read.reference.as_str()),
             ("x/1", "1")
         );
-        assert_eq!(read.text, Text::Prompt("a = ".to_owned()));
+        assert_eq!(read.text, HoleContext::Prompt("a = ".to_owned()));
         assert_eq!(read.file.as_deref(), Some("m.py"));
     }
 
     #[test]
-    fn what_is_wrong_is_said_by_field() {
-        let reason = |line: &str| example(line).unwrap_err();
+    fn errors_name_the_field() {
+        let reason = |line: &str| parse_example(line).unwrap_err();
         let metadata = r#""metadata":{"task_id":"t","repository":"r","file":"f"}"#;
         assert_eq!(
             reason(&format!(r#"{{"prompt":"", {metadata}}}"#)),
@@ -376,7 +376,7 @@ mod tests {
         );
         assert_eq!(
             reason(r#"{"prompt":"","prompt":"","groundtruth":"","metadata":{"task_id":"t"}}"#),
-            "a field is doubled"
+            "a field occurs twice"
         );
         assert_eq!(reason("[]"), "this is no JSON object");
         assert_eq!(
@@ -390,11 +390,11 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_of_tasks_are_cut() {
+    fn long_lists_of_ids_are_cut() {
         let ids: Vec<String> = (0..12).map(|i| format!("t{i}")).collect();
-        assert_eq!(named(&ids[..1], "example"), "1 example: t0");
+        assert_eq!(list_ids(&ids[..1], "example"), "1 example: t0");
         assert_eq!(
-            named(&ids, "example"),
+            list_ids(&ids, "example"),
             "12 examples: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more"
         );
     }

@@ -1,13 +1,13 @@
-//! `fillrate study --demo`: model versions that anybody can play, offline.
+//! `fillrate study --demo`: replays model versions that need no network.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::super::CliError;
-use super::Arguments;
+use super::StudyArguments;
 
 /// The model versions: configurations of the embedded model, by name, as settings. They differ in
-/// what the model is told and in how far it is let stray, so that their figures differ.
+/// context, temperature and clean-up, so that their figures differ.
 const VERSIONS: [(&str, &str); 5] = [
     (
         "v1-open-file-only",
@@ -28,22 +28,22 @@ const VERSIONS: [(&str, &str); 5] = [
     ("v5-default", "[model]\nprotocol = \"embedded\"\n"),
 ];
 
-/// The kinds of holes: those that so weak a model fills now and then.
+/// The kinds of holes: those that so weak a model sometimes fills.
 const KINDS: &str = "line,span";
 
-/// The time that every answer takes in the demo, in milliseconds: scripted, so that the demo comes
-/// to the same figures on every machine.
+/// The latency of every completion in the demo, in milliseconds: scripted, so that the demo's
+/// figures are the same on every machine.
 const LATENCY_MS: &str = "30";
 
-/// Replays every version, each as a run of its own that goes on where it was stopped, and gives
-/// the runs' folders.
+/// Replays every version as a run of its own, resuming interrupted ones, and returns the runs'
+/// folders.
 ///
 /// # Errors
-/// A replay failed; it has said why.
-pub(super) fn play(arguments: &Arguments) -> Result<Vec<PathBuf>, CliError> {
+/// A replay fails; it prints why.
+pub(super) fn replay_versions(arguments: &StudyArguments) -> Result<Vec<PathBuf>, CliError> {
     if !arguments.corpus.is_file() {
         return Err(CliError::Refused(format!(
-            "{} is not there; start the demo in the project's folder, or name its corpus by \
+            "{} does not exist; run the demo in the project's folder, or name its corpus with \
              --corpus",
             arguments.corpus.display()
         )));
@@ -56,8 +56,8 @@ pub(super) fn play(arguments: &Arguments) -> Result<Vec<PathBuf>, CliError> {
         let file = folder.join(format!("{name}.toml"));
         std::fs::write(&file, settings).map_err(CliError::file(&file))?;
         let run = folder.join(name);
-        // This very program, as a process of its own: a replay speaks for itself on the terminal,
-        // and may be stopped by itself.
+        // A process of its own, so that a replay prints to the terminal and can be interrupted by
+        // itself.
         let status = Command::new("/proc/self/exe")
             .arg("replay")
             .arg(&arguments.corpus)
@@ -71,11 +71,11 @@ pub(super) fn play(arguments: &Arguments) -> Result<Vec<PathBuf>, CliError> {
             .stdout(Stdio::null())
             .status()
             .map_err(CliError::file("/proc/self/exe"))?;
-        // 3: some projects could not be replayed, and the replay has said which.
+        // 3: some projects could not be replayed; the replay prints which.
         if !matches!(status.code(), Some(0 | 3)) {
             return Err(CliError::Refused(format!(
-                "the replay of {name} failed ({status}); mend what it says above and start the \
-                 same command again, nothing that was done is lost"
+                "the replay of {name} failed ({status}); fix the error above and rerun the command, \
+                 which resumes the demo"
             )));
         }
         runs.push(run);

@@ -7,28 +7,28 @@ use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
 
 use super::super::{CliError, Success};
 use super::StoreChoice;
-use crate::report::acceptance::{Acceptance, Choice, Dimension};
+use crate::study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
 
-/// Show what people made of completions: acceptance, retention and latency, and what a trial of
-/// several models came to.
+/// Show telemetry statistics: acceptance, retention and latency, and the results of a trial of
+/// several models.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct TelemetryStatsArguments {
     #[command(flatten)]
     store: StoreChoice,
-    /// Only what was asked for in the last N days
+    /// Count only completions of the last N days
     #[arg(long, value_name = "N")]
     days: Option<u32>,
-    /// What has figures of its own: model, language, day [default: model; with --json rows by
-    /// model, by model and language, and by model and day]
+    /// Group by model, language, day [default: model; with --json rows by model, by model and
+    /// language, and by model and day]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     by: Vec<Dimension>,
-    /// Count only what an editor confirms to have displayed as shown
+    /// Count as shown only what an editor confirms to have displayed
     #[arg(long)]
     confirmed: bool,
-    /// Sessions of a simulated developer, in place of people's
+    /// Count sessions of a simulated developer in place of people's
     #[arg(long)]
     simulated: bool,
-    /// Name the models of a blind trial though it goes on
+    /// Name the models of a blind trial that is still running
     #[arg(long)]
     unblind: bool,
     /// Print one JSON object in place of tables
@@ -36,9 +36,9 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliError> {
     let contents = match read(&arguments.store.path()?) {
-        // Before the first completion there is nothing to tell, and no fault.
+        // Before the first completion there is no store, which is no error.
         Err(TelemetryError::Missing(_)) => StoreContents::default(),
         read => read?,
     };
@@ -56,23 +56,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<Success, CliError> {
             vec![by]
         }
     };
-    let choice = Choice {
+    let options = StatisticsOptions {
         groupings,
         since_ms: arguments.days.map(days_ago),
         simulated: arguments.simulated,
         confirmed: arguments.confirmed,
         unblind: arguments.unblind,
     };
-    let acceptance = Acceptance::of(&contents, &choice);
+    let statistics = TelemetryStatistics::new(&contents, &options);
     if arguments.json {
-        let json = serde_json::to_value(&acceptance)
+        let json = serde_json::to_value(&statistics)
             .map_err(|error| CliError::Refused(error.to_string()))?;
         outln!("{json:#}");
     } else {
         if arguments.simulated {
-            outln!("A simulated developer's, not a person's:");
+            outln!("Of a simulated developer, not of a person:");
         }
-        out!("{}", acceptance.table());
+        out!("{}", statistics.table());
     }
     Ok(Success::Whole)
 }

@@ -4,14 +4,19 @@
 
 use std::collections::BTreeSet;
 
-use fillrate_server::completion::Assigned;
+use fillrate_metrics::Estimate;
+use fillrate_server::completion::{Assigned, Source};
 use fillrate_server::configuration::TrialUnit;
 use fillrate_server::telemetry::{
-    AcceptedCandidate, PartialAcceptance, RequestOutcome, SecondModel, TextSize, Timings,
+    AcceptedCandidate, Certainty, CompletionRow, Displayed, EnteredCharacters, PartialAcceptance,
+    RecordedCompletion, Remainder, RequestOutcome, SecondModel, StoreContents, TextSize, Timings,
 };
 use proptest::prelude::*;
 
-use super::*;
+use super::statistics::{
+    Dimension, StatisticsOptions, StatisticsRow, TelemetryStatistics, VARIANTS,
+};
+use super::trial::TrialStatistics;
 
 /// A completion of 10 characters that was shown for a second, confirmed, in the session and file
 /// of these names.
@@ -76,20 +81,23 @@ fn outcomes_of(session: &str, files: &[(&str, &str)]) -> Vec<RecordedCompletion>
     recorded
 }
 
-fn by_model(completions: Vec<RecordedCompletion>) -> Acceptance {
+fn by_model(completions: Vec<RecordedCompletion>) -> TelemetryStatistics {
     statistics(completions, Vec::new())
 }
 
-fn statistics(completions: Vec<RecordedCompletion>, entered: Vec<EnteredCharacters>) -> Acceptance {
+fn statistics(
+    completions: Vec<RecordedCompletion>,
+    entered: Vec<EnteredCharacters>,
+) -> TelemetryStatistics {
     let contents = StoreContents {
         completions,
         entered,
     };
-    let choice = Choice {
+    let choice = StatisticsOptions {
         groupings: vec![vec![Dimension::Model]],
-        ..Choice::default()
+        ..StatisticsOptions::default()
     };
-    Acceptance::of(&contents, &choice)
+    TelemetryStatistics::new(&contents, &choice)
 }
 
 fn close(ours: Option<f64>, theirs: f64) {
@@ -97,14 +105,14 @@ fn close(ours: Option<f64>, theirs: f64) {
     assert!((ours - theirs).abs() < 1e-9, "{ours} is not {theirs}");
 }
 
-fn figure(row: &Row, name: &str) -> Estimate {
+fn figure(row: &StatisticsRow, name: &str) -> Estimate {
     row.figures[name]
 }
 
 // y = [1,0,1, 0,0, 1,1,1,0, 0,1], g = [a,a,a, b,b, c,c,c,c, d,d]
 // OLS(y, ones).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True).conf_int()
 #[test]
-fn a_rate_is_clustered_by_session_and_file() {
+fn rates_are_clustered_by_session_and_file() {
     let files = [("a", "+-+"), ("b", "--"), ("c", "+++-"), ("d", "-+")];
     let acceptance = by_model(outcomes_of("s", &files));
     let rate = figure(&acceptance.rows[0], "acceptance/shown");
@@ -130,7 +138,7 @@ fn a_rate_is_clustered_by_session_and_file() {
 // w = [10,40,10,20], y = [1,0,1,0], g = [a,a,b,c]
 // WLS(y, ones, weights=w).fit(cov_type="cluster", cov_kwds={"groups": g}, use_t=True)
 #[test]
-fn what_was_read_is_what_was_shown_long_enough_or_taken() {
+fn read_counts_shown_long_enough_or_accepted() {
     let with = |file: &str, characters: usize, ms: Option<f64>| {
         let mut one = shown("s", file);
         one.answered.candidates[0].characters = characters;
@@ -161,7 +169,7 @@ fn what_was_read_is_what_was_shown_long_enough_or_taken() {
 }
 
 #[test]
-fn retention_is_of_what_was_accepted_and_could_be_observed() {
+fn retention_counts_accepted_and_observed() {
     let kept = |lefts: &[(u64, Option<Remainder>)]| {
         let mut one = accepted(shown("s", "f"), 0);
         one.retention = lefts.iter().copied().collect();
@@ -176,17 +184,17 @@ fn retention_is_of_what_was_accepted_and_could_be_observed() {
         refused,
     ]);
     let row = &acceptance.rows[0];
-    let of = |name: &str| (figure(row, name).value, figure(row, name).n);
-    assert_eq!(of("retained@30"), (2.0 / 3.0, 3));
+    let value_and_n = |name: &str| (figure(row, name).value, figure(row, name).n);
+    assert_eq!(value_and_n("retained@30"), (2.0 / 3.0, 3));
     // Moved elsewhere it is not retained, and still in the code.
-    assert_eq!(of("still-in-code@30"), (1.0, 3));
-    assert_eq!(of("retained@120"), (0.0, 1));
-    assert_eq!(of("still-in-code@120"), (0.0, 1));
+    assert_eq!(value_and_n("still-in-code@30"), (1.0, 3));
+    assert_eq!(value_and_n("retained@120"), (0.0, 1));
+    assert_eq!(value_and_n("still-in-code@120"), (0.0, 1));
     assert!(!row.figures.contains_key("retained@300"));
 }
 
 #[test]
-fn completed_code_is_of_all_that_entered_the_files() {
+fn completed_code_divides_by_all_characters_that_entered_the_file() {
     let entered = |file: &str, characters: usize| EnteredCharacters {
         session: "s".to_owned(),
         file: file.to_owned(),
@@ -213,7 +221,7 @@ fn completed_code_is_of_all_that_entered_the_files() {
 }
 
 #[test]
-fn what_is_typed_through_is_one_completion_that_is_still_shown() {
+fn typing_through_continues_the_same_impression() {
     let rest = |characters: usize, ms: f64| {
         let mut one = shown("s", "f");
         one.answered.source = Source::TypedThrough;
@@ -246,7 +254,7 @@ fn what_is_typed_through_is_one_completion_that_is_still_shown() {
 }
 
 #[test]
-fn nothing_counts_that_was_not_offered_or_is_not_asked_for() {
+fn only_offered_completions_within_the_options_count() {
     let mut nothing = shown("s", "f");
     nothing.answered.outcome = RequestOutcome::Nothing;
     let mut simulated = accepted(shown("s", "f"), 0);
@@ -259,11 +267,11 @@ fn nothing_counts_that_was_not_offered_or_is_not_asked_for() {
         completions: vec![nothing, simulated, old, shown("s", "f"), unsure],
         entered: Vec::new(),
     };
-    let offered = |choice: Choice| {
+    let offered = |choice: StatisticsOptions| {
         let groupings = vec![vec![Dimension::Model]];
-        let of = Acceptance::of(
+        let of = TelemetryStatistics::new(
             &contents,
-            &Choice {
+            &StatisticsOptions {
                 groupings,
                 ..choice
             },
@@ -272,26 +280,26 @@ fn nothing_counts_that_was_not_offered_or_is_not_asked_for() {
         let shown: usize = row.shown.values().sum();
         (row.offered, shown, row.accepted)
     };
-    assert_eq!(offered(Choice::default()), (3, 3, 1));
-    let since = Choice {
+    assert_eq!(offered(StatisticsOptions::default()), (3, 3, 1));
+    let since = StatisticsOptions {
         since_ms: Some(0),
-        ..Choice::default()
+        ..StatisticsOptions::default()
     };
     assert_eq!(offered(since), (2, 2, 1));
-    let simulated = Choice {
+    let simulated = StatisticsOptions {
         simulated: true,
-        ..Choice::default()
+        ..StatisticsOptions::default()
     };
     assert_eq!(offered(simulated), (1, 1, 1));
-    let confirmed = Choice {
+    let confirmed = StatisticsOptions {
         confirmed: true,
-        ..Choice::default()
+        ..StatisticsOptions::default()
     };
     assert_eq!(offered(confirmed), (3, 2, 0));
 }
 
 #[test]
-fn an_editor_that_tells_of_accepts_alone_has_no_rate_of_them() {
+fn accepts_of_editors_that_report_no_display_support_no_rate() {
     let mut one = accepted(shown("generic", "f"), 0);
     one.shown = None;
     one.retention = [(30, left(0.0, 0.0))].into();
@@ -300,12 +308,15 @@ fn an_editor_that_tells_of_accepts_alone_has_no_rate_of_them() {
     let generic = [one, other];
     let acceptance = by_model(generic.to_vec());
     let row = &acceptance.rows[0];
-    assert_eq!((row.offered, row.accepted, row.untold), (2, 0, 1));
+    assert_eq!(
+        (row.offered, row.accepted, row.accepted_unreported),
+        (2, 0, 1)
+    );
     assert!(!row.figures.contains_key("acceptance/shown"));
     assert_eq!(figure(row, "retained@30").value, 1.0);
     let table = acceptance.table();
     assert!(
-        table.contains("1 more were accepted in editors that do not say"),
+        table.contains("1 more were accepted in editors that do not report"),
         "{table}"
     );
     // Beside one that tells, it changes nothing of its rate.
@@ -316,7 +327,7 @@ fn an_editor_that_tells_of_accepts_alone_has_no_rate_of_them() {
 }
 
 #[test]
-fn rows_are_by_what_is_asked_for() {
+fn rows_are_grouped_by_the_dimensions() {
     let with = |named: &str, language: Option<&str>, at_ms: i64| {
         let mut one = shown("s", "f");
         one.answered.named = named.to_owned();
@@ -334,11 +345,13 @@ fn rows_are_by_what_is_asked_for() {
         entered: Vec::new(),
     };
     let rows = |grouping: &[Dimension]| -> Vec<String> {
-        let choice = Choice {
+        let choice = StatisticsOptions {
             groupings: vec![grouping.to_vec()],
-            ..Choice::default()
+            ..StatisticsOptions::default()
         };
-        let rows = Acceptance::of(&contents, &choice).rows.into_iter();
+        let rows = TelemetryStatistics::new(&contents, &choice)
+            .rows
+            .into_iter();
         rows.map(|row| {
             let by: Vec<_> = row.by.values().cloned().collect();
             format!("{} {}", by.join(" "), row.offered)
@@ -351,22 +364,6 @@ fn rows_are_by_what_is_asked_for() {
         rows(&[Dimension::Model, Dimension::Day]),
         ["1970-01-01 a 1", "1970-01-02 a 1", "1970-01-01 m 1"]
     );
-}
-
-/// As Python's `datetime` has them.
-#[test]
-fn days_are_those_of_the_calendar() {
-    for (at_ms, expected) in [
-        (0, "1970-01-01"),
-        (-1, "1969-12-31"),
-        (951_782_400_000, "2000-02-29"),
-        (951_868_800_000, "2000-03-01"),
-        (1_795_261_814_000, "2026-11-21"),
-        (4_107_542_399_999, "2100-02-28"),
-        (4_107_542_400_000, "2100-03-01"),
-    ] {
-        assert_eq!(day(at_ms), expected);
-    }
 }
 
 fn on_trial(
@@ -412,7 +409,7 @@ fn turns(unit: TrialUnit, arms: &[(&str, &[(&str, &str)])]) -> Vec<RecordedCompl
 // n = NormalIndPower().solve_power(proportion_effectsize(.625, .375), alpha=.05, power=.8)
 // 2 * (ceil(n * max(deff, 1)) - 8)
 #[test]
-fn a_trial_says_how_models_differ_and_how_many_more_it_takes() {
+fn trial_states_differences_and_completions_needed() {
     let recorded = turns(
         TrialUnit::Request,
         &[
@@ -441,7 +438,7 @@ fn a_trial_says_how_models_differ_and_how_many_more_it_takes() {
 }
 
 #[test]
-fn a_clear_difference_needs_no_more_and_none_needs_no_end_of_them() {
+fn clear_and_zero_differences_need_no_more_completions() {
     let clear = turns(
         TrialUnit::Request,
         &[
@@ -459,11 +456,11 @@ fn a_clear_difference_needs_no_more_and_none_needs_no_end_of_them() {
     let acceptance = by_model(turns(TrialUnit::Request, &[("a", files), ("b", files)]));
     let table = acceptance.table();
     assert!(
-        table.contains("can't tell; so far they do not differ"),
+        table.contains("can't tell; they do not differ so far"),
         "{table}"
     );
     assert!(
-        table.contains("Too little to tell much (fewer than 30 shown): a; b."),
+        table.contains("Too few samples (fewer than 30 shown): a; b."),
         "{table}"
     );
     let difference = &acceptance.trial.unwrap().differences[0];
@@ -471,13 +468,13 @@ fn a_clear_difference_needs_no_more_and_none_needs_no_end_of_them() {
 }
 
 #[test]
-fn what_one_draw_decided_is_one_cluster() {
+fn completions_of_one_draw_are_one_cluster() {
     let files: &[(&str, &str)] = &[("a", "++"), ("b", "-+")];
     let of = |unit| {
         let acceptance = by_model(turns(unit, &[("a", files), ("b", files)]));
         acceptance.trial.unwrap()
     };
-    let low = |trial: &Trial| trial.arms[0].figures["acceptance/shown"].low;
+    let low = |trial: &TrialStatistics| trial.arms[0].figures["acceptance/shown"].low;
     assert!(low(&of(TrialUnit::Request)).is_some());
     // All of it is one session, on one day.
     assert_eq!(
@@ -496,7 +493,7 @@ fn what_one_draw_decided_is_one_cluster() {
 // wins a 6, b 2: Bradley and Terry's strengths for two are ± ln(6 / 2) / 2, with the standard
 // error √(1/6 + 1/2) / 2 of half a log odds.
 #[test]
-fn pairs_give_strengths_by_their_choices() {
+fn pairs_yield_bradley_terry_strengths() {
     let pair = |file: &str, asked: [&str; 2], chosen: Option<usize>| {
         let one = on_trial(shown("s", file), TrialUnit::Pairs, &asked, &[0, 1]);
         match chosen {
@@ -563,7 +560,7 @@ fn pairs_give_strengths_by_their_choices() {
 }
 
 #[test]
-fn a_blind_trial_is_hidden_until_something_else_was_completed() {
+fn blind_trial_hides_names_while_it_runs() {
     let blind = |one: RecordedCompletion| {
         let mut one = one;
         if let Some(trial) = &mut one.answered.trial {
@@ -575,7 +572,7 @@ fn a_blind_trial_is_hidden_until_something_else_was_completed() {
     let mut recorded = vec![shown("s", "f")];
     let turns = turns(TrialUnit::Request, &[("a", files), ("b", files)]);
     recorded.extend(turns.into_iter().map(blind));
-    let names = |acceptance: &Acceptance| -> Vec<String> {
+    let names = |acceptance: &TelemetryStatistics| -> Vec<String> {
         let rows = acceptance.rows.iter().map(|row| row.by["model"].clone());
         let arms = acceptance.trial.as_ref().unwrap().arms.iter();
         rows.chain(arms.map(|arm| arm.model.clone())).collect()
@@ -584,13 +581,13 @@ fn a_blind_trial_is_hidden_until_something_else_was_completed() {
     assert_eq!(names(&hidden), ["blind trial", "m", "A", "B"]);
     assert!(hidden.trial.as_ref().unwrap().hidden);
     recorded.push(shown("s", "f"));
-    let told = by_model(recorded);
-    assert_eq!(names(&told), ["a", "b", "m", "a", "b"]);
-    assert!(!told.trial.as_ref().unwrap().hidden);
+    let named = by_model(recorded);
+    assert_eq!(names(&named), ["a", "b", "m", "a", "b"]);
+    assert!(!named.trial.as_ref().unwrap().hidden);
 }
 
 #[test]
-fn an_empty_store_has_nothing_to_tell() {
+fn empty_store_has_empty_statistics() {
     let acceptance = by_model(Vec::new());
     let json = serde_json::to_value(&acceptance).unwrap();
     let expected = serde_json::json!({"schema": 1, "rows": [], "trial": null});
@@ -599,7 +596,7 @@ fn an_empty_store_has_nothing_to_tell() {
 }
 
 #[test]
-fn every_figure_is_one_of_the_variants() {
+fn every_figure_is_a_documented_variant() {
     let mut one = accepted(shown("s", "f"), 0);
     one.retention = [(30, left(0.0, 0.0))].into();
     let entered = EnteredCharacters {

@@ -1,18 +1,19 @@
-//! Tables of figures, for teams that can't share rows: CSV with the columns `version`,
+//! Parses tables of figures, for teams that can't share rows: CSV with the columns `version`,
 //! `language`, `metric`, `value` and `n`, in any order.
 //!
-//! `language` and `n` may be empty, or `*` for all languages. Columns that may be there too are
-//! `error`, the figure's standard error, and `configuration`, the fingerprint of the settings.
-//! Where every value of a metric has its n and lies between 0 and 1, it is taken for a share of n
-//! independent outcomes; any other stands as it is, and without `error` nothing tells how sure it
-//! is. Any other column is refused, so that a misspelt one is told.
+//! `language` and `n` may be empty; `*` is all languages. Optional columns are `error`, the figure's
+//! standard error, and `configuration`, the fingerprint of the settings. If every value of a metric
+//! has its n and lies between 0 and 1, it is a share of n independent outcomes; any other value is
+//! taken as stated, and its error is unknown without `error`. Any other column is an error, so that
+//! a misspelt one is not ignored.
 
-use super::{Figure, Observation, Unit};
+use super::figure::{Figure, FigureUnit};
+use super::input::Observation;
 
-/// Why a table can't be read.
+/// Why a table is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// It is no CSV, or a row has more or fewer fields than the header.
+    /// It is not CSV, or a row has more or fewer fields than the header.
     #[error("{name}: {source}")]
     Csv {
         /// The table's name.
@@ -22,8 +23,8 @@ pub enum TableError {
     },
     /// A column is missing or unknown.
     #[error(
-        "{name}: {what}; the columns are version, language, metric, value, n, and if wanted \
-         error and configuration"
+        "{name}: {what}; the columns are version, language, metric, value, n, and optionally error \
+         and configuration"
     )]
     Columns {
         /// The table's name.
@@ -31,7 +32,7 @@ pub enum TableError {
         /// What is wrong with them.
         what: String,
     },
-    /// A field can't be read.
+    /// A field is invalid.
     #[error("{name}, line {line}: {what}")]
     Field {
         /// The table's name.
@@ -41,7 +42,7 @@ pub enum TableError {
         /// What is wrong.
         what: String,
     },
-    /// There is no row.
+    /// It has no row.
     #[error("{0} has no rows")]
     Empty(String),
 }
@@ -56,11 +57,11 @@ const COLUMNS: [&str; 7] = [
     "configuration",
 ];
 
-/// Reads a table; `name` is what errors call it.
+/// Parses a table; errors call it `name`.
 ///
 /// # Errors
 /// The text is no such table.
-pub fn read(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
+pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
     let fault = |source| TableError::Csv {
         name: name.to_owned(),
         source,
@@ -127,7 +128,7 @@ pub fn read(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
                 .filter(|language| *language != "*")
                 .map(str::to_lowercase),
             metric: needed("metric")?.to_owned(),
-            unit: Unit::Plain,
+            unit: FigureUnit::Plain,
             figure: Figure::Stated {
                 value,
                 error: number("error", 0.0)?,
@@ -143,7 +144,7 @@ pub fn read(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
     Ok(observations)
 }
 
-/// Metrics all of whose values are shares of so many.
+/// Marks metrics all of whose values are shares of n.
 fn mark_shares(observations: &mut [Observation]) {
     let of_shares = |metric: &str, all: &[Observation]| {
         all.iter().filter(|it| it.metric == metric).all(|it| {
@@ -159,7 +160,7 @@ fn mark_shares(observations: &mut [Observation]) {
         .collect();
     for (observation, share) in observations.iter_mut().zip(shares) {
         if share {
-            observation.unit = Unit::Share;
+            observation.unit = FigureUnit::Share;
         }
     }
 }

@@ -1,21 +1,20 @@
-//! Numbers as people read them.
+//! Formats values, figures and numbers.
 
+use super::figure::{FigureUnit, MeasuredFigure};
 use fillrate_metrics::Estimate;
 
-use super::{Measured, Unit};
-
 /// A value in its unit.
-pub(super) fn value(unit: Unit, value: f64) -> String {
+pub(super) fn value(unit: FigureUnit, value: f64) -> String {
     match unit {
-        Unit::Share => format!("{:.1} %", value * 100.0),
-        Unit::Milliseconds => format!("{value:.0} ms"),
-        Unit::Plain => trimmed(value),
+        FigureUnit::Share => format!("{:.1} %", value * 100.0),
+        FigureUnit::Milliseconds => format!("{value:.0} ms"),
+        FigureUnit::Plain => trimmed(value),
     }
     .replace('-', "−")
 }
 
 /// A figure with its interval and its n.
-pub(super) fn measured(unit: Unit, figure: &Measured) -> String {
+pub(super) fn measured(unit: FigureUnit, figure: &MeasuredFigure) -> String {
     let mut text = value(unit, figure.value);
     if let Some((low, high)) = figure.low.zip(figure.high) {
         text.push_str(&format!(" [{}, {}]", value(unit, low), value(unit, high)));
@@ -27,12 +26,16 @@ pub(super) fn measured(unit: Unit, figure: &Measured) -> String {
     text
 }
 
-/// A difference from the baseline, with an arrow as the paper has it.
-pub(super) fn difference(unit: Unit, difference: Option<f64>) -> String {
+/// A difference from the baseline, with an arrow as in Table 9 of RepoMasterEval.
+pub(super) fn difference(unit: FigureUnit, difference: Option<f64>) -> String {
     let Some(difference) = difference else {
         return "–".to_owned();
     };
-    let scale = if unit == Unit::Share { 100.0 } else { 1.0 };
+    let scale = if unit == FigureUnit::Share {
+        100.0
+    } else {
+        1.0
+    };
     let text = format!("{:.1}", (difference * scale).abs());
     let arrow = match difference {
         _ if text == "0.0" => "→",
@@ -42,12 +45,12 @@ pub(super) fn difference(unit: Unit, difference: Option<f64>) -> String {
     format!("{arrow}{text}")
 }
 
-/// What differences of a unit are counted in.
-pub(super) fn difference_unit(unit: Unit) -> &'static str {
+/// The unit of differences.
+pub(super) fn difference_unit(unit: FigureUnit) -> &'static str {
     match unit {
-        Unit::Share => "points",
-        Unit::Milliseconds => "ms",
-        Unit::Plain => "as given",
+        FigureUnit::Share => "points",
+        FigureUnit::Milliseconds => "ms",
+        FigureUnit::Plain => "as given",
     }
 }
 
@@ -73,4 +76,20 @@ fn trimmed(value: f64) -> String {
         "-0" => "0".to_owned(),
         text => text.to_owned(),
     }
+}
+
+/// A number with `digits` digits after the point and no 0 before it.
+pub(super) fn decimals(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let text = text
+        .strip_prefix("0.")
+        .map(|rest| format!(".{rest}"))
+        .or_else(|| text.strip_prefix("-0.").map(|rest| format!("−.{rest}")))
+        .unwrap_or(text);
+    text.replace('-', "−")
+}
+
+/// The end of an interval, or `?` if the data support none.
+pub(super) fn bound(bound: Option<f64>) -> String {
+    bound.map_or_else(|| "?".to_owned(), |bound| decimals(bound, 3))
 }

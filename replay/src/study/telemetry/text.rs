@@ -1,46 +1,41 @@
-//! Statistics for people: tables, and in words what can be told and what can't.
+//! Telemetry statistics as text: tables, and a sentence on each difference.
 
 use comfy_table::Cell;
-
+use fillrate_metrics::metric::{
+    ACCEPTANCE_CHARACTERS, ACCEPTANCE_PAIRS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE,
+    MEDIAN_LATENCY,
+};
 use fillrate_metrics::{NumberFormat, POWER, Unit};
 
-use super::{Acceptance, Figures, Row, Trial};
+use super::statistics::{StatisticsRow, TelemetryStatistics, VariantEstimates};
+use super::trial::{ArmDifference, TrialStatistics};
 use crate::report::table::{TextTable, figure, right};
 
 /// With fewer shown completions, a share says little, whatever its interval.
 const FEW: usize = 30;
 
-/// The columns of every table, where any row has them.
-const SHARES: [&str; 4] = [
-    "acceptance/shown",
-    "acceptance/read",
-    "acceptance/chars",
-    "completed-code",
-];
-
-impl Acceptance {
-    /// The tables and what they come to.
+impl TelemetryStatistics {
+    /// The tables with their explanations.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let mut rows = self.rows.as_slice();
         while let Some(first) = rows.first() {
-            let of_grouping = |row: &&Row| row.by.keys().eq(first.by.keys());
-            let count = rows.iter().take_while(of_grouping).count();
+            let same_grouping = |row: &&StatisticsRow| row.by.keys().eq(first.by.keys());
+            let count = rows.iter().take_while(same_grouping).count();
             let (grouping, rest) = rows.split_at(count);
-            text.push_str(&table_of(grouping));
+            text.push_str(&grouping_table(grouping));
             rows = rest;
         }
         if self.rows.is_empty() && self.trial.is_some() {
             text.push_str("Nothing was offered by one model alone.\n");
         } else if self.rows.is_empty() {
-            text.push_str("Nothing was offered in this time, so there is nothing to tell.\n");
+            text.push_str("Nothing was offered in this time, so there are no statistics.\n");
         } else {
             text.push_str(
                 "Rates in %, each with its 95 % interval (clustered by session and file) and its \
-                 n; times in ms. \"?\": the data\nsupport no bound, as where all comes from one \
-                 file in one session. A name says what is divided by what. Shown:\nas the editor \
-                 confirms it + as it estimates it. A partial accept counts in completed-code \
-                 alone.\n",
+                 n; times in ms. \"?\": the data\nsupport no bound, for example if all samples are \
+                 of one file in one session. Shown: confirmed by the editor +\nestimated by it. A \
+                 partial accept counts only in completed-code.\n",
             );
             let few: Vec<String> = self
                 .rows
@@ -48,16 +43,16 @@ impl Acceptance {
                 .filter(|row| row.shown.values().sum::<usize>() < FEW)
                 .map(|row| row.by.values().cloned().collect::<Vec<_>>().join(", "))
                 .collect();
-            let untold: usize = self.rows.iter().map(|row| row.untold).sum();
-            if untold > 0 {
+            let unreported: usize = self.rows.iter().map(|row| row.accepted_unreported).sum();
+            if unreported > 0 {
                 text.push_str(&format!(
-                    "{untold} more were accepted in editors that do not say what they show: no \
-                     rate of acceptance counts them.\n"
+                    "{unreported} more were accepted in editors that do not report what they \
+                     show: no acceptance rate counts them.\n"
                 ));
             }
             if !few.is_empty() {
                 text.push_str(&format!(
-                    "Too little to tell much (fewer than {FEW} shown): {}.\n",
+                    "Too few samples (fewer than {FEW} shown): {}.\n",
                     few.join("; ")
                 ));
             }
@@ -69,8 +64,8 @@ impl Acceptance {
     }
 }
 
-/// The columns that any of these figures has, in the order in which they are shown.
-fn columns<'a>(figures: impl Iterator<Item = &'a Figures>, first: &[&str]) -> Vec<String> {
+/// The columns that any of these figures has, in the order of the table.
+fn columns<'a>(figures: impl Iterator<Item = &'a VariantEstimates>, first: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = first.iter().map(|name| (*name).to_owned()).collect();
     let mut kept: Vec<(&str, u64, String)> = Vec::new();
     for name in figures.flat_map(|figures| figures.keys()) {
@@ -82,12 +77,21 @@ fn columns<'a>(figures: impl Iterator<Item = &'a Figures>, first: &[&str]) -> Ve
     kept.sort();
     kept.dedup();
     names.extend(kept.into_iter().map(|(_, _, name)| name));
-    names.push("latency_ms/median".to_owned());
+    names.push(MEDIAN_LATENCY.name.to_owned());
     names
 }
 
-fn table_of(rows: &[Row]) -> String {
-    let columns = columns(rows.iter().map(|row| &row.figures), &SHARES);
+fn grouping_table(rows: &[StatisticsRow]) -> String {
+    let shares = [
+        ACCEPTANCE_SHOWN,
+        ACCEPTANCE_READ,
+        ACCEPTANCE_CHARACTERS,
+        COMPLETED_CODE,
+    ];
+    let columns = columns(
+        rows.iter().map(|row| &row.figures),
+        &shares.map(|metric| metric.name),
+    );
     let by = rows
         .iter()
         .flat_map(|row| row.by.keys().copied())
@@ -116,18 +120,22 @@ fn table_of(rows: &[Row]) -> String {
     format!("{table}\n")
 }
 
-impl Trial {
-    /// The trial's table, and in words what it comes to.
+impl TrialStatistics {
+    /// The trial's table, and a sentence on each difference.
     fn table(&self) -> String {
         let pairs = self.strengths.is_some()
             || self
                 .arms
                 .iter()
-                .any(|arm| arm.figures.contains_key("acceptance/pairs"));
+                .any(|arm| arm.figures.contains_key(ACCEPTANCE_PAIRS.name));
         let first: &[&str] = if pairs {
-            &["acceptance/pairs"]
+            &[ACCEPTANCE_PAIRS.name]
         } else {
-            &["acceptance/shown", "acceptance/read", "acceptance/chars"]
+            &[
+                ACCEPTANCE_SHOWN.name,
+                ACCEPTANCE_READ.name,
+                ACCEPTANCE_CHARACTERS.name,
+            ]
         };
         let columns = columns(self.arms.iter().map(|arm| &arm.figures), first);
         let mut header = vec!["trial", "shown", "accepted"];
@@ -148,11 +156,12 @@ impl Trial {
         );
         if self.hidden {
             text.push_str(
-                "It is blind and goes on, so its models stand as letters; `--unblind` ends that.\n",
+                "It is blind and still running, so letters replace its models' names; `--unblind` names \
+                 them.\n",
             );
         }
         for difference in &self.differences {
-            text.push_str(&difference.words());
+            text.push_str(&difference.sentence());
         }
         if let Some(strengths) = &self.strengths {
             let strengths: Vec<String> = strengths
@@ -181,9 +190,9 @@ impl Trial {
     }
 }
 
-impl super::Difference {
-    /// One sentence on what is known of it.
-    fn words(&self) -> String {
+impl ArmDifference {
+    /// The result in one sentence.
+    fn sentence(&self) -> String {
         let Self { first, second, .. } = self;
         let points = NumberFormat {
             symbol: "points",
@@ -202,13 +211,13 @@ impl super::Difference {
         }
         match self.shown_needed {
             Some(more) => format!(
-                "{first} or {second}: can't tell yet. {first} − {second} is {interval}; if that is \
-                 how they differ, about {more} more shown\ncompletions would show it ({:.0} % \
-                 power at the 5 % level).\n",
+                "{first} or {second}: can't tell yet. {first} − {second} is {interval}; a true \
+                 difference of that size takes about {more} more\nshown completions ({:.0} % power \
+                 at the 5 % level).\n",
                 100.0 * POWER
             ),
             None => {
-                format!("{first} or {second}: can't tell; so far they do not differ: {interval}.\n")
+                format!("{first} or {second}: can't tell; they do not differ so far: {interval}.\n")
             }
         }
     }

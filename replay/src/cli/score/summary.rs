@@ -1,5 +1,5 @@
-//! The figures of predictions that were scored by text: each metric with its interval, and two
-//! prediction files beside each other.
+//! Summarises text scores: each metric with its interval, and the comparison of two prediction
+//! files.
 
 use comfy_table::Cell;
 use fillrate_metrics::{
@@ -8,89 +8,93 @@ use fillrate_metrics::{
 };
 use serde::Serialize;
 
-use super::table::{TextTable, right};
+use crate::report::table::{TextTable, right};
 
-/// One example with the values of all metrics.
+/// The values of all metrics for one example.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scored {
-    /// Names the example.
-    pub task_id: String,
-    /// What it stands or falls together with.
-    pub cluster: String,
+pub(super) struct ExampleScores {
+    /// The example's id.
+    pub(super) task_id: String,
+    /// The cluster of its samples.
+    pub(super) cluster: String,
     /// For each prediction file, the values of the metrics in their order.
-    pub values: Vec<Vec<f64>>,
+    pub(super) values: Vec<Vec<f64>>,
 }
 
 /// The figures of one prediction file or two.
 #[derive(Clone, Debug, Serialize)]
-pub struct Scores {
-    /// How many clusters the intervals rest on.
-    pub clusters: usize,
-    /// The probability with which an interval's method covers the true value.
-    pub confidence: f64,
+pub(super) struct ScoreSummary {
+    /// The number of clusters behind the intervals.
+    pub(super) clusters: usize,
+    /// The nominal coverage of the intervals.
+    pub(super) confidence: f64,
     /// Of each prediction file.
-    pub predictions: Vec<Predictions>,
+    pub(super) predictions: Vec<PredictionScores>,
     /// Of two prediction files, metric by metric.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<Vec<Compared>>,
+    pub(super) comparison: Option<Vec<MetricComparison>>,
 }
 
 /// The figures of one prediction file.
 #[derive(Clone, Debug, Serialize)]
-pub struct Predictions {
+pub(super) struct PredictionScores {
     /// The file.
-    pub file: String,
+    pub(super) file: String,
     /// One for each metric.
-    pub metrics: Vec<Figure>,
+    pub(super) metrics: Vec<MetricScore>,
 }
 
 /// One metric's mean.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figure {
+pub(super) struct MetricScore {
     /// The metric's name with its variant.
-    pub variant: &'static str,
-    /// What the value is counted in.
-    pub unit: Unit,
+    pub(super) variant: &'static str,
+    /// The unit of the value.
+    pub(super) unit: Unit,
     /// The mean over all examples.
     #[serde(flatten)]
-    pub estimate: Estimate,
+    pub(super) estimate: Estimate,
 }
 
 /// One metric of two prediction files for the same examples.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub(super) struct MetricComparison {
     /// The metric's name with its variant.
-    pub variant: &'static str,
-    /// What the difference is counted in.
-    pub unit: Unit,
+    pub(super) variant: &'static str,
+    /// The unit of the difference.
+    pub(super) unit: Unit,
     /// The mean of the second file's value minus the first's.
-    pub second_minus_first: Estimate,
+    pub(super) second_minus_first: Estimate,
     /// For metrics that are 0 or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flips: Option<Flips>,
+    pub(super) flips: Option<ExampleFlips>,
 }
 
 /// The examples that one of two prediction files has right and the other wrong.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Flips {
+pub(super) struct ExampleFlips {
     /// Right in the first file alone.
-    pub only_first: Vec<String>,
+    pub(super) only_first: Vec<String>,
     /// Right in the second file alone.
-    pub only_second: Vec<String>,
+    pub(super) only_second: Vec<String>,
     /// McNemar's exact p, two-sided.
-    pub mcnemar_p: f64,
+    pub(super) mcnemar_p: f64,
 }
 
-impl Scores {
-    /// The figures of examples that were scored with these metrics, for these prediction files;
-    /// with two files, their comparison. Figures of no examples are absent.
-    pub fn of(metrics: &[&'static TextMetric], files: &[String], scored: &[Scored]) -> Self {
+impl ScoreSummary {
+    /// Summarises examples scored with these metrics for these prediction files, and compares two
+    /// files. Figures of no examples are absent.
+    pub(super) fn new(
+        metrics: &[&'static TextMetric],
+        files: &[String],
+        scored: &[ExampleScores],
+    ) -> Self {
         let clusters: std::collections::BTreeSet<&str> =
             scored.iter().map(|one| one.cluster.as_str()).collect();
         let predictions = files
             .iter()
             .enumerate()
-            .map(|(file, name)| Predictions {
+            .map(|(file, name)| PredictionScores {
                 file: name.clone(),
                 metrics: metrics
                     .iter()
@@ -114,9 +118,9 @@ impl Scores {
         }
     }
 
-    /// The tables for people: each file's figures, the comparison and the flips below them.
-    /// `cluster` is what the examples were clustered by.
-    pub fn table(&self, cluster: &str) -> String {
+    /// The tables: each file's figures, the comparison and the flips. `cluster` names what the
+    /// examples are clustered by.
+    pub(super) fn table(&self, cluster: &str) -> String {
         let mut text = String::new();
         let mut header = vec!["predictions", "variant", "n", "value", "95 % interval"];
         if self.predictions.len() == 1 {
@@ -176,9 +180,9 @@ impl Scores {
 
 fn figure(
     metric: &'static TextMetric,
-    value: impl Fn(&Scored) -> f64,
-    scored: &[Scored],
-) -> Option<Figure> {
+    value: impl Fn(&ExampleScores) -> f64,
+    scored: &[ExampleScores],
+) -> Option<MetricScore> {
     let samples: Vec<(&str, f64)> = scored
         .iter()
         .map(|one| (one.cluster.as_str(), value(one)))
@@ -193,14 +197,18 @@ fn figure(
         }
         _ => clustered_mean(&samples),
     };
-    Some(Figure {
+    Some(MetricScore {
         variant: metric.metric.name,
         unit: metric.metric.unit,
         estimate: estimate?.within(metric.metric.unit.range()),
     })
 }
 
-fn compared(metric: &'static TextMetric, at: usize, scored: &[Scored]) -> Option<Compared> {
+fn compared(
+    metric: &'static TextMetric,
+    at: usize,
+    scored: &[ExampleScores],
+) -> Option<MetricComparison> {
     let pairs: Vec<(&str, f64, f64)> = scored
         .iter()
         .map(|one| (one.cluster.as_str(), one.values[1][at], one.values[0][at]))
@@ -215,14 +223,14 @@ fn compared(metric: &'static TextMetric, at: usize, scored: &[Scored]) -> Option
         };
         let (only_first, only_second) = (only(0, 1), only(1, 0));
         let mcnemar_p = mcnemar_exact(only_first.len() as u64, only_second.len() as u64);
-        Flips {
+        ExampleFlips {
             only_first,
             only_second,
             mcnemar_p,
         }
     });
     let most = *metric.metric.unit.range().end();
-    Some(Compared {
+    Some(MetricComparison {
         variant: metric.metric.name,
         unit: metric.metric.unit,
         second_minus_first: paired_difference(&pairs)?.within(-most..=most),
@@ -230,7 +238,7 @@ fn compared(metric: &'static TextMetric, at: usize, scored: &[Scored]) -> Option
     })
 }
 
-fn comparison_table(comparison: &[Compared]) -> String {
+fn comparison_table(comparison: &[MetricComparison]) -> String {
     let mut table = TextTable::new([
         "variant",
         "n",
@@ -274,8 +282,8 @@ mod tests {
             .to_vec()
     }
 
-    fn scored(task: usize, cluster: &str, values: &[[f64; 2]]) -> Scored {
-        Scored {
+    fn scored(task: usize, cluster: &str, values: &[[f64; 2]]) -> ExampleScores {
+        ExampleScores {
             task_id: format!("t/{task}"),
             cluster: cluster.to_owned(),
             values: values.iter().map(|values| values.to_vec()).collect(),
@@ -283,14 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn one_file_is_a_table_of_means() {
+    fn one_file_prints_a_table_of_means() {
         let rows = [
             scored(1, "a", &[[1.0, 1.0]]),
             scored(2, "a", &[[0.0, 0.25]]),
             scored(3, "b", &[[0.0, 0.5]]),
             scored(4, "c", &[[0.0, 0.125]]),
         ];
-        let scores = Scores::of(&metrics(), &["p.jsonl".to_owned()], &rows);
+        let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
         assert!(scores.comparison.is_none());
         insta::assert_snapshot!(scores.table("repository"), @"
         ───────────────────────────────────────────
@@ -305,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_are_compared_pair_by_pair() {
+    fn two_files_are_compared_example_by_example() {
         let rows = [
             scored(1, "a", &[[1.0, 1.0], [0.0, 0.75]]),
             scored(2, "a", &[[0.0, 0.25], [1.0, 1.0]]),
@@ -313,7 +321,7 @@ mod tests {
             scored(4, "c", &[[1.0, 1.0], [1.0, 1.0]]),
         ];
         let files = ["p.jsonl".to_owned(), "q.jsonl".to_owned()];
-        let scores = Scores::of(&metrics(), &files, &rows);
+        let scores = ScoreSummary::new(&metrics(), &files, &rows);
         insta::assert_snapshot!(scores.table("repository"), @"
         ──────────────────────────────────────────────────────────
          predictions   variant        n   value   95 % interval   
@@ -340,7 +348,7 @@ mod tests {
         let comparison = scores.comparison.unwrap();
         assert_eq!(
             comparison[0].flips,
-            Some(Flips {
+            Some(ExampleFlips {
                 only_first: vec!["t/1".to_owned()],
                 only_second: vec!["t/2".to_owned(), "t/3".to_owned()],
                 mcnemar_p: 1.0,
@@ -353,7 +361,7 @@ mod tests {
     #[test]
     fn one_cluster_has_no_interval() {
         let rows = [scored(1, "a", &[[1.0, 1.0]]), scored(2, "a", &[[0.0, 0.0]])];
-        let scores = Scores::of(&metrics(), &["p.jsonl".to_owned()], &rows);
+        let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
         let table = scores.table("repository");
         assert!(table.contains("[?, ?]"), "{table}");
         assert!(

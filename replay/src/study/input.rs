@@ -1,0 +1,174 @@
+//! What a study is calculated from: the figures of its two sides, its options, and what can be
+//! wrong with them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::figure::{Figure, FigureUnit};
+
+/// A figure of one model version on one side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// The model version: the model's name.
+    pub version: String,
+    /// The fingerprint of its settings: see `Configuration::fingerprint`. `None` if unknown.
+    pub configuration: Option<String>,
+    /// A short name for people, where several versions share the model's name.
+    pub label: Option<String>,
+    /// The language's name; `None` for all languages together.
+    pub language: Option<String>,
+    /// The metric's name with its variant, e.g. `pass@1`.
+    pub metric: String,
+    /// The unit of its value.
+    pub unit: FigureUnit,
+    /// Its value, and how sure it is.
+    pub figure: Figure,
+    /// The run, store or table it was read from, for people.
+    pub source: String,
+}
+
+/// The composition of a version's samples by one dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampleMix {
+    /// The dimension, e.g. `language`.
+    pub dimension: &'static str,
+    /// The model version, as in [`Observation`].
+    pub version: String,
+    /// Its configuration, as in [`Observation`].
+    pub configuration: Option<String>,
+    /// How many samples each value of the dimension has.
+    pub counts: BTreeMap<String, usize>,
+}
+
+/// One side of a study.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StudySide {
+    /// Its figures.
+    pub observations: Vec<Observation>,
+    /// The compositions of their samples.
+    pub mixes: Vec<SampleMix>,
+}
+
+/// Where the second side's figures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum SecondSide {
+    /// From people's editors.
+    Online,
+    /// From a simulated developer. Never called online.
+    Simulated,
+}
+
+impl SecondSide {
+    /// The word before a metric's name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Within what versions are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, strum::EnumString)]
+#[serde(rename_all = "kebab-case")]
+#[strum(parse_err_ty = String, parse_err_fn = unknown_grouping)]
+pub enum Grouping {
+    /// All languages together.
+    #[default]
+    #[strum(serialize = "version")]
+    Version,
+    /// Each language by itself.
+    #[strum(serialize = "version,language")]
+    VersionAndLanguage,
+}
+
+fn unknown_grouping(_: &str) -> String {
+    "it is `version` or `version,language`".to_owned()
+}
+
+/// How a study is calculated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyOptions {
+    /// Within what versions are compared.
+    pub by: Grouping,
+    /// The offline metrics, the main one first; all of them if empty.
+    pub offline_metrics: Vec<String>,
+    /// The second side's metrics, likewise.
+    pub second_metrics: Vec<String>,
+    /// Draws of each interval's distribution.
+    pub draws: u32,
+    /// Draws of each bootstrap, whose cost grows with the number of clusters.
+    pub bootstrap_draws: u32,
+    /// Simulated studies for each power and coverage.
+    pub simulations: usize,
+    /// Equal seeds give equal studies.
+    pub seed: u64,
+}
+
+impl Default for StudyOptions {
+    fn default() -> Self {
+        Self {
+            by: Grouping::Version,
+            offline_metrics: Vec::new(),
+            second_metrics: Vec::new(),
+            draws: 20_000,
+            bootstrap_draws: 2_000,
+            simulations: 2_000,
+            seed: 0,
+        }
+    }
+}
+
+/// Why a study is impossible.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StudyError {
+    /// The sides have no version in common.
+    #[error(
+        "no version is on both sides: offline has {offline}, {second} has {other}; versions are \
+         joined by the model's name and its configuration"
+    )]
+    NothingInCommon {
+        /// The versions of the offline side.
+        offline: String,
+        /// The second side's name.
+        second: &'static str,
+        /// Its versions.
+        other: String,
+    },
+    /// A requested metric does not exist.
+    #[error("no {side} figure is named `{metric}`; there are {there}")]
+    NoMetric {
+        /// The side.
+        side: &'static str,
+        /// The requested metric.
+        metric: String,
+        /// The existing metrics.
+        there: String,
+    },
+    /// A figure occurs twice and can't be pooled.
+    #[error(
+        "{source_name}: `{metric}` of {version} occurs twice, and values without their rows can't \
+         be pooled; remove one"
+    )]
+    Duplicate {
+        /// Where it was read.
+        source_name: String,
+        /// The metric.
+        metric: String,
+        /// The version.
+        version: String,
+    },
+    /// Languages can't be pooled.
+    #[error(
+        "{source_name}: `{metric}` of {version} has values for several languages without the n of \
+         each, so they can't be pooled; compare within languages with --by version,language"
+    )]
+    NotPoolable {
+        /// Where it was read.
+        source_name: String,
+        /// The metric.
+        metric: String,
+        /// The version.
+        version: String,
+    },
+}

@@ -1,0 +1,150 @@
+//! Pools the observations of one side: rows cluster by cluster, stated values by their n.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::figure::{Figure, FigureUnit};
+use super::input::{Grouping, Observation, StudyError};
+use fillrate_metrics::ClusterTotal;
+
+/// Identifies a figure of one side.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FigureKey {
+    pub(super) version: String,
+    pub(super) configuration: Option<String>,
+    pub(super) language: Option<String>,
+    pub(super) metric: String,
+}
+
+impl FigureKey {
+    pub(super) fn new(
+        (version, configuration): &(String, Option<String>),
+        language: Option<&str>,
+        metric: &str,
+    ) -> Self {
+        Self {
+            version: version.clone(),
+            configuration: configuration.clone(),
+            language: language.map(str::to_owned),
+            metric: metric.to_owned(),
+        }
+    }
+}
+
+/// A figure with its unit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PooledFigure {
+    pub(super) figure: Figure,
+    pub(super) unit: FigureUnit,
+}
+
+/// The figures of one side.
+pub(super) type PooledFigures = BTreeMap<FigureKey, PooledFigure>;
+
+/// Pools the observations of each version, language and metric.
+///
+/// # Errors
+/// Values without their rows occur twice, or lack the n that pooling needs.
+pub(super) fn pool_observations(
+    observations: &[Observation],
+    by: Grouping,
+) -> Result<PooledFigures, StudyError> {
+    let mut groups: BTreeMap<FigureKey, Vec<&Observation>> = BTreeMap::new();
+    for observation in observations {
+        let language = match by {
+            Grouping::Version => None,
+            Grouping::VersionAndLanguage => observation.language.clone(),
+        };
+        let key = FigureKey {
+            version: observation.version.clone(),
+            configuration: observation.configuration.clone(),
+            language,
+            metric: observation.metric.clone(),
+        };
+        groups.entry(key).or_default().push(observation);
+    }
+    groups
+        .into_iter()
+        .map(|(key, group)| {
+            // A figure of all languages replaces those of each.
+            let whole: Vec<&Observation> = match by {
+                Grouping::Version => group
+                    .iter()
+                    .filter(|one| one.language.is_none())
+                    .copied()
+                    .collect(),
+                Grouping::VersionAndLanguage => Vec::new(),
+            };
+            let group = if whole.is_empty() { group } else { whole };
+            let figure = pool(&group)?;
+            let unit = group[0].unit;
+            Ok((key, PooledFigure { figure, unit }))
+        })
+        .collect()
+}
+
+fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
+    let [first, rest @ ..] = group else {
+        return Ok(Figure::Stated {
+            value: f64::NAN,
+            error: None,
+            n: None,
+        });
+    };
+    if rest.is_empty() {
+        return Ok(first.figure.clone());
+    }
+    let mut clusters: BTreeMap<String, ClusterTotal> = BTreeMap::new();
+    let mut rows = 0;
+    let mut stated: Vec<(f64, Option<f64>, Option<usize>)> = Vec::new();
+    for one in group {
+        match &one.figure {
+            Figure::Sampled { clusters: more, n } => {
+                rows += n;
+                for (name, cluster) in more {
+                    let sum = clusters.entry(name.clone()).or_default();
+                    sum.sum += cluster.sum;
+                    sum.weight += cluster.weight;
+                }
+            }
+            Figure::Stated { value, error, n } => stated.push((*value, *error, *n)),
+        }
+    }
+    if stated.is_empty() {
+        return Ok(Figure::Sampled { clusters, n: rows });
+    }
+    let languages: BTreeSet<&Option<String>> = group.iter().map(|one| &one.language).collect();
+    let (source_name, metric, version) = (
+        first.source.clone(),
+        first.metric.clone(),
+        first.version.clone(),
+    );
+    if rows > 0 || languages.len() < group.len() {
+        return Err(StudyError::Duplicate {
+            source_name,
+            metric,
+            version,
+        });
+    }
+    let counted: Option<Vec<(f64, Option<f64>, usize)>> = stated
+        .iter()
+        .map(|(value, error, n)| Some((*value, *error, (*n)?)))
+        .collect();
+    let Some(counted) = counted else {
+        return Err(StudyError::NotPoolable {
+            source_name,
+            metric,
+            version,
+        });
+    };
+    let whole: usize = counted.iter().map(|(_, _, n)| n).sum();
+    let share = |n: usize| n as f64 / whole as f64;
+    let error: Option<f64> = counted
+        .iter()
+        .map(|(_, error, n)| Some((error.as_ref()? * share(*n)).powi(2)))
+        .sum();
+    Ok(Figure::Stated {
+        value: counted.iter().map(|(value, _, n)| value * share(*n)).sum(),
+        error: error.map(f64::sqrt),
+        n: Some(whole),
+    })
+}

@@ -1,0 +1,17 @@
+//! Figures of the telemetry of people's editors.
+//!
+//! Recorded completions become `impression`s, and impressions become the samples of each `variant`
+//! of acceptance and retention, once. [`statistics`] estimates them by model, language or day, and
+//! for a trial; [`online`] makes them the online side of a study.
+
+mod impression;
+pub mod online;
+pub mod statistics;
+mod text;
+mod trial;
+mod variant;
+
+pub use trial::{ArmDifference, TrialArm, TrialStatistics};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Completions that were offered to a person, each counted once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fillrate_metrics::READ_MS;
+use fillrate_server::completion::Source;
+use fillrate_server::telemetry::{
+    Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
+};
+
+/// A completion that was offered to a person. Repeated offers of the same one are one impression.
+#[derive(Clone, Debug)]
+pub(super) struct Impression<'a> {
+    /// The completion as it was first offered.
+    pub(super) answered: &'a CompletionRow,
+    /// How surely and for how long at most it was displayed: the times of repeated offers add up.
+    pub(super) shown: Option<Displayed>,
+    /// The candidate that was accepted whole, and its characters.
+    pub(super) accepted: Option<(usize, usize)>,
+    /// Characters accepted in parts.
+    pub(super) partly: usize,
+    /// As in [`RecordedCompletion`].
+    pub(super) retention: &'a BTreeMap<u64, Option<Remainder>>,
+}
+
+/// What samples are clustered by: the session and the file.
+pub(super) type Cluster = (String, String);
+
+/// Collects the impressions of recorded completions, in the order in which they were offered.
+///
+/// A store has one row for equal texts at the same position twice in a row. Here what remains of a
+/// completion whose beginning the person typed joins it as well: it is the same one, still shown.
+/// With `confirmed`, only what an editor confirms to have displayed counts as shown.
+pub(super) fn collect_impressions<'a>(
+    recorded: &[&'a RecordedCompletion],
+    confirmed: bool,
+) -> Vec<Impression<'a>> {
+    // An editor that reports no display at all leaves unknown how much was shown: an accept in it
+    // supports no rate.
+    let reporting: BTreeSet<&str> = recorded
+        .iter()
+        .filter(|one| one.shown.is_some())
+        .map(|one| &*one.answered.session)
+        .collect();
+    let mut impressions: Vec<Impression<'a>> = Vec::new();
+    let mut last: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in recorded.iter().filter(|one| one.is_offered()) {
+        let answered = &one.answered;
+        let mut impression = Impression::new(one);
+        if reporting.contains(&*answered.session) {
+            impression.infer_shown();
+        }
+        let file = (&*answered.session, &*answered.file);
+        let earlier = last.get(&file).map(|index| &mut impressions[*index]);
+        match earlier.filter(|earlier| earlier.continues_as(answered)) {
+            Some(earlier) => earlier.join(impression),
+            None => {
+                last.insert(file, impressions.len());
+                impressions.push(impression);
+            }
+        }
+    }
+    for impression in &mut impressions {
+        let counts = |shown: &Displayed| !confirmed || shown.certainty == Certainty::Confirmed;
+        impression.shown = impression.shown.filter(counts);
+    }
+    impressions
+}
+
+impl<'a> Impression<'a> {
+    fn new(recorded: &'a RecordedCompletion) -> Self {
+        let accepted = recorded.accepted.as_ref();
+        let partly = recorded.partly.as_ref();
+        Self {
+            answered: &recorded.answered,
+            shown: recorded.shown,
+            accepted: accepted.map(|accepted| (accepted.candidate, accepted.characters)),
+            partly: partly.map_or(0, |partly| partly.characters),
+            retention: &recorded.retention,
+        }
+    }
+}
+
+impl Impression<'_> {
+    /// Counts an accepted completion as shown, whether or not the editor reported it.
+    fn infer_shown(&mut self) {
+        if self.accepted.is_some() || self.partly > 0 {
+            self.shown.get_or_insert(Displayed {
+                certainty: Certainty::Estimated,
+                ms: None,
+            });
+        }
+    }
+
+    /// Whether a later completion in the same session and file is the rest of this one, whose
+    /// beginning the person typed.
+    fn continues_as(&self, later: &CompletionRow) -> bool {
+        let characters = |answered: &CompletionRow| {
+            answered
+                .candidates
+                .first()
+                .map_or(0, |size| size.characters)
+        };
+        let earlier = self.answered;
+        self.accepted.is_none()
+            && later.source == Source::TypedThrough
+            && (later.form, &later.named) == (earlier.form, &earlier.named)
+            && later.configuration == earlier.configuration
+            && later.asked_models() == earlier.asked_models()
+            && characters(later) < characters(earlier)
+    }
+
+    fn join(&mut self, later: Self) {
+        self.shown = match (self.shown, later.shown) {
+            (Some(one), Some(other)) => Some(Displayed {
+                certainty: one.certainty.max(other.certainty),
+                ms: match (one.ms, other.ms) {
+                    (Some(one), Some(other)) => Some(one + other),
+                    (one, other) => one.or(other),
+                },
+            }),
+            (one, other) => one.or(other),
+        };
+        self.accepted = later.accepted;
+        self.partly += later.partly;
+        if !later.retention.is_empty() {
+            self.retention = later.retention;
+        }
+    }
+
+    /// The session and the file.
+    pub(super) fn cluster(&self) -> Cluster {
+        (self.answered.session.clone(), self.answered.file.clone())
+    }
+
+    /// The characters of the best candidate, which is displayed first.
+    pub(super) fn characters(&self) -> usize {
+        let first = self.answered.candidates.first();
+        first.map_or(0, |size| size.characters)
+    }
+
+    /// The characters that were accepted, whole or in parts.
+    pub(super) fn accepted_characters(&self) -> usize {
+        self.accepted.map_or(0, |(_, characters)| characters) + self.partly
+    }
+
+    /// Whether it was shown and accepted whole.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.shown.is_some() && self.accepted.is_some()
+    }
+
+    /// Whether it was displayed for long enough to be read, or accepted.
+    pub(super) fn is_read(&self) -> bool {
+        let long = |shown: Displayed| shown.ms.is_some_and(|ms| ms >= READ_MS);
+        self.is_accepted() || self.shown.is_some_and(long)
+    }
+}
