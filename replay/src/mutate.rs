@@ -2,7 +2,7 @@
 //! wrong there. Sixteen operators, for every language that has its rules here.
 //!
 //! A mutant is one edit of a file. What each operator does in each language, and what other tools
-//! do otherwise, stands in the reference page, `replay/README.md`. Everything here is a pure
+//! do otherwise, stands in the reference page, `replay/docs/mutation.md`. Everything here is a pure
 //! function of the file's text; running tests on a mutant is another room's work.
 
 pub mod augment;
