@@ -15,6 +15,7 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use fillrate_server::syntax::Language;
+use fillrate_server::text::{LineIndex, line_start};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use strum::{Display, IntoStaticStr, VariantArray};
@@ -166,7 +167,7 @@ pub struct Mutant {
 impl Mutant {
     /// One line for a person: `line 3: AOR: "+" → "-"`.
     pub fn describe(&self, contents: &str) -> String {
-        let line = 1 + contents[..self.edit.range.start].matches('\n').count();
+        let line = LineIndex::new(contents).number(self.edit.range.start);
         let [before, after] = [
             &contents[self.edit.range.clone()],
             self.edit.replacement.as_str(),
@@ -346,8 +347,7 @@ fn tokens<'a>(
 
 /// What stands on a byte's line before it.
 fn lead(contents: &str, byte: usize) -> &str {
-    let before = &contents[..byte];
-    &before[before.rfind('\n').map_or(0, |index| index + 1)..]
+    &contents[line_start(contents, byte)..byte]
 }
 
 /// Where the first token of a range begins, past blanks and comments.

@@ -23,7 +23,7 @@
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use fillrate_server::text::ByteOffset;
+use fillrate_server::text::{ByteOffset, LineIndex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use strum::VariantArray;
@@ -257,7 +257,7 @@ impl Hole {
         contents: &str,
     ) -> Self {
         let reference = contents[range.clone()].to_owned();
-        let line = 1 + contents[..range.start].matches('\n').count();
+        let line = LineIndex::new(contents).number(range.start);
         let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
         let id = format!(
             "{project}/{path}:{line}:{kind}:{}",

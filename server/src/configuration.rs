@@ -18,6 +18,7 @@ use crate::context::Form;
 use crate::context::Given;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
+use crate::text::LineIndex;
 
 pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
 
@@ -372,8 +373,8 @@ fn located(error: &toml::de::Error, contents: &str) -> String {
     let message = error.message();
     match error.span() {
         Some(span) => {
-            let before = contents.get(..span.start).unwrap_or(contents);
-            format!("line {}: {message}", before.matches('\n').count() + 1)
+            let line = LineIndex::new(contents).number(span.start);
+            format!("line {line}: {message}")
         }
         None => message.to_owned(),
     }

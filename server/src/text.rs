@@ -1,4 +1,5 @@
-//! Positions, encodings and edits: the one place where offsets are converted.
+//! Positions, encodings, lines and edits: the one place where offsets and line numbers are
+//! converted and lines are counted.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,6 +10,16 @@ use serde::{Deserialize, Serialize};
 /// A document's text. Cloning is cheap: the tree behind it is shared until an edit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(Rope);
+
+/// The lines of a text that does not change: line numbers of byte offsets and back.
+///
+/// LF, CRLF and a lone CR end a line, as for [`Position`]; a text that ends with a line break has
+/// an empty last line. Lines are counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineIndex {
+    /// The bytes of each line without its line break; never empty.
+    lines: Vec<Range<usize>>,
+}
 
 /// An offset into a text in bytes of its UTF-8 form.
 #[derive(
@@ -132,6 +143,72 @@ impl fmt::Display for Text {
     }
 }
 
+impl LineIndex {
+    /// Finds the lines of a text.
+    pub fn new(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut lines = Vec::new();
+        let (mut start, mut next) = (0, 0);
+        while let Some(byte) = bytes.get(next) {
+            let end = next;
+            next += 1;
+            match byte {
+                b'\n' => {}
+                b'\r' => next += usize::from(bytes.get(next) == Some(&b'\n')),
+                _ => continue,
+            }
+            lines.push(start..end);
+            start = next;
+        }
+        lines.push(start..bytes.len());
+        Self { lines }
+    }
+
+    /// How many lines the text has, at least 1: one more than it has line breaks.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The line of a byte offset. A line break belongs to the line it ends, and an offset past the
+    /// text's end to the last line.
+    pub fn line(&self, offset: usize) -> usize {
+        // The first line starts at 0, so at least one line starts at or before any offset.
+        self.lines.partition_point(|line| line.start <= offset) - 1
+    }
+
+    /// The line of a byte offset counted from 1, as people and test tools count.
+    pub fn number(&self, offset: usize) -> usize {
+        self.line(offset) + 1
+    }
+
+    /// The bytes of a line without its line break; `None` past the last line.
+    pub fn range(&self, line: usize) -> Option<Range<usize>> {
+        self.lines.get(line).cloned()
+    }
+
+    /// The lines that hold at least one byte of a range; none for an empty range.
+    pub fn lines(&self, bytes: Range<usize>) -> Range<usize> {
+        let first = self.line(bytes.start);
+        match bytes.end.checked_sub(1) {
+            Some(last) if last >= bytes.start => first..self.line(last) + 1,
+            _ => first..first,
+        }
+    }
+}
+
+/// The offset at which the line of a byte offset begins, as [`LineIndex`] has it, found without
+/// looking at more than that line.
+pub fn line_start(text: &str, offset: usize) -> usize {
+    let bytes = text.as_bytes();
+    // Between CR and LF there is no line: the LF belongs to the line that the CR ends.
+    let inside_crlf = offset > 0 && bytes.get(offset - 1..=offset) == Some(b"\r\n");
+    let end = offset.min(bytes.len()) - usize::from(inside_crlf);
+    let last = bytes[..end]
+        .iter()
+        .rposition(|byte| matches!(byte, b'\n' | b'\r'));
+    last.map_or(0, |at| at + 1)
+}
+
 impl Encoding {
     /// How many code units a character takes.
     fn units(self, character: char) -> usize {
@@ -210,6 +287,26 @@ mod tests {
     }
 
     #[test]
+    fn line_index_counts_lf_crlf_and_lone_cr() {
+        let index = LineIndex::new("a\r\nb\rc\n");
+        assert_eq!(index.count(), 4);
+        let lines: Vec<_> = (0..8).map(|offset| index.line(offset)).collect();
+        assert_eq!(lines, [0, 0, 0, 1, 1, 2, 2, 3]);
+        assert_eq!(index.number(5), 3);
+        assert_eq!(index.line(99), 3);
+        assert_eq!(index.range(0), Some(0..1));
+        assert_eq!(index.range(1), Some(3..4));
+        assert_eq!(index.range(3), Some(7..7));
+        assert_eq!(index.range(4), None);
+        assert_eq!(index.lines(1..4), 0..2);
+        assert_eq!(index.lines(3..5), 1..2);
+        assert_eq!(index.lines(5..7), 2..3);
+        assert_eq!(index.lines(5..5), 2..2);
+        assert_eq!(index.lines(0..0), 0..0);
+        assert_eq!(LineIndex::new("").count(), 1);
+    }
+
+    #[test]
     fn clamps_as_the_protocol_asks() {
         let text = Text::new("a😀b\r\nc\u{2028}d");
         let at = |line, character| Position { line, character };
@@ -272,6 +369,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn line_index_equals_a_naive_definition(contents in piece(), from in 0usize..30, to in 0usize..30) {
+            let index = LineIndex::new(&contents);
+            let lines = reference_lines(&contents);
+            prop_assert_eq!(index.count(), lines.len());
+            for (line, (start, text)) in lines.iter().enumerate() {
+                prop_assert_eq!(index.range(line), Some(*start..start + text.len()));
+            }
+            let rope = Text::new(&contents);
+            let naive = |offset: usize| {
+                lines.iter().filter(|(start, _)| *start <= offset).count() - 1
+            };
+            for offset in 0..contents.len() + 2 {
+                prop_assert_eq!(index.line(offset), naive(offset));
+                prop_assert_eq!(line_start(&contents, offset), lines[naive(offset)].0);
+                let position = rope.position(ByteOffset(offset), Encoding::Utf8);
+                prop_assert_eq!(index.line(offset.min(contents.len())), position.line as usize);
+            }
+            let touched: std::collections::BTreeSet<_> = (from..to).map(naive).collect();
+            prop_assert_eq!(index.lines(from..to).collect::<std::collections::BTreeSet<_>>(), touched);
+        }
+
         #[test]
         fn a_position_goes_there_and_back(
             contents in piece(),

@@ -12,6 +12,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::syntax::Language;
+use crate::text::LineIndex;
 
 use rules::IgnoreRules;
 
@@ -346,8 +347,8 @@ fn text(bytes: Vec<u8>) -> Result<String, HiddenReason> {
         return Err(HiddenReason::Binary);
     }
     let mut text = String::from_utf8(bytes).map_err(|_| HiddenReason::Binary)?;
-    let lines = text.lines().count().max(1);
-    if text.len() / lines > MAX_MEAN_LINE {
+    let lines = LineIndex::new(&text).lines(0..text.len());
+    if text.len() / lines.len().max(1) > MAX_MEAN_LINE {
         return Err(HiddenReason::Generated);
     }
     if text.starts_with('\u{feff}') {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_server::text::LineIndex;
 use serde_json::{Value, json};
 
 use super::events::EventArguments;
@@ -141,7 +142,7 @@ fn print_mutants(mutated: &MutatedHole<'_>) {
                 "hole": mutated.hole.id,
                 "project": mutated.hole.project,
                 "path": mutated.hole.path,
-                "line": 1 + mutated.contents[..start].matches('\n').count(),
+                "line": LineIndex::new(mutated.contents).number(start),
                 "operator": mutant.operator,
                 "start": start,
                 "end": mutant.edit.range.end,

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use fillrate_metrics::{first_line, first_token, oracle_prefix};
+use fillrate_server::text::LineIndex;
 use serde::{Deserialize, Serialize};
 
 /// A developer's rule, and whether a late answer is seen.
@@ -326,7 +327,7 @@ impl fmt::Display for Policy {
 impl FittedPolicy {
     /// The probability that a person accepts this text.
     pub fn probability(&self, shown: &str, latency_ms: f64, place: LinePosition) -> f64 {
-        let (characters, lines) = (shown.chars().count(), shown.split('\n').count());
+        let (characters, lines) = (shown.chars().count(), LineIndex::new(shown).count());
         let log_odds = self.coefficients.iter().fold(
             self.intercept.value,
             |sum, FeatureCoefficient { feature, value, .. }| {

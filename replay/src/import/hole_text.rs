@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use fillrate_server::text::LineIndex;
+
 use super::error::RecordFault;
 use super::task::{FileOrigin, ImportOptions, ImportedTask, project_name};
 use crate::task::HoleKind;
@@ -145,26 +147,12 @@ pub(super) fn locate(
 
 /// The byte at which a line begins, counted from 0.
 pub(super) fn line_start(contents: &str, line: usize) -> Option<usize> {
-    if line == 0 {
-        return Some(0);
-    }
-    contents
-        .match_indices('\n')
-        .nth(line - 1)
-        .map(|(newline, _)| newline + 1)
+    LineIndex::new(contents).range(line).map(|line| line.start)
 }
 
 /// The text of some lines, counted from 0, both ends included, without the last line's end.
 pub(super) fn lines(contents: &str, first: usize, last: usize) -> Option<Range<usize>> {
-    let start = line_start(contents, first).filter(|start| *start < contents.len())?;
-    let begin = line_start(contents, last).filter(|start| *start < contents.len())?;
-    let end = contents[begin..]
-        .find('\n')
-        .map_or(contents.len(), |newline| begin + newline);
-    let end = if contents[..end].ends_with('\r') {
-        end - 1
-    } else {
-        end
-    };
-    Some(start..end)
+    let index = LineIndex::new(contents);
+    let line = |line| index.range(line).filter(|line| line.start < contents.len());
+    Some(line(first)?.start..line(last)?.end)
 }

@@ -1,6 +1,7 @@
 //! A file of a repository.
 
 use fillrate_server::syntax::Language;
+use fillrate_server::text::line_start;
 use tree_sitter::Node;
 
 /// A file that holes may be cut into.
@@ -22,6 +23,6 @@ impl SourceFile {
 
     /// The byte at which the line begins that a byte stands in.
     pub(crate) fn line_start(&self, byte: usize) -> usize {
-        self.contents[..byte].rfind('\n').map_or(0, |end| end + 1)
+        line_start(&self.contents, byte)
     }
 }

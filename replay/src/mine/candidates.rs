@@ -6,6 +6,7 @@ mod ranges;
 use std::ops::Range;
 
 use fillrate_server::syntax::Language;
+use fillrate_server::text::LineIndex;
 use tree_sitter::Tree;
 
 use super::category::categorize;
@@ -93,7 +94,8 @@ impl CoveredFile<'_> {
     /// The candidate in a range, if the range is short enough and tests run all of it.
     pub(super) fn candidate(&self, kind: HoleKind, range: Range<usize>) -> Option<HoleCandidate> {
         let file = self.file;
-        let lines = file.contents[range.clone()].lines().count();
+        let index = LineIndex::new(&file.contents);
+        let lines = index.lines(range.clone()).len();
         let begins_in = self
             .statements
             .iter()
@@ -111,7 +113,7 @@ impl CoveredFile<'_> {
         {
             return None;
         }
-        let first_line = 1 + file.contents[..range.start].matches('\n').count();
+        let first_line = index.number(range.start);
         let category = categorize(
             self.tree.root_node(),
             &file.contents,

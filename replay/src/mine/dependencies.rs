@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use fillrate_server::text::LineIndex;
 use tree_sitter::{Node, Tree};
 
 use super::imports::{find_imports, is_import};
@@ -300,9 +301,7 @@ impl<'a> DependencyIndex<'a> {
     /// The zero-based line in which a dependency's definition begins.
     pub fn line_of(&self, dependency: &Dependency) -> usize {
         self.files.get(dependency.path.as_str()).map_or(0, |known| {
-            known.file.contents[..dependency.range.start]
-                .matches('\n')
-                .count()
+            LineIndex::new(&known.file.contents).line(dependency.range.start)
         })
     }
 

@@ -1,5 +1,7 @@
 //! Whether a reference can be read elsewhere in what a server sees.
 
+use fillrate_server::text::LineIndex;
+
 use crate::task::{Hole, HoleKind};
 
 /// The files a server sees, ready to be searched.
@@ -47,17 +49,10 @@ impl LeakIndex {
 
 /// The hole with the line before it and the line after it.
 fn around(contents: &str, start: usize, end: usize) -> std::ops::Range<usize> {
-    let line_start = contents[..start].rfind('\n').unwrap_or(0);
-    let before = contents[..line_start]
-        .rfind('\n')
-        .map_or(0, |index| index + 1);
-    let line_end = contents[end..]
-        .find('\n')
-        .map_or(contents.len(), |index| end + index + 1);
-    let after = contents[line_end..]
-        .find('\n')
-        .map_or(contents.len(), |index| line_end + index);
-    before..after
+    let index = LineIndex::new(contents);
+    let above = index.range(index.line(start).saturating_sub(1));
+    let below = index.range(index.line(end) + 1);
+    above.map_or(0, |line| line.start)..below.map_or(contents.len(), |line| line.end)
 }
 
 fn folded(text: &str) -> String {

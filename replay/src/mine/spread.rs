@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+use fillrate_server::text::LineIndex;
+
 use super::MiningRequest;
 use super::candidates::HoleCandidate;
 use crate::task::{HoleKind, Topic, sha256_hex};
@@ -102,9 +104,7 @@ impl CandidateQueue {
                 continue;
             };
             let text = contents.get(class.path.as_str()).copied();
-            let line = text.map_or(0, |text| {
-                text[..candidate.hole.start.0].matches('\n').count()
-            });
+            let line = text.map_or(0, |text| LineIndex::new(text).line(candidate.hole.start.0));
             if self.taken_lines.insert((class.path.clone(), line)) {
                 *self.kinds.entry(kind.1).or_default() += 1;
                 *self.files.entry(class.path).or_default() += 1;

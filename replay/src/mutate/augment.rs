@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use fillrate_server::model::Question;
 use fillrate_server::syntax::Language;
+use fillrate_server::text::line_start;
 use sha2::{Digest, Sha256};
 
 use super::neutral_mutant;
@@ -160,9 +161,7 @@ fn code_under_test<'a>(focus: &TestRequest<'a>) -> &'a str {
         node = current.parent();
     }
     let range = best.unwrap_or(0..focus.contents.len());
-    let line = focus.contents[..range.start]
-        .rfind('\n')
-        .map_or(0, |end| end + 1);
+    let line = line_start(focus.contents, range.start);
     &focus.contents[line..range.end]
 }
 

@@ -9,6 +9,7 @@ use fillrate_server::configuration::Layers;
 use fillrate_server::context::Form;
 use fillrate_server::model::{self, Model, Question, Request, Whole};
 use fillrate_server::syntax::Language;
+use fillrate_server::text::LineIndex;
 use serde::{Deserialize, Serialize};
 
 use super::PlayError;
@@ -467,9 +468,9 @@ fn separator(project: &TestedProject) -> &'static str {
 
 /// The one-based lines of a hole.
 fn lines(hole: &Hole, contents: &str) -> std::ops::RangeInclusive<usize> {
-    let line = |byte: usize| 1 + contents[..byte].matches('\n').count();
+    let index = LineIndex::new(contents);
     let text = contents[hole.start.0..hole.end.0].trim_end();
-    line(hole.start.0)..=line(hole.start.0 + text.len())
+    index.number(hole.start.0)..=index.number(hole.start.0 + text.len())
 }
 
 impl AugmentedHole<'_> {

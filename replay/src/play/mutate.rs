@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fillrate_server::syntax::Language;
+use fillrate_server::text::line_start;
 
 use super::PlayError;
 use super::audit::is_sampled;
@@ -282,7 +283,7 @@ fn mutate_holes<'a>(
 
 /// Widens a range to whole lines, without the indentation of the first.
 pub(super) fn whole_lines(contents: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
-    let line = contents[..range.start].rfind('\n').map_or(0, |end| end + 1);
+    let line = line_start(contents, range.start);
     let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
     let end = contents[range.end..]
         .find('\n')

@@ -6,6 +6,7 @@ use std::path::Path;
 use comfy_table::Cell;
 use fillrate_server::prompt::approximate_tokens;
 use fillrate_server::syntax::Language;
+use fillrate_server::text::LineIndex;
 use serde::Serialize;
 
 use super::table::{ABSENT, TextTable, right};
@@ -251,7 +252,7 @@ impl SizeRange {
 }
 
 fn lines(text: &str) -> f64 {
-    text.lines().count() as f64
+    LineIndex::new(text).lines(0..text.len()).len() as f64
 }
 
 #[cfg(test)]

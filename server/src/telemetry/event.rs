@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::retention::Remainder;
 use crate::completion::{Assigned, Source};
+use crate::text::LineIndex;
 
 /// A completion as it was returned: one row of the store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -199,7 +200,7 @@ impl TextSize {
     pub fn from_text(text: &str) -> Self {
         Self {
             characters: text.chars().count(),
-            lines: text.matches('\n').count() + 1,
+            lines: LineIndex::new(text).count(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use fillrate_server::text::LineIndex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -29,8 +30,7 @@ pub(super) struct ManifestText<'a> {
 
 impl ManifestText<'_> {
     pub(super) fn line(&self, offset: usize) -> usize {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+        LineIndex::new(self.text).number(offset)
     }
 
     pub(super) fn error(&self, span: Range<usize>, key: &str, message: String) -> ManifestError {

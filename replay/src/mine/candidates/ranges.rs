@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fillrate_server::syntax::Language;
+use fillrate_server::text::LineIndex;
 use tree_sitter::{Node, Tree};
 
 use super::super::tokens::leaves;
@@ -29,6 +30,7 @@ pub(in crate::mine) fn find_ranges(
 ) -> FoundRanges {
     let mut finder = RangeFinder {
         file,
+        index: LineIndex::new(&file.contents),
         covered,
         statements: Vec::new(),
         ranges: Vec::new(),
@@ -51,6 +53,7 @@ pub(in crate::mine) struct Statement {
 
 struct RangeFinder<'a> {
     file: &'a SourceFile,
+    index: LineIndex,
     covered: &'a dyn Fn(usize) -> bool,
     statements: Vec<Statement>,
     ranges: Vec<(HoleKind, Range<usize>)>,
@@ -62,7 +65,7 @@ impl RangeFinder<'_> {
         if in_function && language.is_statement(node) && self.stands_in_a_block(node) {
             self.statements.push(Statement {
                 bytes: node.byte_range(),
-                line: node.start_position().row + 1,
+                line: self.index.number(node.start_byte()),
             });
             if !self.is_documentation(node) && !is_compound(language, node) {
                 self.ranges.push((HoleKind::Statement, node.byte_range()));
@@ -175,11 +178,11 @@ impl RangeFinder<'_> {
     /// Whole lines within the statements found, headers of loops and branches among them.
     fn lines(&mut self, tree: &Tree) {
         let contents = &self.file.contents;
-        let mut offset = 0;
-        for (index, line) in contents.split_inclusive('\n').enumerate() {
-            let start = offset + (line.len() - line.trim_start().len());
-            let end = offset + line.trim_end().len();
-            offset += line.len();
+        let lines = (0..).map_while(|line| self.index.range(line));
+        for (number, bytes) in (1..).zip(lines) {
+            let line = &contents[bytes.clone()];
+            let start = bytes.start + (line.len() - line.trim_start().len());
+            let end = bytes.start + line.trim_end().len();
             let text = line.trim();
             if text.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
                 continue;
@@ -204,9 +207,9 @@ impl RangeFinder<'_> {
             };
             // A line inside a longer statement runs when the statement does.
             let runs = if statement.bytes.start == start {
-                statement.line == index + 1
+                statement.line == number
             } else {
-                self.is_simple(tree, statement) || (self.covered)(index + 1)
+                self.is_simple(tree, statement) || (self.covered)(number)
             };
             if runs {
                 self.ranges.push((HoleKind::Line, start..end));

@@ -46,9 +46,7 @@ pub(super) fn base_prompt(
     for dependency in ordered {
         let text = repository.text(dependency, detail);
         if repository.shares_class(dependency, &file.path, function) {
-            let line = file.contents[..dependency.range.start]
-                .rfind('\n')
-                .map_or(0, |end| end + 1);
+            let line = file.line_start(dependency.range.start);
             let indentation = &file.contents[line..dependency.range.start];
             for line in text.lines() {
                 let indentation = if line.is_empty() { "" } else { indentation };

@@ -28,9 +28,7 @@ pub(super) fn view_function(
     members: &str,
 ) -> HoleView {
     let contents = &file.contents;
-    let line = contents[..function.start]
-        .rfind('\n')
-        .map_or(0, |end| end + 1);
+    let line = file.line_start(function.start);
     let start = match contents[line..function.start].trim() {
         "" => line,
         _ => function.start,

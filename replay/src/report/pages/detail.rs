@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use fillrate_server::completion::{Step, Trace};
 use fillrate_server::context::Window;
+use fillrate_server::text::LineIndex;
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
@@ -229,17 +230,19 @@ fn tokens(text: &str) -> Vec<&str> {
 
 /// The last of a text's lines, and how many stand before them.
 fn last_lines(text: &str) -> (&str, usize) {
-    let breaks: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
-    let above = breaks.len().saturating_sub(LINES_AROUND);
-    let from = above.checked_sub(1).map_or(0, |last| breaks[last]);
+    let index = LineIndex::new(text);
+    let above = (index.count() - 1).saturating_sub(LINES_AROUND);
+    let from = index.range(above).map_or(0, |line| line.start);
     (&text[from..], above)
 }
 
 /// The first of a text's lines, and how many stand after them.
 fn first_lines(text: &str) -> (&str, usize) {
-    let breaks: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-    let to = breaks.get(LINES_AROUND).copied().unwrap_or(text.len());
-    let below = breaks.len().saturating_sub(LINES_AROUND);
+    let index = LineIndex::new(text);
+    let to = index
+        .range(LINES_AROUND)
+        .map_or(text.len(), |line| line.end);
+    let below = (index.count() - 1).saturating_sub(LINES_AROUND);
     (&text[..to], below)
 }
 
