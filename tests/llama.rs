@@ -7,8 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use fillrate_server::context::{Form, Window};
-use fillrate_server::model::{self, Answer, Finish, Listener, Protocol, Request, Settings};
+use fillrate_server::context::{Window, WindowLayout};
+use fillrate_server::model::{
+    self, Finish, ModelOutput, ModelRequest, ModelSettings, Protocol, TextListener,
+};
 use fillrate_server::syntax::Language;
 
 use crate::support::play::{TestDir, attempts, demo, has_tools, text};
@@ -84,19 +86,19 @@ const SPOKEN: [Protocol; 6] = [
     Protocol::LlamaCompletion,
 ];
 
-fn settings(protocol: Protocol, server: &LlamaServer) -> Settings {
-    Settings {
+fn settings(protocol: Protocol, server: &LlamaServer) -> ModelSettings {
+    ModelSettings {
         protocol,
         url: Some(server.address.clone()),
         name: Some("qwen2.5-coder-tiny".to_owned()),
         max_tokens: 12,
         seed: 7,
-        ..Settings::default()
+        ..ModelSettings::default()
     }
 }
 
-fn request(settings: &Settings) -> Request {
-    Request {
+fn request(settings: &ModelSettings) -> ModelRequest {
+    ModelRequest {
         prefix: "def f(x):\n    return ".to_owned(),
         suffix: "\n\n\ndef h():\n    pass\n".to_owned(),
         path: "src/f.py".to_owned(),
@@ -108,7 +110,7 @@ fn request(settings: &Settings) -> Request {
             text: "def g(x):\n    return x".to_owned(),
             score: 1.0,
         }],
-        form: Form::default(),
+        layout: WindowLayout::default(),
         earlier: None,
         question: None,
         parameters: settings.parameters(),
@@ -130,8 +132,8 @@ impl Notes {
     }
 }
 
-impl Listener for Notes {
-    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
+impl TextListener for Notes {
+    fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()> {
         let mut heard = self.heard.lock().unwrap();
         heard.push((candidate, text.to_owned()));
         if text.len() >= self.enough {
@@ -142,7 +144,7 @@ impl Listener for Notes {
     }
 }
 
-fn completes(settings: &Settings, listener: &dyn Listener) -> Answer {
+fn completes(settings: &ModelSettings, listener: &dyn TextListener) -> ModelOutput {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -159,7 +161,7 @@ fn every_protocol_streams_its_whole_completion() {
     };
     for protocol in SPOKEN {
         let streamed = settings(protocol, &server);
-        let whole = Settings {
+        let whole = ModelSettings {
             stream: false,
             ..streamed.clone()
         };
@@ -174,7 +176,7 @@ fn every_protocol_streams_its_whole_completion() {
         );
         // Greedy, so that the text repeats.
         assert_eq!(
-            completes(&whole, &model::Whole).candidates,
+            completes(&whole, &model::UnlimitedListener).candidates,
             answer.candidates,
             "{protocol}"
         );
@@ -200,14 +202,14 @@ fn every_protocol_returns_several_candidates() {
     };
     for protocol in SPOKEN {
         for stream in [true, false] {
-            let several = Settings {
+            let several = ModelSettings {
                 // More than the server has slots.
                 candidates: 3,
                 temperature: 1.0,
                 stream,
                 ..settings(protocol, &server)
             };
-            let answer = completes(&several, &model::Whole);
+            let answer = completes(&several, &model::UnlimitedListener);
             let texts: Vec<_> = answer
                 .candidates
                 .iter()
@@ -228,7 +230,7 @@ fn every_protocol_can_be_stopped_early() {
         return;
     };
     for protocol in SPOKEN {
-        let long = Settings {
+        let long = ModelSettings {
             max_tokens: 50_000,
             // Far less than that many tokens take, so that a stream that is not ended fails.
             timeout_ms: 60_000,

@@ -17,7 +17,7 @@ use fillrate::store::{
 use fillrate::task::{Category, Hole, HoleKind, Mutation, Survivor, Topic};
 use fillrate::verdict::{Outcome, Verdict};
 use fillrate_server::cleanup::Decision;
-use fillrate_server::completion::{Step, Trace};
+use fillrate_server::completion::{CandidateStep, Trace};
 use fillrate_server::context::Window;
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ fn attempt(hole: &Hole, model: &str, sample: u32, completion: &str, outcome: Out
         latency_ms: 5.0 + f64::from(sample) * 1.37 + (completion.len() % 17) as f64,
         trace: Some(Trace {
             model: model.into(),
-            steps: vec![Step {
+            steps: vec![CandidateStep {
                 raw: completion.to_owned(),
                 decisions: Vec::new(),
                 mean_log_probability: Some(-0.1 * f64::from(sample % 20)),
@@ -568,7 +568,7 @@ fn displayed_text_is_never_executed() {
             score: 1.0,
         }],
         prompt: EVIL.into(),
-        steps: vec![Step {
+        steps: vec![CandidateStep {
             raw: EVIL.into(),
             decisions: vec![Decision {
                 rule: EVIL.into(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fillrate_server::cleanup::Extent;
+use fillrate_server::cleanup::CompletionExtent;
 use fillrate_server::configuration::{Profile, TrialUnit};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::FAMILIES;
@@ -318,11 +318,11 @@ fn the_settings_schema_lists_the_values_of_the_code() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let values = |pointer: &str| schema.pointer(pointer).unwrap().clone();
     let extents = [
-        Extent::Line,
-        Extent::Statement,
-        Extent::Block,
-        Extent::Definition,
-        Extent::Anything,
+        CompletionExtent::Line,
+        CompletionExtent::Statement,
+        CompletionExtent::Block,
+        CompletionExtent::Definition,
+        CompletionExtent::Anything,
     ];
     let families: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
     for (pointer, expected) in [

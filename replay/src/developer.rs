@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use fillrate_server::completion::{Retrieved, Trace};
-use fillrate_server::context::Given;
+use fillrate_server::completion::{RetrievedWindows, Trace};
+use fillrate_server::context::GivenContext;
 use fillrate_server::lsp::{
     EVENT, EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
     InlineCompletionParams, RETRIEVE, RetrieveParams, ServerState, ServerStatus, TRIGGER_AUTOMATIC,
@@ -235,7 +235,7 @@ impl Developer {
         file: &OpenFile,
         cursor: ByteOffset,
         patience: Duration,
-        given: Option<Given>,
+        given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
         self.request_with_trigger(file, cursor, TRIGGER_INVOKED, patience, given)
             .await
@@ -250,7 +250,7 @@ impl Developer {
         file: &OpenFile,
         cursor: ByteOffset,
         patience: Duration,
-        given: Option<Given>,
+        given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
         self.request_with_trigger(file, cursor, TRIGGER_AUTOMATIC, patience, given)
             .await
@@ -262,7 +262,7 @@ impl Developer {
         cursor: ByteOffset,
         trigger_kind: u8,
         patience: Duration,
-        given: Option<Given>,
+        given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
         let params = InlineCompletionParams {
             text_document: TextDocumentIdentifier::new(file.uri.clone()),
@@ -309,14 +309,14 @@ impl Developer {
         &mut self,
         file: &OpenFile,
         cursor: ByteOffset,
-        given: Option<Given>,
-    ) -> Result<Retrieved, DeveloperError> {
+        given: Option<GivenContext>,
+    ) -> Result<RetrievedWindows, DeveloperError> {
         let params = RetrieveParams {
             text_document: TextDocumentIdentifier::new(file.uri.clone()),
             position: self.position(&file.text, cursor),
             fillrate: given,
         };
-        let retrieved: Option<Retrieved> = self.request(RETRIEVE, params).await?;
+        let retrieved: Option<RetrievedWindows> = self.request(RETRIEVE, params).await?;
         retrieved.ok_or_else(|| DeveloperError::Garbled(format!("nothing to {RETRIEVE}")))
     }
 

@@ -193,12 +193,12 @@ fn rejection<E>(
     if audit.leaks(hole, text) {
         return Ok(Some(Rejection::Leak));
     }
-    let place = cleanup::Place {
+    let place = cleanup::CursorSite {
         prefix,
         suffix,
         language: Language::for_path(std::path::Path::new(&hole.path)),
         tree: None,
-        extent: cleanup::Extent::default(),
+        extent: cleanup::CompletionExtent::default(),
         chat: false,
     };
     if cleanup::clean(&hole.reference, &place).0 != hole.reference {

@@ -8,8 +8,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fillrate_server::context::Form;
-use fillrate_server::model::{Embedded, Model, Request, Settings, Whole};
+use fillrate_server::context::WindowLayout;
+use fillrate_server::model::{
+    EmbeddedModel, Model, ModelRequest, ModelSettings, UnlimitedListener,
+};
 use fillrate_server::syntax::Language;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -32,7 +34,7 @@ fn main() {
         .and_then(|count| count.parse().ok())
         .unwrap_or(500);
 
-    let model = Embedded::new();
+    let model = EmbeddedModel::new();
     let start = Instant::now();
     for (path, text) in &files {
         model.observe(path, Some(text));
@@ -67,7 +69,7 @@ enum Hole {
     FiveLines,
 }
 
-fn measure(model: &Embedded, files: &[File], hole: Hole, wanted: usize) {
+fn measure(model: &EmbeddedModel, files: &[File], hole: Hole, wanted: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .build()
@@ -79,21 +81,21 @@ fn measure(model: &Embedded, files: &[File], hole: Hole, wanted: usize) {
     let (mut further, mut further_right) = (0, 0);
     for (file, start, end) in &holes {
         let (path, text) = &files[*file];
-        let request = Request {
+        let request = ModelRequest {
             prefix: text[..*start].to_owned(),
             suffix: text[*end..].to_owned(),
             path: path.clone(),
             repository: "bench".to_owned(),
             language: Language::for_path(Path::new(path)),
             windows: Vec::new(),
-            form: Form::default(),
+            layout: WindowLayout::default(),
             earlier: None,
             question: None,
-            parameters: Settings::default().parameters(),
+            parameters: ModelSettings::default().parameters(),
         };
         let begin = Instant::now();
         let answer = runtime
-            .block_on(model.complete(&request, &Whole))
+            .block_on(model.complete(&request, &UnlimitedListener))
             .expect("the embedded model answers");
         times.push(begin.elapsed());
         let reference = text[*start..*end].trim_end();

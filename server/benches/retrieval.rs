@@ -23,7 +23,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fillrate_server::context::Window;
-use fillrate_server::context::lines::{Cut, Lines, Stands, cceval_query};
+use fillrate_server::context::lines::{HitTarget, LineWindows, WindowScheme, cceval_query};
 use fillrate_server::workspace::Workspace;
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ fn main() {
     );
     for case in &cases {
         let start = Instant::now();
-        let mut lines = Lines::new(Cut::CrossCodeEval);
+        let mut lines = LineWindows::new(WindowScheme::CrossCodeEval);
         for (path, contents) in &case.files {
             lines.update(path, contents);
         }
@@ -166,10 +166,10 @@ fn main() {
     );
 }
 
-fn retrieve(lines: &Lines, path: &str, prompt: &str) -> Vec<Window> {
+fn retrieve(lines: &LineWindows, path: &str, prompt: &str) -> Vec<Window> {
     let candidates = lines.candidates(path);
     let scores = candidates.bm25(&cceval_query(prompt, None));
-    candidates.best(&scores, 5, Stands::ForTheNext)
+    candidates.best(&scores, 5, HitTarget::Next)
 }
 
 /// Windows as the other side tells them.

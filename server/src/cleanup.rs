@@ -1,9 +1,9 @@
-//! What turns model text into what a person would accept. Each rule is one small function; what
-//! a rule removes or rewrites is told in a [`Decision`].
+//! Turns a raw completion into what a person would accept. Each rule is one small function; a
+//! [`Decision`] records what a rule removes or rewrites.
 //!
-//! Some rules see an end while the model still writes: [`Watch`] stops it there. They look at
-//! whole lines only and at nothing after them, and [`clean`] asks them at the same line ends, so
-//! that a text ended early and the same text written to its end come to the same.
+//! Some rules recognise the end while the model still streams: [`EndDetector`] stops it there. They
+//! read whole lines only and nothing after them, and [`clean`] applies them at the same line ends,
+//! so that a raw completion stopped early and the same one streamed to its end give one result.
 
 mod brackets;
 mod chat;
@@ -11,8 +11,8 @@ mod extent;
 mod overlap;
 mod repetition;
 mod scan;
-mod site;
 mod style;
+mod syntax_site;
 mod tokens;
 
 use std::sync::OnceLock;
@@ -21,56 +21,56 @@ use serde::{Deserialize, Serialize};
 use tree_sitter::Tree;
 
 use self::scan::Opening;
-use self::site::Site;
+use self::syntax_site::SyntaxSite;
 use crate::syntax::Language;
 
-/// Applies every rule in order and tells what each removed.
-pub fn clean(raw: &str, place: &Place<'_>) -> (String, Vec<Decision>) {
-    Cleaner::new(*place).clean(raw)
+/// Applies every rule in order and returns what is left and what each rule removed.
+pub fn clean(raw: &str, site: &CursorSite<'_>) -> (String, Vec<Decision>) {
+    Cleaner::new(*site).clean(raw)
 }
 
-/// Cleans texts for one place. The file is parsed once for all of them.
+/// Cleans raw completions for one cursor. The file is parsed once for all of them.
 #[derive(Debug)]
 pub struct Cleaner<'a> {
-    site: Site<'a>,
-    /// What is open at the cursor.
+    site: SyntaxSite<'a>,
+    /// The brackets open at the cursor.
     opening: OnceLock<Opening>,
 }
 
 impl<'a> Cleaner<'a> {
-    /// Texts for this place.
-    pub fn new(place: Place<'a>) -> Self {
+    /// A cleaner for this cursor.
+    pub fn new(site: CursorSite<'a>) -> Self {
         Self {
-            site: Site::new(place),
+            site: SyntaxSite::new(site),
             opening: OnceLock::new(),
         }
     }
 
-    /// A watch over one text while it is written.
-    pub fn watch(&self) -> Watch<'_> {
-        Watch {
+    /// A detector for one raw completion while it streams.
+    pub fn end_detector(&self) -> EndDetector<'_> {
+        EndDetector {
             cleaner: self,
-            seen: 0,
-            enough: false,
+            checked: 0,
+            complete: false,
         }
     }
 
-    /// Applies every rule in order and tells what each removed.
+    /// Applies every rule in order and returns what is left and what each rule removed.
     pub fn clean(&self, raw: &str) -> (String, Vec<Decision>) {
-        let place = &self.site;
+        let site = &self.site;
         let mut decisions = Vec::new();
         let mut text = raw.to_owned();
-        let end = line_ends(raw).find_map(|end| Some((end, self.rule_at(&raw[..end])?)));
+        let end = line_ends(raw).find_map(|end| Some((end, self.completed_by(&raw[..end])?)));
         if let Some((end, rule)) = end.filter(|(end, _)| *end < raw.len()) {
             decisions.push(Decision::cut(rule, text.split_off(end)));
         }
         for (rule, apply) in RULES {
-            match apply(&text, place) {
+            match apply(&text, site) {
                 Change::None => {}
                 Change::EndAt(end) if end >= text.len() => {}
                 Change::EndAt(end) => {
                     let mut removed = text.split_off(end);
-                    // The rule may have seen the end of the last line only, and now the very end.
+                    // The rule may have cut at a line end before, and now cuts the rest.
                     if decisions.last().is_some_and(|last| last.rule == *rule)
                         && let Some(last) = decisions.pop()
                     {
@@ -94,74 +94,73 @@ impl<'a> Cleaner<'a> {
         (text, decisions)
     }
 
-    /// The rule by which a text that ends with a line needs no more, where there is one.
-    fn rule_at(&self, lines: &str) -> Option<&'static str> {
-        let place = &self.site;
-        if tokens::leaked(lines, place).is_some() {
+    /// The rule by which a text of whole lines is complete; `None` while it may go on.
+    fn completed_by(&self, lines: &str) -> Option<&'static str> {
+        let site = &self.site;
+        if tokens::leaked(lines, site).is_some() {
             return Some("tokens");
         }
-        if place.chat || chat::thinks(lines) {
-            // What is a line of code is known only once the prose around it is gone.
-            return chat::is_over(lines).then_some("fence");
+        if site.chat || chat::starts_with_reasoning(lines) {
+            // Which lines are code is known only once the prose around them is removed.
+            return chat::is_fence_closed(lines).then_some("fence");
         }
-        if extent::keeps_to_its_line(place) {
+        if extent::keeps_to_its_line(site) {
             return Some("line");
         }
         if repetition::loop_end(lines).is_some() {
             return Some("loop");
         }
-        if overlap::runs_into_what_follows(lines, place) {
+        if overlap::repeats_suffix(lines, site) {
             return Some("suffix");
         }
-        let opening = self.opening.get_or_init(|| Opening::at(place));
-        opening.left_by(lines, place)
+        let opening = self.opening.get_or_init(|| Opening::at(site));
+        opening.left_by(lines, site)
     }
 }
 
-/// Tells when a model has written enough.
+/// Detects while a model streams that its raw completion is complete.
 #[derive(Debug)]
-pub struct Watch<'a> {
+pub struct EndDetector<'a> {
     cleaner: &'a Cleaner<'a>,
-    /// How much of the text has been looked at, up to a line end.
-    seen: usize,
-    enough: bool,
+    /// The length of the text that has been checked, up to a line end.
+    checked: usize,
+    complete: bool,
 }
 
-impl Watch<'_> {
-    /// Whether nothing that may follow `so_far` can change what [`clean`] keeps of it. `so_far`
-    /// only ever grows.
-    pub fn enough(&mut self, so_far: &str) -> bool {
-        let seen = self.seen;
-        for end in line_ends(&so_far[seen..]).map(|end| seen + end) {
-            self.seen = end;
-            self.enough |= self.cleaner.rule_at(&so_far[..end]).is_some();
+impl EndDetector<'_> {
+    /// Whether nothing that may follow `so_far` can change what [`clean`] keeps of it. Each call's
+    /// `so_far` begins with that of the previous call.
+    pub fn is_complete(&mut self, so_far: &str) -> bool {
+        let checked = self.checked;
+        for end in line_ends(&so_far[checked..]).map(|end| checked + end) {
+            self.checked = end;
+            self.complete |= self.cleaner.completed_by(&so_far[..end]).is_some();
         }
-        self.enough
+        self.complete
     }
 }
 
-/// Where a completion goes.
+/// What surrounds the cursor that a completion goes to.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// The file's text before the cursor.
+pub struct CursorSite<'a> {
+    /// The file's text up to the cursor.
     pub prefix: &'a str,
-    /// The file's text after the cursor.
+    /// The file's text from the cursor on.
     pub suffix: &'a str,
     /// The file's language, where the server knows it.
     pub language: Option<&'static Language>,
-    /// The file's syntax tree with nothing at the cursor, where it is at hand; else the file is
-    /// parsed.
+    /// The file's syntax tree without the completion; `None` has the file parsed.
     pub tree: Option<&'a Tree>,
     /// How far a completion may go.
-    pub extent: Extent,
-    /// Whether a chat model writes, which may put prose around the code.
+    pub extent: CompletionExtent,
+    /// Whether the model is a chat model, which may put prose around the code.
     pub chat: bool,
 }
 
 /// How far a completion may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Extent {
+pub enum CompletionExtent {
     /// To the end of the cursor's line.
     Line,
     /// To the end of the statement that the cursor is in, or that begins at it.
@@ -172,11 +171,11 @@ pub enum Extent {
     /// To the end of the function, method or class that the cursor is in, or else of the first
     /// one that begins in the completion.
     Definition,
-    /// As far as the model goes.
+    /// To the end of the raw completion.
     Anything,
 }
 
-/// What one rule removed from a completion, or rewrote.
+/// What one rule removed from a raw completion, or rewrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The rule's name.
@@ -203,7 +202,7 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|(name, _)| *name)
 }
 
-/// What a rule makes of a text.
+/// The effect of a rule on a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     None,
@@ -214,29 +213,29 @@ enum Change {
     Rewrite(String),
 }
 
-type Rule = fn(&str, &Site<'_>) -> Change;
+type Rule = fn(&str, &SyntaxSite<'_>) -> Change;
 
-/// The rules in the order in which they apply: first what chat models put around the code, then
-/// what ends it, then what repeats.
+/// The rules in the order in which they apply: first those for what chat models put around the
+/// code, then those that end it, then those that remove repetition.
 const RULES: &[(&str, Rule)] = &[
-    ("think", chat::no_thoughts),
-    ("fence", chat::only_the_code),
-    ("preamble", chat::no_preamble),
-    ("prefix", chat::do_not_repeat_what_precedes),
-    ("tokens", tokens::no_template),
-    ("line-ends", style::line_ends_of_the_file),
-    ("indentation", style::indentation_of_the_file),
-    ("line", extent::stay_on_the_line),
-    ("rest-of-line", overlap::do_not_repeat_the_rest_of_the_line),
-    ("statement", extent::end_with_the_statement),
-    ("block", extent::stay_in_the_block),
-    ("definition", extent::end_with_the_definition),
-    ("brackets", brackets::close_only_what_is_open),
-    ("suffix", overlap::do_not_repeat_what_follows),
-    ("line-above", repetition::do_not_repeat_the_line_above),
-    ("loop", repetition::do_not_repeat_lines),
-    ("stutter", repetition::do_not_stutter),
-    ("blank-end", style::end_with_ink),
+    ("think", chat::remove_reasoning),
+    ("fence", chat::keep_fenced_code),
+    ("preamble", chat::remove_preamble),
+    ("prefix", chat::remove_repeated_prefix),
+    ("tokens", tokens::remove_template_tokens),
+    ("line-ends", style::match_line_ends),
+    ("indentation", style::match_indentation),
+    ("line", extent::end_at_line),
+    ("rest-of-line", overlap::remove_repeated_line_rest),
+    ("statement", extent::end_at_statement),
+    ("block", extent::end_at_block),
+    ("definition", extent::end_at_definition),
+    ("brackets", brackets::end_at_stray_closer),
+    ("suffix", overlap::remove_repeated_suffix),
+    ("line-above", repetition::remove_repeated_line_above),
+    ("loop", repetition::remove_repeated_lines),
+    ("stutter", repetition::remove_stutter),
+    ("blank-end", style::remove_trailing_blanks),
 ];
 
 /// The offsets just past each line end of a text.
@@ -269,8 +268,8 @@ fn last_line(text: &str) -> &str {
     text.rsplit(['\n', '\r']).next().unwrap_or_default()
 }
 
-/// How many letters and digits a line has: repeating a line with few tells nothing.
-fn ink(line: &str) -> usize {
+/// How many letters and digits a line has. Lines with few repeat by chance.
+fn alphanumerics(line: &str) -> usize {
     line.chars().filter(|c| c.is_alphanumeric()).count()
 }
 

@@ -12,10 +12,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-use crate::cleanup::Extent;
-use crate::context::Form;
+use crate::cleanup::CompletionExtent;
 #[cfg(doc)]
-use crate::context::Given;
+use crate::context::GivenContext;
+use crate::context::WindowLayout;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
@@ -27,9 +27,9 @@ pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
 #[serde(default, deny_unknown_fields)]
 pub struct Configuration {
     /// The default model, and how it generates.
-    pub model: model::Settings,
+    pub model: model::ModelSettings,
     /// Further models, by name.
-    pub models: BTreeMap<String, model::Settings>,
+    pub models: BTreeMap<String, model::ModelSettings>,
     /// The name of the model in use; by default `model`. Ignored in a trial.
     #[serde(rename = "use")]
     pub used: Option<String>,
@@ -52,7 +52,7 @@ impl Configuration {
     /// reached in two ways counts as one, and the settings of typing and telemetry.
     pub fn fingerprint(&self) -> String {
         let defaults = Self::default();
-        let model = model::Settings {
+        let model = model::ModelSettings {
             url: None,
             key_env: None,
             key_command: None,
@@ -100,7 +100,7 @@ pub struct TelemetrySettings {
 #[serde(default, deny_unknown_fields)]
 pub struct CleanupSettings {
     /// How far a completion may extend.
-    pub extent: Extent,
+    pub extent: CompletionExtent,
 }
 
 /// Behaviour while a person types.
@@ -163,9 +163,9 @@ pub enum Profile {
     /// The rankings of `cceval` and `dense`, fused.
     Mix,
     /// CrossCodeEval's with the reference, which the request provides, in the query. An upper
-    /// bound, not a retriever: see [`Given`].
+    /// bound, not a retriever: see [`GivenContext`].
     Reference,
-    /// Only the windows that the request provides: see [`Given`].
+    /// Only the windows that the request provides: see [`GivenContext`].
     Given,
 }
 
@@ -179,11 +179,11 @@ impl Profile {
     }
 
     /// How its windows are written into a prompt.
-    pub const fn form(self) -> Form {
+    pub const fn layout(self) -> WindowLayout {
         match self {
-            Self::None | Self::Editor | Self::Repocoder => Form::Family,
-            Self::Cceval | Self::Dense | Self::Mix | Self::Reference => Form::Comments,
-            Self::Given => Form::Whole,
+            Self::None | Self::Editor | Self::Repocoder => WindowLayout::Family,
+            Self::Cceval | Self::Dense | Self::Mix | Self::Reference => WindowLayout::Comments,
+            Self::Given => WindowLayout::Whole,
         }
     }
 

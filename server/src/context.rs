@@ -37,7 +37,7 @@ pub struct Window {
 /// it over, so that no other figure can depend on it by accident.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Given {
+pub struct GivenContext {
     /// What is missing at the cursor. Heeded by the profile `reference` alone, which looks for
     /// windows with it and tells it to no model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,13 +49,13 @@ pub struct Given {
     /// What the model answered here before, under any profile. Only models that are asked as a
     /// chat is can be told it; for others it is a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub earlier: Option<Earlier>,
+    pub earlier: Option<EarlierAttempt>,
 }
 
 /// An answer that did not do, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Earlier {
+pub struct EarlierAttempt {
     /// What was put at the cursor.
     pub completion: String,
     /// What tests said of it. It may be written by hostile code.
@@ -64,7 +64,7 @@ pub struct Earlier {
 
 /// How windows are written into a prompt, and how many may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum WindowLayout {
     /// As the model's family has it, within the prompt's share for windows.
     #[default]
     Family,

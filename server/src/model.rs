@@ -14,6 +14,7 @@ mod mistral_fim;
 mod ollama_generate;
 mod openai_chat;
 mod openai_completions;
+mod prompts;
 pub mod recorded;
 mod secret;
 mod settings;
@@ -28,71 +29,62 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Earlier, Form, Window};
-use crate::prompt::{Place, chat};
+use self::anthropic_messages::AnthropicMessages;
+use self::deepseek_fim::DeepseekFim;
+use self::llama_completion::LlamaCompletion;
+use self::llama_infill::LlamaInfill;
+use self::mistral_fim::MistralFim;
+use self::ollama_generate::OllamaGenerate;
+use self::openai_chat::OpenAiChat;
+use self::openai_completions::OpenAiCompletions;
+use self::tgi::Tgi;
+use self::vllm::Vllm;
+use crate::context::{EarlierAttempt, Window, WindowLayout};
+use crate::prompt::{PromptInput, chat};
 use crate::syntax::Language;
 
-pub use embedded::Embedded;
+pub use embedded::EmbeddedModel;
 pub use secret::Secret;
-pub use settings::{Infill, Protocol, Settings};
+pub use settings::{Infill, ModelSettings, Protocol};
 
 /// Opens the model that the settings describe. `environment` looks an environment variable up;
-/// it is asked for the key's variable alone. A command that gives the key is run, and waited for.
+/// only the key's variable is looked up. A command that prints the key is run to its end.
 ///
 /// # Errors
 /// [`ModelError::Settings`] with one sentence, if the settings lack what their protocol needs or
 /// name something unknown.
 pub fn open(
-    settings: &Settings,
+    settings: &ModelSettings,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn Model>, ModelError> {
     settings.check()?;
     match settings.protocol {
-        Protocol::Embedded => Ok(Arc::new(Embedded::new())),
+        Protocol::Embedded => Ok(Arc::new(EmbeddedModel::new())),
         Protocol::OpenAiCompletions => {
-            let wire = openai_completions::OpenAiCompletions::new(settings)?;
-            http::open(settings, environment, wire)
+            http::open(settings, environment, OpenAiCompletions::new(settings)?)
         }
-        Protocol::OpenAiChat => {
-            let wire = openai_chat::OpenAiChat::new(settings)?;
-            http::open(settings, environment, wire)
-        }
-        Protocol::Vllm => http::open(settings, environment, vllm::Vllm::new(settings)?),
-        Protocol::LlamaInfill => {
-            let wire = llama_infill::LlamaInfill::new(settings)?;
-            http::open(settings, environment, wire)
-        }
+        Protocol::OpenAiChat => http::open(settings, environment, OpenAiChat::new(settings)?),
+        Protocol::Vllm => http::open(settings, environment, Vllm::new(settings)?),
+        Protocol::LlamaInfill => http::open(settings, environment, LlamaInfill::new(settings)?),
         Protocol::LlamaCompletion => {
-            let wire = llama_completion::LlamaCompletion::new(settings)?;
-            http::open(settings, environment, wire)
+            http::open(settings, environment, LlamaCompletion::new(settings)?)
         }
         Protocol::AnthropicMessages => {
-            let wire = anthropic_messages::AnthropicMessages::new(settings)?;
-            http::open(settings, environment, wire)
+            http::open(settings, environment, AnthropicMessages::new(settings)?)
         }
-        Protocol::MistralFim => {
-            let wire = mistral_fim::MistralFim::new(settings)?;
-            http::open(settings, environment, wire)
-        }
-        Protocol::DeepseekFim => {
-            let wire = deepseek_fim::DeepseekFim::new(settings)?;
-            http::open(settings, environment, wire)
-        }
+        Protocol::MistralFim => http::open(settings, environment, MistralFim::new(settings)?),
+        Protocol::DeepseekFim => http::open(settings, environment, DeepseekFim::new(settings)?),
         Protocol::OllamaGenerate => {
-            let wire = ollama_generate::OllamaGenerate::new(settings)?;
-            http::open(settings, environment, wire)
+            http::open(settings, environment, OllamaGenerate::new(settings)?)
         }
-        Protocol::Tgi => {
-            let wire = tgi::Tgi::new(settings)?;
-            http::open(settings, environment, wire)
-        }
-        Protocol::Recorded => Ok(Arc::new(recorded::Recorded::open(settings)?)),
-        Protocol::Empty => Ok(Arc::new(empty::Empty)),
+        Protocol::Tgi => http::open(settings, environment, Tgi::new(settings)?),
+        Protocol::Recorded => Ok(Arc::new(recorded::RecordedModel::open(settings)?)),
+        Protocol::Empty => Ok(Arc::new(empty::EmptyModel)),
     }
 }
 
 /// How many candidates are worth asking for: greedy generation gives one.
-fn distinct_candidates(parameters: &Parameters) -> usize {
+fn distinct_candidates(parameters: &ModelParameters) -> usize {
     if parameters.temperature == 0.0 {
         1
     } else {
@@ -100,67 +92,64 @@ fn distinct_candidates(parameters: &Parameters) -> usize {
     }
 }
 
-/// What turns a place in a file into text. One value serves all requests of a server, at once.
+/// A model that completes at a cursor. One value serves all requests of a server concurrently.
 #[async_trait]
 pub trait Model: Send + Sync + fmt::Debug {
     /// The name figures are reported under.
     fn name(&self) -> &str;
 
-    /// One sentence on how the prompt is written, and why so, for people; empty where there is
-    /// nothing to tell.
-    fn about(&self) -> String {
+    /// One sentence for people on how the prompt is written, and why; empty if there is no prompt.
+    fn describe(&self) -> String {
         String::new()
     }
 
-    /// Whether it is asked as a chat is, and may answer with prose around the code.
+    /// Whether it is a chat model, which may reply with prose around the code.
     fn chats(&self) -> bool {
         false
     }
 
-    /// Completes at a place, and tells `listener` what is there while more is being written,
-    /// where the protocol streams. Dropping the future gives the work up, an HTTP exchange
-    /// included.
+    /// Completes at a cursor and passes streamed text to `listener`, if the protocol streams.
+    /// Dropping the future cancels the work, an HTTP exchange included.
     ///
     /// # Errors
-    /// Says what kept the model from answering, without any key in the message.
+    /// Why the model gave no candidates; the message holds no key.
     async fn complete(
         &self,
-        request: &Request,
-        listener: &dyn Listener,
-    ) -> Result<Answer, ModelError>;
+        request: &ModelRequest,
+        listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError>;
 
     /// Whether it [observes](Model::observe) the repository.
     fn learns(&self) -> bool {
         false
     }
 
-    /// Takes note of a repository file's contents; nothing means that it is gone. Models that
-    /// learn from the repository override it; it must return soon.
+    /// Learns a repository file's contents; `None` means that the file is gone. Models that learn
+    /// from the repository override it; it must return soon.
     fn observe(&self, _path: &str, _contents: Option<&str>) {}
 }
 
-/// Who hears what a model writes while it writes it.
-pub trait Listener: Send + Sync {
+/// Receives streamed text while a model generates it.
+pub trait TextListener: Send + Sync {
     /// `text` is all that the candidate of this number, from 0, has so far, up to its first stop.
-    /// [`ControlFlow::Break`] means that nothing further of this candidate is wanted: the model
-    /// ends it there with [`Finish::Enough`], and ends the exchange when no candidate is wanted
-    /// any more.
-    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()>;
+    /// [`ControlFlow::Break`] ends this candidate there with [`Finish::Enough`]; once every
+    /// candidate has ended, so does the exchange.
+    fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()>;
 }
 
-/// A listener that wants all there is.
+/// A listener that ends no candidate early.
 #[derive(Clone, Copy, Debug)]
-pub struct Whole;
+pub struct UnlimitedListener;
 
-impl Listener for Whole {
-    fn heard(&self, _candidate: usize, _text: &str) -> ControlFlow<()> {
+impl TextListener for UnlimitedListener {
+    fn receive(&self, _candidate: usize, _text: &str) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-/// A place to complete, with all that may be told of it.
+/// A cursor to complete at, with all that a model may get.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ModelRequest {
     /// The file's text before the cursor.
     pub prefix: String,
     /// The file's text after the cursor.
@@ -174,56 +163,54 @@ pub struct Request {
     /// Windows from other files, best first.
     pub windows: Vec<Window>,
     /// How they are written into a prompt.
-    pub form: Form,
-    /// What the model answered here before, for one that [chats](Model::chats); others pass it
-    /// over.
-    pub earlier: Option<Earlier>,
-    /// What a model that [chats](Model::chats) is asked in place of filling in; others pass it
-    /// over.
-    pub question: Option<Question>,
+    pub layout: WindowLayout,
+    /// The model's earlier completion here, for one that [chats](Model::chats); others ignore it.
+    pub earlier: Option<EarlierAttempt>,
+    /// What a model that [chats](Model::chats) is asked instead of filling in; others ignore it.
+    pub question: Option<ChatQuestion>,
     /// How to generate.
-    pub parameters: Parameters,
+    pub parameters: ModelParameters,
 }
 
-/// What a chat model is asked where nothing is to be filled in.
+/// A question to a chat model that has nothing to fill in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct ChatQuestion {
     /// What to do: the system's message.
     pub instructions: String,
     /// With what: the user's message.
     pub text: String,
 }
 
-impl Request {
-    /// What a chat model is asked: the request's own question, or to fill in at its place within
+impl ModelRequest {
+    /// What a chat model is asked: the request's own question, or else to fill in at the cursor, in
     /// about `budget_tokens` tokens.
-    fn question(&self, budget_tokens: usize) -> Question {
+    fn question(&self, budget_tokens: usize) -> ChatQuestion {
         self.question.clone().unwrap_or_else(|| {
-            let chat = chat::write(&self.place(), self.earlier.as_ref(), budget_tokens);
-            Question {
+            let chat = chat::render(&self.prompt_input(), self.earlier.as_ref(), budget_tokens);
+            ChatQuestion {
                 instructions: chat.instructions,
                 text: chat.question,
             }
         })
     }
 
-    /// What a prompt for this place is made of.
-    fn place(&self) -> Place<'_> {
-        Place {
+    /// What a prompt for this request is made of.
+    fn prompt_input(&self) -> PromptInput<'_> {
+        PromptInput {
             repository: &self.repository,
             path: &self.path,
-            line_comment: self.language.map_or("#", |language| language.line_comment),
+            line_comment: Language::line_comment_of(self.language),
             prefix: &self.prefix,
             suffix: &self.suffix,
             windows: &self.windows,
-            form: self.form,
+            layout: self.layout,
         }
     }
 }
 
 /// How to generate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Parameters {
+pub struct ModelParameters {
     /// How many candidates to ask for, at least 1.
     pub candidates: usize,
     /// The most tokens a candidate may have.
@@ -238,30 +225,30 @@ pub struct Parameters {
     pub timeout: Duration,
 }
 
-/// What a model answered.
+/// What a model returned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Candidates, best first, as the model gave them.
-    pub candidates: Vec<Candidate>,
-    /// What was sent, as text, for the trace: the prompt or the request's body without its key.
+pub struct ModelOutput {
+    /// Raw completions, best first.
+    pub candidates: Vec<RawCandidate>,
+    /// What was sent, for the trace: the prompt, or else the request's body, which holds no key.
     pub prompt: String,
 }
 
-/// One text a model offers.
+/// One raw completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// The text, before any clean-up.
+pub struct RawCandidate {
+    /// The raw completion.
     pub text: String,
     /// Why the model stopped.
     pub finish: Finish,
-    /// Mean natural-log probability per token, where the protocol tells.
+    /// Mean natural-log probability per token, if the protocol reports it.
     pub mean_log_probability: Option<f64>,
 }
 
-impl Candidate {
-    /// Tells a listener of a candidate that came as a whole.
-    fn told(mut self, index: usize, listener: &dyn Listener) -> Self {
-        if listener.heard(index, &self.text).is_break() {
+impl RawCandidate {
+    /// Passes a candidate that was not streamed to a listener.
+    fn announce(mut self, index: usize, listener: &dyn TextListener) -> Self {
+        if listener.receive(index, &self.text).is_break() {
             self.finish = Finish::Enough;
         }
         self
@@ -272,21 +259,21 @@ impl Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finish {
-    /// It came to its own end or to a stop.
+    /// It ended by itself or at a stop.
     Stop,
     /// It used up its tokens.
     Length,
-    /// The listener wanted no more of it.
+    /// The listener ended it.
     Enough,
 }
 
-/// Why there is no answer.
+/// Why a model gave no candidates.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// Something in the settings cannot be.
+    /// The settings are faulty.
     #[error("{0}")]
     Settings(String),
-    /// No exchange came about.
+    /// The server could not be reached.
     #[error("{url} cannot be reached: {reason}")]
     Unreachable {
         /// Where the request went.
@@ -294,17 +281,17 @@ pub enum ModelError {
         /// What the transport said.
         reason: String,
     },
-    /// The model's server answered with an error.
+    /// The model's server responded with an error status.
     #[error("{url} answered {status}: {body}")]
     Status {
         /// Where the request went.
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The beginning of the answer's body.
+        /// The beginning of the response's body.
         body: String,
     },
-    /// The answer is not of the documented form.
+    /// The response is not of the documented form.
     #[error("{url} gave an answer that can't be read: {reason}")]
     Malformed {
         /// Where the request went.
@@ -312,17 +299,17 @@ pub enum ModelError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The recording has no entry for the place.
+    /// The recording has no entry for the cursor.
     #[error(
         "the recording {recording} has nothing for this place in {path} (key {key}): record it, \
          or use another model"
     )]
-    NoRecord {
+    NotRecorded {
         /// The recording's path.
         recording: String,
         /// The path of the file to complete.
         path: String,
-        /// The place's key.
+        /// The cursor's key: see [`recorded::key`].
         key: String,
     },
     /// The model itself failed.

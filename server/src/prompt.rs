@@ -4,12 +4,12 @@
 //! what it has computed: windows come first, a long prefix loses whole lines in coarse steps, and
 //! the bounds of windows and suffix don't depend on the prefix.
 //!
-//! What a person wrote can't forge a template's token: see [`neutralise`].
+//! What a person wrote can't forge a template's token: see [`escape_reserved`].
 
 pub mod chat;
 mod families;
 
-use crate::context::{Form, Window};
+use crate::context::{Window, WindowLayout};
 
 pub use families::FAMILIES;
 
@@ -31,9 +31,9 @@ pub struct Family {
     /// What stands before the middle; empty where the family has no such token.
     pub middle_token: &'static str,
     /// Which side comes first.
-    pub order: Order,
+    pub order: TemplateOrder,
     /// How windows from other files are written.
-    pub repository: Repository,
+    pub repository: RepositoryTemplate,
     /// What ends a completion, the likeliest first: see [`Prompt::wire_stops`].
     pub stops: &'static [&'static str],
     /// Every token with a meaning of its own that a text could spell.
@@ -42,7 +42,7 @@ pub struct Family {
 
 /// The order of a template's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum TemplateOrder {
     /// Prefix, suffix, middle (PSM).
     PrefixFirst,
     /// Suffix, prefix, middle (SPM).
@@ -51,7 +51,7 @@ pub enum Order {
 
 /// How a family writes files beside the one to complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repository {
+pub enum RepositoryTemplate {
     /// Files apart by a token, before the prefix's token.
     Tokens {
         /// The token before the repository's name, where there is one.
@@ -74,7 +74,7 @@ pub enum Repository {
 
 /// A family told from a model's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Detected {
+pub struct DetectedFamily {
     /// The family.
     pub family: &'static Family,
     /// What in the name told it, for people.
@@ -83,7 +83,7 @@ pub struct Detected {
 
 /// What a prompt is made of.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
+pub struct PromptInput<'a> {
     /// The repository's name.
     pub repository: &'a str,
     /// Path of the file to complete, relative to the repository.
@@ -97,7 +97,7 @@ pub struct Place<'a> {
     /// Windows from other files, best first.
     pub windows: &'a [Window],
     /// How the windows are written.
-    pub form: Form,
+    pub layout: WindowLayout,
 }
 
 /// A prompt and what ends its completion.
@@ -141,33 +141,33 @@ fn approximate_cost(text: &str) -> f64 {
 
 /// Writes a family's prompt of at most about `budget_tokens` tokens, counted by
 /// [`approximate_tokens`].
-pub fn render(family: &Family, place: &Place<'_>, budget_tokens: usize) -> Prompt {
-    render_counted(family, place, budget_tokens, &approximate_cost)
+pub fn render(family: &Family, input: &PromptInput<'_>, budget_tokens: usize) -> Prompt {
+    render_counted(family, input, budget_tokens, &approximate_cost)
 }
 
 /// Writes a family's prompt with a counter of one's own. `cost` gives a text's tokens; it is
 /// asked line by line, and the sum stands for the whole.
 ///
 /// Windows and suffix get a quarter of the budget each at most, the prefix gets the rest.
-/// A window that does not fit is left out, and the next is tried. Windows of [`Form::Whole`] and
-/// [`Form::Comments`] are all written; should they leave less than a quarter, the prefix still
+/// A window that does not fit is left out, and the next is tried. Windows of [`WindowLayout::Whole`] and
+/// [`WindowLayout::Comments`] are all written; should they leave less than a quarter, the prefix still
 /// gets that, and the prompt is larger than the budget.
 pub fn render_counted(
     family: &Family,
-    place: &Place<'_>,
+    input: &PromptInput<'_>,
     budget_tokens: usize,
     cost: &dyn Fn(&str) -> f64,
 ) -> Prompt {
-    let clean = |text: &str| neutralise(text, family.reserved);
+    let clean = |text: &str| escape_reserved(text, family.reserved);
     let budget = budget_tokens as f64;
-    let comments_only = place.form == Form::Comments;
-    let windows = place.written(budget, cost, |window| {
+    let comments_only = input.layout == WindowLayout::Comments;
+    let windows = input.written(budget, cost, |window| {
         let path = clean(&one_line(&window.path));
         let text = clean(&window.text);
         if comments_only {
-            commented(&path, &text, place.line_comment)
+            commented(&path, &text, input.line_comment)
         } else {
-            family.window(&path, &text, place.line_comment)
+            family.window(&path, &text, input.line_comment)
         }
     });
     let head = if windows.is_empty() {
@@ -175,25 +175,25 @@ pub fn render_counted(
     } else if comments_only {
         Head {
             outside: String::new(),
-            inside: comments(&windows, place.line_comment),
+            inside: comments(&windows, input.line_comment),
         }
     } else {
         family.head(
-            &clean(&one_line(place.repository)),
-            &clean(&one_line(place.path)),
-            place.line_comment,
+            &clean(&one_line(input.repository)),
+            &clean(&one_line(input.path)),
+            input.line_comment,
             &windows,
         )
     };
-    let suffix = clean(&place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)]);
+    let suffix = clean(&input.suffix[..suffix_end(input.suffix, budget * SHARE, cost)]);
     let template = [
         family.prefix_token,
         family.suffix_token,
         family.middle_token,
     ];
     let spent = cost(&head.outside) + cost(&head.inside) + cost(&suffix) + cost(&template.concat());
-    let rest = place.prefix_budget(budget, spent);
-    let prefix = clean(&place.prefix[prefix_start(place.prefix, rest, cost)..]);
+    let rest = input.prefix_budget(budget, spent);
+    let prefix = clean(&input.prefix[prefix_start(input.prefix, rest, cost)..]);
 
     let Head { outside, inside } = head;
     let (before, after, middle) = (
@@ -202,8 +202,12 @@ pub fn render_counted(
         family.middle_token,
     );
     let text = match family.order {
-        Order::PrefixFirst => format!("{outside}{before}{inside}{prefix}{after}{suffix}{middle}"),
-        Order::SuffixFirst => format!("{outside}{after}{suffix}{before}{inside}{prefix}{middle}"),
+        TemplateOrder::PrefixFirst => {
+            format!("{outside}{before}{inside}{prefix}{after}{suffix}{middle}")
+        }
+        TemplateOrder::SuffixFirst => {
+            format!("{outside}{after}{suffix}{before}{inside}{prefix}{middle}")
+        }
     };
     Prompt {
         text,
@@ -213,8 +217,8 @@ pub fn render_counted(
 
 /// A prompt's parts, bounded and neutralised, for servers that write the template themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
-    /// The text before the cursor, under the windows where their form is [`Form::Comments`].
+pub struct PromptParts {
+    /// The text before the cursor, under the windows where their form is [`WindowLayout::Comments`].
     pub prefix: String,
     /// The text after the cursor.
     pub suffix: String,
@@ -223,22 +227,22 @@ pub struct Parts {
 }
 
 /// The parts of a prompt of at most about `budget_tokens` tokens, under the rules of [`render`].
-pub fn parts(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Parts {
-    if place.form == Form::Comments {
-        let Sides { prefix, suffix } = sides(place, reserved, budget_tokens);
-        return Parts {
+pub fn parts(input: &PromptInput<'_>, reserved: &[&str], budget_tokens: usize) -> PromptParts {
+    if input.layout == WindowLayout::Comments {
+        let PromptSides { prefix, suffix } = sides(input, reserved, budget_tokens);
+        return PromptParts {
             prefix,
             suffix,
             windows: Vec::new(),
         };
     }
     let cost = &approximate_cost;
-    let clean = |text: &str| neutralise(text, reserved);
+    let clean = |text: &str| escape_reserved(text, reserved);
     let budget = budget_tokens as f64;
-    let mut left = place.windows_share(budget);
+    let mut left = input.windows_share(budget);
     let mut spent = 0.0;
     let mut kept = Vec::new();
-    for window in place.windows {
+    for window in input.windows {
         let needs = cost(&window.path) + cost(&window.text);
         if needs <= left {
             left -= needs;
@@ -246,10 +250,10 @@ pub fn parts(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Part
             kept.push((clean(&one_line(&window.path)), clean(&window.text)));
         }
     }
-    let suffix = &place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)];
-    let rest = place.prefix_budget(budget, spent + cost(suffix));
-    let prefix = &place.prefix[prefix_start(place.prefix, rest, cost)..];
-    Parts {
+    let suffix = &input.suffix[..suffix_end(input.suffix, budget * SHARE, cost)];
+    let rest = input.prefix_budget(budget, spent + cost(suffix));
+    let prefix = &input.prefix[prefix_start(input.prefix, rest, cost)..];
+    PromptParts {
         prefix: clean(prefix),
         suffix: clean(suffix),
         windows: kept,
@@ -258,7 +262,7 @@ pub fn parts(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Part
 
 /// The two sides of a cursor, bounded and neutralised, for servers that take nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sides {
+pub struct PromptSides {
     /// The text before the cursor, under a block of comments that holds the windows.
     pub prefix: String,
     /// The text after the cursor.
@@ -266,29 +270,29 @@ pub struct Sides {
 }
 
 /// The sides of a cursor, of at most about `budget_tokens` tokens, under the rules of [`render`].
-pub fn sides(place: &Place<'_>, reserved: &[&str], budget_tokens: usize) -> Sides {
+pub fn sides(input: &PromptInput<'_>, reserved: &[&str], budget_tokens: usize) -> PromptSides {
     let cost = &approximate_cost;
-    let clean = |text: &str| neutralise(text, reserved);
+    let clean = |text: &str| escape_reserved(text, reserved);
     let budget = budget_tokens as f64;
-    let windows = place.written(budget, cost, |window| {
+    let windows = input.written(budget, cost, |window| {
         let path = clean(&one_line(&window.path));
-        commented(&path, &clean(&window.text), place.line_comment)
+        commented(&path, &clean(&window.text), input.line_comment)
     });
     let head = if windows.is_empty() {
         String::new()
     } else {
-        comments(&windows, place.line_comment)
+        comments(&windows, input.line_comment)
     };
-    let suffix = &place.suffix[..suffix_end(place.suffix, budget * SHARE, cost)];
-    let rest = place.prefix_budget(budget, cost(&head) + cost(suffix));
-    let prefix = &place.prefix[prefix_start(place.prefix, rest, cost)..];
-    Sides {
+    let suffix = &input.suffix[..suffix_end(input.suffix, budget * SHARE, cost)];
+    let rest = input.prefix_budget(budget, cost(&head) + cost(suffix));
+    let prefix = &input.prefix[prefix_start(input.prefix, rest, cost)..];
+    PromptSides {
         prefix: head + &clean(prefix),
         suffix: clean(suffix),
     }
 }
 
-impl Place<'_> {
+impl PromptInput<'_> {
     /// The windows that fit, each as `write` gives it, best first.
     fn written(
         &self,
@@ -311,24 +315,24 @@ impl Place<'_> {
 
     /// How much of a budget the windows may take.
     fn windows_share(&self, budget: f64) -> f64 {
-        match self.form {
-            Form::Family => budget * SHARE,
-            Form::Whole | Form::Comments => f64::INFINITY,
+        match self.layout {
+            WindowLayout::Family => budget * SHARE,
+            WindowLayout::Whole | WindowLayout::Comments => f64::INFINITY,
         }
     }
 
     /// How much is left for the prefix when all else has been written.
     fn prefix_budget(&self, budget: f64, spent: f64) -> f64 {
-        match self.form {
-            Form::Family => budget - spent,
-            Form::Whole | Form::Comments => (budget - spent).max(budget * SHARE),
+        match self.layout {
+            WindowLayout::Family => budget - spent,
+            WindowLayout::Whole | WindowLayout::Comments => (budget - spent).max(budget * SHARE),
         }
     }
 }
 
-/// Windows as a prompt has them in the form [`Form::Comments`], tokens of templates left as they
+/// Windows as a prompt has them in the form [`WindowLayout::Comments`], tokens of templates left as they
 /// are; nothing where there are none.
-pub fn as_comments(windows: &[Window], line_comment: &str) -> String {
+pub fn render_comments(windows: &[Window], line_comment: &str) -> String {
     if windows.is_empty() {
         return String::new();
     }
@@ -364,7 +368,7 @@ fn comments(windows: &[String], line_comment: &str) -> String {
 /// A text that spells no reserved token: every occurrence gets a space after its first character.
 /// No token has a blank in it, so the spaces can't make a new one; nothing is dropped, so the
 /// pieces around an occurrence can't join into one either.
-pub fn neutralise(text: &str, reserved: &[&str]) -> String {
+pub fn escape_reserved(text: &str, reserved: &[&str]) -> String {
     let mut clean = String::with_capacity(text.len());
     for (index, character) in text.char_indices() {
         clean.push(character);
@@ -378,13 +382,13 @@ pub fn neutralise(text: &str, reserved: &[&str]) -> String {
 
 impl Family {
     /// The family with this name in the configuration.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn from_name(name: &str) -> Option<&'static Self> {
         FAMILIES.iter().find(|family| family.name == name)
     }
 
     /// The family of a model, told from the model's name. Never a guess: a name that holds no
     /// family's, or belongs to a member that can't fill in the middle, gives none.
-    pub fn detect(model_name: &str) -> Option<Detected> {
+    pub fn detect(model_name: &str) -> Option<DetectedFamily> {
         let name: String = model_name
             .chars()
             .map(|character| match character {
@@ -397,7 +401,7 @@ impl Family {
             if family.unless.iter().any(|part| has_word(&name, part)) {
                 return None;
             }
-            Some(Detected {
+            Some(DetectedFamily {
                 family,
                 reason: format!("the model's name \"{model_name}\" contains \"{part}\""),
             })
@@ -405,7 +409,7 @@ impl Family {
     }
 
     /// What to tell people whose model's name tells no family.
-    pub fn unknown(model_name: &str) -> String {
+    pub fn explain_unknown(model_name: &str) -> String {
         let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
         format!(
             "the name \"{model_name}\" does not tell how the model is asked to fill in the \
@@ -417,16 +421,16 @@ impl Family {
     /// One window in the family's form. The path is one line.
     fn window(&self, path: &str, text: &str, line_comment: &str) -> String {
         match self.repository {
-            Repository::Tokens { end, .. } => format!("{path}\n{text}{end}"),
-            Repository::Headings(mark) => format!("{mark}{path}\n{text}\n\n"),
-            Repository::Comments => commented(path, text, line_comment),
+            RepositoryTemplate::Tokens { end, .. } => format!("{path}\n{text}{end}"),
+            RepositoryTemplate::Headings(mark) => format!("{mark}{path}\n{text}\n\n"),
+            RepositoryTemplate::Comments => commented(path, text, line_comment),
         }
     }
 
     /// What stands before the current file's text.
     fn head(&self, repository: &str, path: &str, line_comment: &str, windows: &[String]) -> Head {
         match self.repository {
-            Repository::Tokens {
+            RepositoryTemplate::Tokens {
                 name,
                 file,
                 file_first,
@@ -453,11 +457,11 @@ impl Family {
                 side.push_str(&format!("{path}\n"));
                 Head { outside, inside }
             }
-            Repository::Headings(mark) => Head {
+            RepositoryTemplate::Headings(mark) => Head {
                 outside: String::new(),
                 inside: format!("{}{mark}{path}\n", windows.concat()),
             },
-            Repository::Comments => Head {
+            RepositoryTemplate::Comments => Head {
                 outside: String::new(),
                 inside: comments(windows, line_comment),
             },

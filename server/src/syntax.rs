@@ -1,12 +1,16 @@
 //! Programming languages through tree-sitter: one table row each. A new language is one file
-//! here and one line in [`LANGUAGES`].
+//! in this folder and one line in [`LANGUAGES`]; nothing else in the server names a language or a
+//! node kind.
 
+mod imports;
 mod python;
 mod typescript;
 
 use std::path::Path;
 
 use tree_sitter::{Node, Parser, Tree};
+
+pub use imports::{ImportedModule, module_path};
 
 /// What the rest of the product needs to know of a language. Node kinds are tree-sitter's.
 pub struct Language {
@@ -24,6 +28,8 @@ pub struct Language {
     pub statements: &'static [&'static str],
     /// Kinds whose named children are statements or members.
     pub blocks: &'static [&'static str],
+    /// Kinds of a statement's part that holds a block, such as `else`.
+    pub clauses: &'static [&'static str],
     /// Kinds of a function or method, whose `body` field is its body.
     pub functions: &'static [&'static str],
     /// Kinds of a function, class, interface or the like: what a reader calls one thing.
@@ -32,12 +38,36 @@ pub struct Language {
     pub strings: &'static [&'static str],
     /// Kinds of a comment.
     pub comments: &'static [&'static str],
+    /// What begins and ends string literals, a longer mark before those it begins with.
+    pub quotes: &'static [Quote],
+    /// Tokens that open a bracket which one of `)`, `]` and `}` closes.
+    pub opening_brackets: &'static [&'static str],
     /// Whether indentation, rather than braces, delimits a block.
     pub indented_blocks: bool,
-    /// A statement that fails whenever it runs. Tests that let it pass do not reach the place.
+    /// A statement that fails whenever it runs. Tests that let it pass do not reach the hole.
     pub raising_statement: &'static str,
+    /// What an import leaves out at the end of a file's name, a longer ending before those it
+    /// ends with.
+    module_endings: &'static [&'static str],
+    /// The name, without its ending, of the file that stands for its folder in imports.
+    folder_module: &'static str,
+    /// The modules that a node imports; `None` if the node is no import. The text is the file's,
+    /// the path that of its folder.
+    imports: fn(Node<'_>, &str, &str) -> Option<Vec<ImportedModule>>,
     grammar: fn() -> tree_sitter::Language,
 }
+
+/// What begins and ends a string literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// The mark on both sides.
+    pub mark: &'static str,
+    /// Whether the literal may go on over line ends.
+    pub spans_lines: bool,
+}
+
+/// The line comment where the language is unknown.
+const DEFAULT_LINE_COMMENT: &str = "#";
 
 /// Every language there is.
 pub static LANGUAGES: [&Language; 4] = [
@@ -61,6 +91,11 @@ impl Language {
             .find(|language| language.extensions.contains(&extension))
     }
 
+    /// What starts a line comment in a file of this language, `#` if the language is unknown.
+    pub fn line_comment_of(language: Option<&Self>) -> &'static str {
+        language.map_or(DEFAULT_LINE_COMMENT, |language| language.line_comment)
+    }
+
     /// The tree-sitter grammar.
     pub fn grammar(&self) -> tree_sitter::Language {
         (self.grammar)()
@@ -82,11 +117,11 @@ impl Language {
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
-    /// The syntax tree of a text that was edited, from the tree before, which has been told of
-    /// the edit.
-    pub fn parse_again(&self, text: &str, before: &Tree) -> Tree {
+    /// The syntax tree of a text that was edited, from the earlier tree, to which the edit has
+    /// been applied.
+    pub fn parse_again(&self, text: &str, earlier: &Tree) -> Tree {
         self.parser()
-            .parse(text, Some(before))
+            .parse(text, Some(earlier))
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
@@ -118,6 +153,27 @@ impl Language {
     /// Whether a node is a comment.
     pub fn is_comment(&self, node: Node<'_>) -> bool {
         self.comments.contains(&node.kind())
+    }
+
+    /// Whether a node is a string literal.
+    pub fn is_string(&self, node: Node<'_>) -> bool {
+        self.strings.contains(&node.kind())
+    }
+
+    /// Whether a node is a part of a statement that holds a block.
+    pub fn is_clause(&self, node: Node<'_>) -> bool {
+        self.clauses.contains(&node.kind())
+    }
+
+    /// The modules that the imports in a node name, in order, for a file in `folder`. Imports
+    /// inside of functions count too, those deep in expressions don't.
+    pub fn imported_modules(
+        &self,
+        root: Node<'_>,
+        text: &str,
+        folder: &str,
+    ) -> Vec<ImportedModule> {
+        imports::find(self, root, text, folder)
     }
 }
 
@@ -151,6 +207,7 @@ mod tests {
                 language.definitions,
                 language.strings,
                 language.comments,
+                language.clauses,
             ];
             for kind in kinds.concat() {
                 assert_ne!(
@@ -171,6 +228,16 @@ mod tests {
         assert_eq!(id("b.tsx"), Some("typescriptreact"));
         assert_eq!(id("c.test.mjs"), Some("javascript"));
         assert_eq!(id("README"), None);
+    }
+
+    #[test]
+    fn opening_brackets_are_tokens_of_the_grammar() {
+        for language in LANGUAGES {
+            for bracket in language.opening_brackets {
+                let kind = language.grammar().id_for_node_kind(bracket, false);
+                assert_ne!(kind, 0, "{} has no token {bracket}", language.id);
+            }
+        }
     }
 
     #[test]

@@ -14,9 +14,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fillrate_server::context::lines::{Cut, Lines, Stands, cceval_query};
-use fillrate_server::context::{Form, Window};
-use fillrate_server::prompt::{Place, sides};
+use fillrate_server::context::lines::{HitTarget, LineWindows, WindowScheme, cceval_query};
+use fillrate_server::context::{Window, WindowLayout};
+use fillrate_server::prompt::{PromptInput, sides};
 use fillrate_server::workspace::Workspace;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn windows_and_scores_are_those_of_the_released_data() {
         println!("skipped: FILLRATE_CCEVAL_REPOSITORIES names no folder of repositories");
         return;
     };
-    let mut repositories: BTreeMap<String, Option<Lines>> = BTreeMap::new();
+    let mut repositories: BTreeMap<String, Option<LineWindows>> = BTreeMap::new();
     let mut agreements: BTreeMap<String, Agreement> = BTreeMap::new();
     for line in examples.lines() {
         let example: Value = serde_json::from_str(line).expect("a line is an example");
@@ -80,12 +80,12 @@ fn windows_and_scores_are_those_of_the_released_data() {
 }
 
 /// The visible files of a repository, as the server reads them.
-fn read(folder: &Path) -> Option<Lines> {
+fn read(folder: &Path) -> Option<LineWindows> {
     if !folder.is_dir() {
         return None;
     }
     let workspace = Workspace::new(vec![folder.to_path_buf()]);
-    let mut lines = Lines::new(Cut::CrossCodeEval);
+    let mut lines = LineWindows::new(WindowScheme::CrossCodeEval);
     for file in workspace.files() {
         let contents = workspace.read(&file).expect("it was listed");
         lines.update(&file.path, &contents);
@@ -103,11 +103,11 @@ fn scores(line: &str) -> Vec<f64> {
         .collect()
 }
 
-fn compare(example: &Value, scores: &[f64], lines: &Lines, agreement: &mut Agreement) {
+fn compare(example: &Value, scores: &[f64], lines: &LineWindows, agreement: &mut Agreement) {
     let (prompt, path) = (text(&example["prompt"]), text(&example["metadata"]["file"]));
     let candidates = lines.candidates(path);
     let ours = candidates.bm25(&cceval_query(prompt, None));
-    let found = candidates.best(&ours, 5, Stands::ForTheNext);
+    let found = candidates.best(&ours, 5, HitTarget::Next);
     let released = &example["crossfile_context"];
     let expected: Vec<Window> = released["list"]
         .as_array()
@@ -132,14 +132,14 @@ fn compare(example: &Value, scores: &[f64], lines: &Lines, agreement: &mut Agree
         .count();
     let all = found.len() == expected.len() && pairs().all(|(a, b)| same(a, b));
     agreement.equal += usize::from(all);
-    let place = Place {
+    let place = PromptInput {
         repository: "",
         path,
         line_comment: "#",
         prefix: "",
         suffix: "",
         windows: &found,
-        form: Form::Comments,
+        layout: WindowLayout::Comments,
     };
     let written = sides(&place, &[], usize::MAX).prefix;
     agreement.texts += usize::from(written == text(&released["text"]));

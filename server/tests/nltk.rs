@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fillrate_server::context::lines::{Cut, Lines};
+use fillrate_server::context::lines::{LineWindows, WindowScheme};
 use fillrate_server::context::words::words;
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt, SeedableRng};
@@ -131,7 +131,7 @@ fn words_and_scores_are_those_of_nltk_and_rank_bm25() {
     }
     let scored = corpora.iter().zip(theirs["scores"].as_array().unwrap());
     for ((documents, query), theirs) in scored {
-        let mut lines = Lines::new(Cut::CrossCodeEval);
+        let mut lines = LineWindows::new(WindowScheme::CrossCodeEval);
         for (number, document) in documents.iter().enumerate() {
             lines.update(&format!("{number:02}.py"), document);
         }

@@ -1,11 +1,11 @@
 //! Checks the tables of the reference pages in `docs/` against the code.
 
 use fillrate_server::cleanup;
-use fillrate_server::completion::Assigned;
+use fillrate_server::completion::TrialAssignment;
 use fillrate_server::configuration::{Configuration, Profile, TrialUnit};
-use fillrate_server::context::{Earlier, Given};
+use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::Protocol;
-use fillrate_server::prompt::{FAMILIES, Order, Repository};
+use fillrate_server::prompt::{FAMILIES, RepositoryTemplate, TemplateOrder};
 use fillrate_server::telemetry::{
     AcceptedCandidate, Certainty, CompletionRow, Displayed, EnteredCharacters, ExportLine,
     PartialAcceptance, RecordedCompletion, Remainder, SecondModel,
@@ -62,10 +62,10 @@ fn every_unit_of_a_trial_has_its_row() {
 
 #[test]
 fn every_evaluation_member_has_its_row() {
-    let given = Given {
+    let given = GivenContext {
         reference: Some(String::new()),
         windows: Some(Vec::new()),
-        earlier: Some(Earlier {
+        earlier: Some(EarlierAttempt {
             completion: String::new(),
             feedback: String::new(),
         }),
@@ -97,18 +97,18 @@ fn every_family_has_its_row() {
         .iter()
         .map(|family| {
             let order = match family.order {
-                Order::PrefixFirst => "prefix, suffix",
-                Order::SuffixFirst => "suffix, prefix",
+                TemplateOrder::PrefixFirst => "prefix, suffix",
+                TemplateOrder::SuffixFirst => "suffix, prefix",
             };
             let others = match family.repository {
-                Repository::Tokens {
+                RepositoryTemplate::Tokens {
                     name: Some(name),
                     file,
                     ..
                 } => code(&[name, file]),
-                Repository::Tokens { file, .. } => code(&[file]),
-                Repository::Headings(mark) => code(&[&format!("{mark}path")]),
-                Repository::Comments => "comments".to_owned(),
+                RepositoryTemplate::Tokens { file, .. } => code(&[file]),
+                RepositoryTemplate::Headings(mark) => code(&[&format!("{mark}path")]),
+                RepositoryTemplate::Comments => "comments".to_owned(),
             };
             vec![
                 code(&[family.name]),
@@ -175,7 +175,7 @@ fn every_member_of_an_export_has_its_row() {
     let recorded = RecordedCompletion {
         answered: CompletionRow {
             texts: Some(Vec::new()),
-            trial: Some(Assigned {
+            trial: Some(TrialAssignment {
                 models: Vec::new(),
                 unit: TrialUnit::default(),
                 seed: 0,

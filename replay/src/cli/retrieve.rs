@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use fillrate_server::completion::Retrieved;
-use fillrate_server::context::Given;
+use fillrate_server::completion::RetrievedWindows;
+use fillrate_server::context::GivenContext;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::ByteOffset;
 
@@ -65,7 +65,7 @@ async fn ask(
     file: &Path,
     contents: &str,
     cursor: ByteOffset,
-) -> Result<Retrieved, CliError> {
+) -> Result<RetrievedWindows, CliError> {
     let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
         arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
@@ -75,7 +75,7 @@ async fn ask(
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);
     let open_file = developer.open(file, language, contents).await?;
-    let given = Given {
+    let given = GivenContext {
         reference: arguments.reference.clone(),
         windows: None,
         earlier: None,
@@ -87,7 +87,7 @@ async fn ask(
 }
 
 /// Prints windows and scores, best first.
-fn print_result(retrieved: &Retrieved) {
+fn print_result(retrieved: &RetrievedWindows) {
     if let Some(completion) = &retrieved.first_round {
         out!("{}", section("completion of the first round", completion));
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use fillrate_server::model::Question;
+use fillrate_server::model::ChatQuestion;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::line_start;
 use sha2::{Digest, Sha256};
@@ -56,7 +56,7 @@ const EXAMPLE_BYTES: usize = 4000;
 const FAULTS: usize = 20;
 
 /// What to ask for tests that notice faults. The same focus gives the same question.
-pub fn ask_for_tests(focus: &TestRequest<'_>) -> Question {
+pub fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
     let conventions = LanguageSupport::for_language(focus.language).tests;
     let (framework, form) = (conventions.framework, conventions.form);
     let instructions = format!(
@@ -79,7 +79,7 @@ pub fn ask_for_tests(focus: &TestRequest<'_>) -> Question {
         text.push_str(&format!("\n{}. {}\n", index + 1, fault.description));
         text.push_str(&block("diff", fault.diff));
     }
-    Question { instructions, text }
+    ChatQuestion { instructions, text }
 }
 
 /// The tests in an answer, each in a file of its own, so that a bad one takes no other with it.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fillrate_server::configuration::Layers;
-use fillrate_server::context::Form;
-use fillrate_server::model::{self, Model, Question, Request, Whole};
+use fillrate_server::context::WindowLayout;
+use fillrate_server::model::{self, ChatQuestion, Model, ModelRequest, UnlimitedListener};
 use fillrate_server::syntax::Language;
 use fillrate_server::text::LineIndex;
 use serde::{Deserialize, Serialize};
@@ -507,7 +507,7 @@ impl AugmentedHole<'_> {
 /// The model that writes tests.
 struct TestAuthor {
     model: Arc<dyn Model>,
-    parameters: model::Parameters,
+    parameters: model::ModelParameters,
     runtime: tokio::runtime::Runtime,
     /// How many holes are asked about at once.
     threads: usize,
@@ -558,7 +558,7 @@ impl TestAuthor {
         number: u32,
         listener: &dyn Listener,
     ) -> Result<(Vec<ProposedTest>, Vec<String>), PlayError> {
-        let questions: BTreeMap<usize, Question> = targets
+        let questions: BTreeMap<usize, ChatQuestion> = targets
             .iter()
             .enumerate()
             .filter(|(_, target)| target.open)
@@ -579,7 +579,7 @@ impl TestAuthor {
                     continue;
                 }
             };
-            let Question { instructions, text } = &questions[&index];
+            let ChatQuestion { instructions, text } = &questions[&index];
             let prompt_sha256 = sha256_hex(format!("{instructions}\0{text}").as_bytes());
             for answer in answers {
                 let proposals = augment::parse_tests(target.language, &answer);
@@ -599,17 +599,22 @@ impl TestAuthor {
         Ok((candidates, failures))
     }
 
-    fn request(&self, target: &AugmentedHole<'_>, question: &Question, number: u32) -> Request {
+    fn request(
+        &self,
+        target: &AugmentedHole<'_>,
+        question: &ChatQuestion,
+        number: u32,
+    ) -> ModelRequest {
         let mut parameters = self.parameters.clone();
         parameters.seed = parameters.seed.wrapping_add(u64::from(number));
-        Request {
+        ModelRequest {
             prefix: String::new(),
             suffix: String::new(),
             path: target.hole.path.clone(),
             repository: target.hole.project.clone(),
             language: Some(target.language),
             windows: Vec::new(),
-            form: Form::default(),
+            layout: WindowLayout::default(),
             earlier: None,
             question: Some(question.clone()),
             parameters,
@@ -619,7 +624,7 @@ impl TestAuthor {
     /// The model's answers to requests, several at once: texts, or why a request failed.
     fn answers(
         &self,
-        requests: Vec<(usize, Request)>,
+        requests: Vec<(usize, ModelRequest)>,
         number: u32,
         listener: &dyn Listener,
     ) -> Result<Vec<(usize, ModelAnswer)>, PlayError> {
@@ -631,7 +636,7 @@ impl TestAuthor {
             self.threads,
             || self.runtime.handle().clone(),
             |runtime, (index, request)| {
-                let answer = runtime.block_on(self.model.complete(request, &Whole));
+                let answer = runtime.block_on(self.model.complete(request, &UnlimitedListener));
                 progress.advance(1);
                 let texts = answer.map_err(|error| error.to_string()).map(|answer| {
                     let candidates = answer.candidates.into_iter();

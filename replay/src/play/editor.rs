@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use fillrate_server::completion::Source;
-use fillrate_server::context::Given;
+use fillrate_server::completion::CompletionOrigin;
+use fillrate_server::context::GivenContext;
 use fillrate_server::text::ByteOffset;
 use lsp_types::Command;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(super) struct ServerEditor<'a> {
     pub(super) developer: &'a mut Developer,
     pub(super) file: OpenFile,
     /// What the server gets beside what an editor sends.
-    pub(super) given: Option<Given>,
+    pub(super) given: Option<GivenContext>,
     /// The fingerprint of the settings, once a completion was requested.
     pub(super) configuration: String,
     /// The commands that report an accept, by request and candidate; `None` disables telemetry.
@@ -59,7 +59,9 @@ impl TypingEditor for ServerEditor<'_> {
         if let Some(trace) = &reply.trace {
             self.configuration.clone_from(&trace.configuration);
         }
-        let asked_model = reply.trace.filter(|trace| trace.source == Source::Model);
+        let asked_model = reply
+            .trace
+            .filter(|trace| trace.source == CompletionOrigin::Model);
         Ok(EditorReply {
             candidates: reply.candidates,
             latency_ms: Some(reply.latency.as_secs_f64() * 1000.0),

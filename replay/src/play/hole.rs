@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fillrate_server::context::Earlier;
+use fillrate_server::context::EarlierAttempt;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::ByteOffset;
 use parking_lot::Mutex;
@@ -200,7 +200,7 @@ impl<'a> SubjectReplay<'a> {
         hole: &Hole,
         path: &Path,
         shown: &HoleView,
-        earlier: Option<Earlier>,
+        earlier: Option<EarlierAttempt>,
     ) -> Result<CompletionReply, PlayError> {
         let HoleView { prefix, suffix, .. } = shown;
         let cursor = ByteOffset(prefix.len());

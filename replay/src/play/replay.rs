@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use fillrate_server::model::recorded::Record;
+use fillrate_server::model::recorded::RecordedCompletions;
 use serde_json::{Value, json};
 
 use super::PlayError;
@@ -205,7 +205,7 @@ fn choose_holes(
 }
 
 /// Where a subject's completions come from, and the answers of its server if they are known.
-type PreparedSubject<'a> = (CompletionSource<'a>, Option<Vec<Record>>);
+type PreparedSubject<'a> = (CompletionSource<'a>, Option<Vec<RecordedCompletions>>);
 
 /// Prepares each subject for the holes as they are presented.
 fn prepare_subjects<'a>(

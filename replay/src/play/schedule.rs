@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fillrate_server::context::Earlier;
+use fillrate_server::context::EarlierAttempt;
 use serde_json::{Value, json};
 
 use super::projects::PlayableProject;
@@ -60,7 +60,7 @@ pub(super) struct MissingSample {
     /// The repair round that is missing, from 0.
     pub(super) repair_round: u32,
     /// The completion of the round before and its verdict.
-    pub(super) earlier: Option<Earlier>,
+    pub(super) earlier: Option<EarlierAttempt>,
 }
 
 impl<'a> ReplayParameters<'a> {
@@ -200,8 +200,8 @@ impl<'a> ReplayParameters<'a> {
 }
 
 /// What a model gets of its attempt that failed.
-pub(super) fn earlier_attempt(attempt: &Attempt) -> Earlier {
-    Earlier {
+pub(super) fn earlier_attempt(attempt: &Attempt) -> EarlierAttempt {
+    EarlierAttempt {
         completion: attempt.completion().to_owned(),
         feedback: attempt.verdict.feedback(),
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use fillrate_server::configuration::{
     Configuration, ContextSettings, Layers, Profile, TelemetrySettings,
 };
-use fillrate_server::context::{Earlier, Given};
-use fillrate_server::model::recorded::{self, Record};
-use fillrate_server::model::{self, Protocol, Settings};
+use fillrate_server::context::{EarlierAttempt, GivenContext};
+use fillrate_server::model::recorded::{self, RecordedCompletions};
+use fillrate_server::model::{self, ModelSettings, Protocol};
 
 use super::PlayError;
 use super::context::ReplayContext;
@@ -114,10 +114,10 @@ impl ModelUnderTest {
         let mut predictions = None;
         let mut reference = false;
         let mut verbatim = false;
-        let recorded = |name: &str| Settings {
+        let recorded = |name: &str| ModelSettings {
             protocol: Protocol::Recorded,
             name: Some(name.to_owned()),
-            ..Settings::default()
+            ..ModelSettings::default()
         };
         match selection.model {
             "embedded" => {}
@@ -190,7 +190,11 @@ impl ModelUnderTest {
     }
 
     /// Writes the server's settings into a run's folder, and its answers if they are known.
-    pub(super) fn write(&self, folder: &Path, records: Option<&[Record]>) -> Result<(), PlayError> {
+    pub(super) fn write(
+        &self,
+        folder: &Path,
+        records: Option<&[RecordedCompletions]>,
+    ) -> Result<(), PlayError> {
         let mut configuration = self.configuration.clone();
         if let Some(records) = records {
             let path = folder.join(RECORDING);
@@ -215,15 +219,15 @@ impl ModelUnderTest {
         &self,
         hole: &Hole,
         shown: &HoleView,
-        earlier: Option<Earlier>,
-    ) -> Option<Given> {
+        earlier: Option<EarlierAttempt>,
+    ) -> Option<GivenContext> {
         let is_upper_bound = self.context() == ReplayContext::Profile(Profile::Reference);
-        let given = Given {
+        let given = GivenContext {
             reference: is_upper_bound.then(|| hole.reference.clone()),
             windows: self.paper.map(|_| shown.windows.clone()),
             earlier,
         };
-        (given != Given::default()).then_some(given)
+        (given != GivenContext::default()).then_some(given)
     }
 
     /// The answers of the server at each presented hole if they are known. If the reference is the
@@ -236,7 +240,7 @@ impl ModelUnderTest {
         holes: &[Hole],
         shown: &HashMap<String, HoleView>,
         typed: bool,
-    ) -> Result<Option<Vec<Record>>, PlayError> {
+    ) -> Result<Option<Vec<RecordedCompletions>>, PlayError> {
         let predictions = match &self.predictions {
             Some(predictions) => Some(predictions),
             None if self.reference => None,
@@ -258,7 +262,7 @@ impl ModelUnderTest {
                     Some(predictions) => predictions.for_hole(hole)?.to_vec(),
                 };
                 let prefix = [shown.prefix.as_str(), written].concat();
-                records.push(Record {
+                records.push(RecordedCompletions {
                     key: recorded::key(&prefix, &shown.suffix),
                     completions,
                 });

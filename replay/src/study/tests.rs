@@ -528,7 +528,7 @@ const STATSMODELS: [(f64, f64); 4] = [
 /// a replay's sessions don't count.
 #[test]
 fn online_side_counts_by_the_definitions_of_the_variants() {
-    use fillrate_server::completion::Source;
+    use fillrate_server::completion::CompletionOrigin;
     use fillrate_server::telemetry::{
         AcceptedCandidate, Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
         StoreContents, TextSize,
@@ -567,7 +567,7 @@ fn online_side_counts_by_the_definitions_of_the_variants() {
     };
     kept.retention = [(30, Some(left)), (120, None)].into();
     let mut rest = recorded("b", 4, Some(500.0), true);
-    rest.answered.source = Source::TypedThrough;
+    rest.answered.source = CompletionOrigin::TypedThrough;
     let mut replayed = recorded("c", 7, Some(900.0), true);
     replayed.answered.simulated = true;
     let contents = StoreContents {

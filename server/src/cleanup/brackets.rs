@@ -1,33 +1,33 @@
-//! Which brackets are open around a completion, by tree-sitter, and where indentation means
-//! nothing.
+//! Brackets around a completion, by tree-sitter, and lines whose indentation means nothing.
 
 use std::ops::Range;
 
 use tree_sitter::Node;
 
 use super::Change;
-use super::site::Site;
+use super::syntax_site::SyntaxSite;
+use crate::syntax::Language;
 
-/// A completion may close the brackets that stand open before the cursor and that nothing after
-/// it closes, and no more.
-pub(super) fn close_only_what_is_open(text: &str, place: &Site<'_>) -> Change {
-    around(text, place)
+/// Ends a completion before a closing bracket that matches none of its own and none that is open
+/// at the cursor and left open by the suffix.
+pub(super) fn end_at_stray_closer(text: &str, site: &SyntaxSite<'_>) -> Change {
+    around(text, site)
         .and_then(|around| around.first_stray_closer)
         .map_or(Change::None, Change::EndAt)
 }
 
-/// What the brackets around a completion say.
+/// The balance of brackets around a completion.
 pub(super) struct Around {
     /// How many brackets of the prefix are open at the cursor.
     pub(super) open_at_cursor: usize,
-    /// Where in the completion a bracket closes that is not the completion's to close.
+    /// The offset in the completion of the first closing bracket it may not close.
     first_stray_closer: Option<usize>,
-    /// How many brackets are closed after the completion that are not opened there.
+    /// How many brackets the suffix closes without opening them.
     closed_after: usize,
 }
 
 impl Around {
-    /// Whether the completion closes a bracket that is not its own to close.
+    /// Whether the completion closes a bracket that it may not close.
     pub(super) fn strays(&self) -> bool {
         self.first_stray_closer.is_some()
     }
@@ -38,15 +38,14 @@ impl Around {
     }
 }
 
-/// Counts brackets before, in and after a completion. Tree-sitter tells which brackets are
-/// tokens and which are part of a string or a comment.
-pub(super) fn around(text: &str, place: &Site<'_>) -> Option<Around> {
-    let parsed = place.with(text)?;
-    let completion = place.prefix.len()..place.prefix.len() + text.len();
+/// Counts brackets in the prefix, the completion and the suffix. Tree-sitter separates brackets
+/// that are tokens from those in strings and comments.
+pub(super) fn around(text: &str, site: &SyntaxSite<'_>) -> Option<Around> {
+    let parsed = site.with(text)?;
+    let completion = site.prefix.len()..site.prefix.len() + text.len();
     let (mut open, mut depth_in_completion, mut strays) = (0usize, 0usize, Vec::new());
     let (mut open_after, mut closed_after) = (0usize, 0usize);
-    for (kind, start) in brackets(parsed.tree.root_node()) {
-        let opens = matches!(kind, "(" | "[" | "{" | "${");
+    for (opens, start) in brackets(parsed.language, parsed.tree.root_node()) {
         if start < completion.start {
             open = if opens {
                 open + 1
@@ -77,19 +76,16 @@ pub(super) fn around(text: &str, place: &Site<'_>) -> Option<Around> {
     })
 }
 
-/// Every bracket token of the languages in the table.
-const BRACKETS: [&str; 7] = ["(", ")", "[", "]", "{", "}", "${"];
-
-/// The bracket tokens of a tree in order, each with its byte offset.
-fn brackets(root: Node<'_>) -> Vec<(&'static str, usize)> {
+/// The bracket tokens of a tree in order: whether each opens, and its byte offset.
+fn brackets(language: &Language, root: Node<'_>) -> Vec<(bool, usize)> {
     let mut found = Vec::new();
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
         let is_token = node.child_count() == 0 && !node.is_missing();
-        let bracket = BRACKETS.into_iter().find(|bracket| *bracket == node.kind());
-        if let Some(bracket) = bracket.filter(|_| is_token) {
-            found.push((bracket, node.start_byte()));
+        let opens = language.opening_brackets.contains(&node.kind());
+        if is_token && (opens || matches!(node.kind(), ")" | "]" | "}")) {
+            found.push((opens, node.start_byte()));
         }
         if cursor.goto_first_child() || cursor.goto_next_sibling() {
             continue;
@@ -105,22 +101,21 @@ fn brackets(root: Node<'_>) -> Vec<(&'static str, usize)> {
     }
 }
 
-/// The stretches of a completion that continue a bracket or a string of the completion's own
-/// over line ends, where indentation means nothing.
-pub(super) fn continuation_lines(text: &str, place: &Site<'_>) -> Vec<Range<usize>> {
-    let Some(parsed) = place.with(text) else {
+/// The byte ranges of a completion inside brackets or strings of its own that span lines, where
+/// indentation means nothing.
+pub(super) fn continuation_lines(text: &str, site: &SyntaxSite<'_>) -> Vec<Range<usize>> {
+    let Some(parsed) = site.with(text) else {
         return Vec::new();
     };
-    let offset = place.prefix.len();
+    let offset = site.prefix.len();
     let mut found = Vec::new();
     let mut pending = vec![parsed.tree.root_node()];
     while let Some(node) = pending.pop() {
-        let kind = node.kind();
         let bracketed = node
             .child(0)
-            .is_some_and(|first| matches!(first.kind(), "(" | "[" | "{"));
+            .is_some_and(|first| parsed.language.opening_brackets.contains(&first.kind()));
         if node.start_byte() >= offset
-            && (bracketed || parsed.language.strings.contains(&kind))
+            && (bracketed || parsed.language.is_string(node))
             && node.start_position().row < node.end_position().row
         {
             found.push(node.start_byte() - offset..node.end_byte() - offset);

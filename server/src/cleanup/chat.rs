@@ -1,28 +1,27 @@
-//! What chat models put around the code: thoughts, fences, prose, and what they were given.
-//! Their failings as fillers of holes: RepoMasterEval, <https://arxiv.org/abs/2408.03519>, tables
+//! Removes what chat models put around the code: reasoning, fences, prose and repeated context.
+//! How chat models fail to fill holes: RepoMasterEval, <https://arxiv.org/abs/2408.03519>, tables
 //! 7 and 8.
 
-use super::site::Site;
-use super::{Change, ink, last_line};
+use super::syntax_site::SyntaxSite;
+use super::{Change, alphanumerics, last_line};
 
-/// What thinking models write before they answer is no answer. A thought without an end leaves
-/// nothing.
-pub(super) fn no_thoughts(text: &str, _place: &Site<'_>) -> Change {
-    let Some(thought) = text.trim_start().strip_prefix("<think>") else {
+/// Removes reasoning at the beginning. Reasoning without an end leaves nothing.
+pub(super) fn remove_reasoning(text: &str, _site: &SyntaxSite<'_>) -> Change {
+    let Some(reasoning) = text.trim_start().strip_prefix("<think>") else {
         return Change::None;
     };
-    match thought.split_once("</think>") {
-        Some((_, answer)) => {
-            let answer = answer.trim_start_matches(['\n', '\r']);
-            Change::BeginAt(text.len() - answer.len())
+    match reasoning.split_once("</think>") {
+        Some((_, reply)) => {
+            let reply = reply.trim_start_matches(['\n', '\r']);
+            Change::BeginAt(text.len() - reply.len())
         }
         None => Change::EndAt(0),
     }
 }
 
-/// Of a reply with a code fence, the code within the first one is kept.
-pub(super) fn only_the_code(text: &str, place: &Site<'_>) -> Change {
-    if !place.chat {
+/// Keeps only the code within a reply's first fence, if it has one.
+pub(super) fn keep_fenced_code(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if !site.chat {
         return Change::None;
     }
     match fence(text) {
@@ -54,28 +53,28 @@ fn fence(text: &str) -> Option<(usize, usize)> {
     start.map(|start| (start, text.len()))
 }
 
-/// Whether a reply has come to the end of its code: its fence is closed, outside of a thought.
-pub(super) fn is_over(text: &str) -> bool {
-    let answer = match text.trim_start().strip_prefix("<think>") {
-        Some(thought) => match thought.split_once("</think>") {
-            Some((_, answer)) => answer,
+/// Whether a reply's code is complete: its fence, outside of reasoning, is closed.
+pub(super) fn is_fence_closed(text: &str) -> bool {
+    let reply = match text.trim_start().strip_prefix("<think>") {
+        Some(reasoning) => match reasoning.split_once("</think>") {
+            Some((_, reply)) => reply,
             None => return false,
         },
         None => text,
     };
-    let fences = answer
+    let fences = reply
         .split_inclusive('\n')
         .filter(|line| line.trim_start().starts_with("```"))
         .count();
     fences >= 2
 }
 
-/// Whether a text begins with a thought.
-pub(super) fn thinks(text: &str) -> bool {
+/// Whether a text begins with reasoning.
+pub(super) fn starts_with_reasoning(text: &str) -> bool {
     text.trim_start().starts_with("<think>")
 }
 
-/// How replies begin that say what they are going to say.
+/// How preambles begin.
 const PREAMBLES: [&str; 12] = [
     "here is",
     "here's",
@@ -91,18 +90,18 @@ const PREAMBLES: [&str; 12] = [
     "to complete",
 ];
 
-/// A first line of prose is dropped: one that begins as such lines do and ends with a colon, or
-/// is followed by a blank line.
-pub(super) fn no_preamble(text: &str, place: &Site<'_>) -> Change {
-    if !place.chat {
+/// Removes a first line of prose: one that begins as preambles do and ends with a colon, full stop
+/// or exclamation mark, or is followed by a blank line.
+pub(super) fn remove_preamble(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if !site.chat {
         return Change::None;
     }
     let Some((first, rest)) = text.split_once('\n') else {
         return Change::None;
     };
-    let said = first.trim().to_lowercase();
-    let is_prose = PREAMBLES.iter().any(|words| said.starts_with(words))
-        && (said.ends_with([':', '.', '!']) || first_is_blank(rest));
+    let line = first.trim().to_lowercase();
+    let is_prose = PREAMBLES.iter().any(|words| line.starts_with(words))
+        && (line.ends_with([':', '.', '!']) || first_is_blank(rest));
     if !is_prose {
         return Change::None;
     }
@@ -116,24 +115,23 @@ fn first_is_blank(text: &str) -> bool {
         .is_some_and(|line| line.trim().is_empty())
 }
 
-/// A reply that begins with what stands before the cursor, whole lines of it up to the cursor or
-/// the beginning of the cursor's line, gives that up. A reply that is indented for the cursor's
-/// line, which has its indentation already, gives up that of its first line.
-pub(super) fn do_not_repeat_what_precedes(text: &str, place: &Site<'_>) -> Change {
-    if !place.chat {
+/// Removes whole lines at a reply's beginning that repeat the prefix up to the cursor or up to the
+/// cursor's line, and the indentation of its first line if the cursor's line is indented already.
+pub(super) fn remove_repeated_prefix(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if !site.chat {
         return Change::None;
     }
-    let partial = last_line(place.prefix);
+    let partial = last_line(site.prefix);
     let begun = partial.trim();
-    let mut before: Vec<&str> = place
+    let mut prefix_lines: Vec<&str> = site
         .prefix
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
     if begun.is_empty() {
-        // A mark at the end, which every line begins with.
-        before.push("");
+        // An empty last line, which every line begins with.
+        prefix_lines.push("");
     }
     let mut own = Vec::new();
     let mut offset = 0;
@@ -143,17 +141,17 @@ pub(super) fn do_not_repeat_what_precedes(text: &str, place: &Site<'_>) -> Chang
         }
         offset += line.len();
     }
-    for count in (1..=before.len().min(own.len())).rev() {
-        let tail = &before[before.len() - count..];
+    for count in (1..=prefix_lines.len().min(own.len())).rev() {
+        let tail = &prefix_lines[prefix_lines.len() - count..];
         let whole_lines = tail[..count - 1]
             .iter()
             .zip(&own)
             .all(|(line, (_, own))| *line == own.trim());
         let (start, last) = own[count - 1];
         let goes_on = last.trim_start().starts_with(tail[count - 1]);
-        let letters: usize = tail.iter().map(|line| ink(line)).sum();
-        let telling = letters >= 3 || (begun.len() >= 3 && letters >= 1);
-        if whole_lines && goes_on && telling {
+        let letters: usize = tail.iter().map(|line| alphanumerics(line)).sum();
+        let distinctive = letters >= 3 || (begun.len() >= 3 && letters >= 1);
+        if whole_lines && goes_on && distinctive {
             let indent = last.len() - last.trim_start().len();
             let mut begin = start + indent + tail[count - 1].len();
             if partial.ends_with([' ', '\t']) {

@@ -1,15 +1,15 @@
-//! What already stands after the cursor is not written again.
+//! Removes from a completion what the suffix already has.
 
-use super::site::Site;
-use super::{Change, first_line, ink};
+use super::syntax_site::SyntaxSite;
+use super::{Change, alphanumerics, first_line};
 
-/// How many lines of what follows have to come again before a model is stopped at it.
-const TELLING_LINES: usize = 3;
+/// How many lines of the suffix a streaming model repeats before it is stopped.
+const REPEATED_LINES: usize = 3;
 
-/// Models like to go on into what already stands after the cursor. Whole lines at the end that
-/// repeat the lines that follow are cut: two or more, or one that is no mere bracket.
-pub(super) fn do_not_repeat_what_follows(text: &str, place: &Site<'_>) -> Change {
-    let Some(following) = following(place) else {
+/// Removes whole lines at the end that repeat the suffix's first lines: two or more, or one that is
+/// more than brackets.
+pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Change {
+    let Some(following) = following(site) else {
         return Change::None;
     };
     let lines = lines(text);
@@ -21,53 +21,57 @@ pub(super) fn do_not_repeat_what_follows(text: &str, place: &Site<'_>) -> Change
             .zip(&following)
             .take_while(|((_, line), next)| line == *next)
             .count();
-        // Up to the end, or so far that it can't be by chance.
-        let telling = if repeated == own.len() {
-            repeated > 1 || ink(own[0].1) >= 3
+        // Up to the end, or so many that chance is excluded.
+        let distinctive = if repeated == own.len() {
+            repeated > 1 || alphanumerics(own[0].1) >= 3
         } else {
-            repeated >= TELLING_LINES && is_telling(&own[..repeated])
+            repeated >= REPEATED_LINES && is_distinctive(&own[..repeated])
         };
-        if telling {
+        if distinctive {
             return Change::EndAt(own[0].0);
         }
     }
     Change::None
 }
 
-/// Whether lines have come to repeat so much of what follows the cursor that no more is needed.
-pub(super) fn runs_into_what_follows(lines_so_far: &str, place: &Site<'_>) -> bool {
-    let Some(following) = following(place).filter(|lines| lines.len() >= TELLING_LINES) else {
+/// Whether the last lines repeat the beginning of the suffix.
+pub(super) fn repeats_suffix(lines_so_far: &str, site: &SyntaxSite<'_>) -> bool {
+    let Some(following) = following(site).filter(|lines| lines.len() >= REPEATED_LINES) else {
         return false;
     };
     let lines = lines(lines_so_far);
     let Some(first) = lines
         .len()
-        .checked_sub(TELLING_LINES)
+        .checked_sub(REPEATED_LINES)
         .filter(|first| *first > 0)
     else {
         return false;
     };
     let own = &lines[first..];
-    is_telling(own)
+    is_distinctive(own)
         && own
             .iter()
             .zip(&following)
             .all(|((_, line), next)| line == next)
 }
 
-/// Whether lines are no mere brackets.
-fn is_telling(lines: &[(usize, &str)]) -> bool {
-    lines.iter().filter(|(_, line)| ink(line) >= 3).count() >= 2
+/// Whether lines are more than brackets.
+fn is_distinctive(lines: &[(usize, &str)]) -> bool {
+    lines
+        .iter()
+        .filter(|(_, line)| alphanumerics(line) >= 3)
+        .count()
+        >= 2
 }
 
-/// The lines that follow the cursor's, blank ones left out; nothing where text follows on the
-/// cursor's own line, as that is no line of its own.
-fn following<'a>(place: &Site<'a>) -> Option<Vec<&'a str>> {
-    let rest = first_line(place.suffix);
+/// The lines below the cursor's, without blank ones; `None` if text follows on the cursor's own
+/// line.
+fn following<'a>(site: &SyntaxSite<'a>) -> Option<Vec<&'a str>> {
+    let rest = first_line(site.suffix);
     if !rest.trim().is_empty() {
         return None;
     }
-    let lines = place.suffix.lines().skip(1).map(str::trim_end);
+    let lines = site.suffix.lines().skip(1).map(str::trim_end);
     Some(lines.filter(|line| !line.is_empty()).collect())
 }
 
@@ -84,14 +88,14 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The end of a completion that repeats what follows the cursor on its line is cut: all of it, if
-/// that tells something, or a quote, comma or semicolon that the text does not need.
-pub(super) fn do_not_repeat_the_rest_of_the_line(text: &str, place: &Site<'_>) -> Change {
-    let rest = first_line(place.suffix).trim_end();
+/// Removes the end of a completion that repeats the rest of the cursor's line: all of it, if it has
+/// enough letters, or a quote, comma or semicolon that the completion does not need.
+pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Change {
+    let rest = first_line(site.suffix).trim_end();
     if rest.trim().is_empty() || text.contains(['\n', '\r']) {
         return Change::None;
     }
-    if ink(rest) >= 3
+    if alphanumerics(rest) >= 3
         && let Some(kept) = text.strip_suffix(rest)
     {
         return Change::EndAt(kept.len());

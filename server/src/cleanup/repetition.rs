@@ -1,18 +1,18 @@
-//! Models without a thought of their own repeat what they have just seen.
+//! Removes lines the model repeats.
 
-use super::site::Site;
-use super::{Change, ink, last_line};
+use super::syntax_site::SyntaxSite;
+use super::{Change, alphanumerics, last_line};
 
-/// The letters and digits from which a single repeated line counts.
+/// The fewest letters and digits of a single repeated line that is removed.
 const LONG_LINE: usize = 10;
 
-/// A completion that begins with the lines just above the cursor gives up those lines: two or
-/// more, or a long one.
-pub(super) fn do_not_repeat_the_line_above(text: &str, place: &Site<'_>) -> Change {
-    if !last_line(place.prefix).trim().is_empty() {
+/// Removes lines at the beginning that repeat the lines just above the cursor: two or more, or a
+/// long one.
+pub(super) fn remove_repeated_line_above(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if !last_line(site.prefix).trim().is_empty() {
         return Change::None;
     }
-    let above: Vec<&str> = place
+    let above: Vec<&str> = site
         .prefix
         .lines()
         .map(str::trim)
@@ -31,7 +31,10 @@ pub(super) fn do_not_repeat_the_line_above(text: &str, place: &Site<'_>) -> Chan
             .iter()
             .map(|(_, line)| *line)
             .eq(above[above.len() - count..].iter().copied());
-        let letters: usize = own[..count].iter().map(|(_, line)| ink(line)).sum();
+        let letters: usize = own[..count]
+            .iter()
+            .map(|(_, line)| alphanumerics(line))
+            .sum();
         if repeated && letters >= LONG_LINE * count.min(2) {
             let end = own[count - 1].0;
             // The cursor's line has its indentation already.
@@ -44,13 +47,13 @@ pub(super) fn do_not_repeat_the_line_above(text: &str, place: &Site<'_>) -> Chan
     Change::None
 }
 
-/// Lines that come again and again are kept once.
-pub(super) fn do_not_repeat_lines(text: &str, _place: &Site<'_>) -> Change {
+/// Removes all but the first round of lines that repeat.
+pub(super) fn remove_repeated_lines(text: &str, _site: &SyntaxSite<'_>) -> Change {
     loop_end(text).map_or(Change::None, Change::EndAt)
 }
 
-/// Where the second round of a loop begins: one telling line four times in a row, or several
-/// three times.
+/// The offset at which a loop's second round begins: one line repeated four times, or several three
+/// times.
 pub(super) fn loop_end(text: &str) -> Option<usize> {
     let mut lines = Vec::new();
     let mut offset = 0;
@@ -68,7 +71,10 @@ pub(super) fn loop_end(text: &str) -> Option<usize> {
                 .iter()
                 .zip(&run[period..])
                 .all(|((_, line), (_, next))| line == next);
-            let letters: usize = run[..period].iter().map(|(_, line)| ink(line)).sum();
+            let letters: usize = run[..period]
+                .iter()
+                .map(|(_, line)| alphanumerics(line))
+                .sum();
             if again && letters >= 3 * period.min(3) {
                 return Some(run[period].0);
             }
@@ -77,20 +83,19 @@ pub(super) fn loop_end(text: &str) -> Option<usize> {
     None
 }
 
-/// The longest unit that is looked for within a line, in characters.
+/// The longest repeated unit within a line, in characters.
 const LONGEST_UNIT: usize = 24;
 
-/// The rounds, and the characters of all rounds together, from which a line's end is a stutter.
+/// The fewest repetitions, and the fewest characters of all of them, that make a stutter.
 const ROUNDS: usize = 8;
 const STUTTER: usize = 48;
 
-/// A line's end that says the same again and again, and is the end of the text, is cut after the
-/// first time.
-pub(super) fn do_not_stutter(text: &str, _place: &Site<'_>) -> Change {
+/// Removes all but the first of the units that repeat at the end of the last line.
+pub(super) fn remove_stutter(text: &str, _site: &SyntaxSite<'_>) -> Change {
     let line: Vec<(usize, char)> = last_line(text).char_indices().collect();
     let line_start = text.len() - last_line(text).len();
     for unit in 1..=LONGEST_UNIT {
-        // The last round may be cut off by the model's last token.
+        // The model's last token may cut the last round off.
         let rounds = line
             .iter()
             .rev()

@@ -1,16 +1,16 @@
-//! Brackets and strings, read letter by letter while a model writes.
+//! Brackets and strings, scanned character by character while a model streams.
 
 use super::brackets::around;
 use super::extent::block_of;
-use super::site::Site;
-use super::{Extent, indentation, last_line};
-use crate::syntax::Language;
+use super::syntax_site::SyntaxSite;
+use super::{CompletionExtent, indentation, last_line};
+use crate::syntax::{Language, Quote};
 
-/// What is open at a cursor.
+/// The brackets and the block that are open at a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
-    /// How many brackets a completion may close; nothing where the cursor is in a string or a
-    /// comment, or the language is not known.
+    /// How many brackets a completion may close; `None` if the cursor is in a string or a comment,
+    /// or the language is unknown.
     closable: Option<usize>,
     /// How many brackets are open.
     open: usize,
@@ -19,21 +19,21 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub(super) fn at(place: &Site<'_>) -> Self {
+    pub(super) fn at(site: &SyntaxSite<'_>) -> Self {
         Self {
-            closable: closable(place),
-            open: around("", place).map_or(0, |around| around.open_at_cursor),
-            block: indentation(last_line(place.prefix)),
+            closable: closable(site),
+            open: around("", site).map_or(0, |around| around.open_at_cursor),
+            block: indentation(last_line(site.prefix)),
         }
     }
 
-    /// The rule by which lines have left the block or the brackets they began in, where they
-    /// have.
-    pub(super) fn left_by(&self, lines: &str, place: &Site<'_>) -> Option<&'static str> {
-        let (Some(closable), Some(language)) = (self.closable, place.language) else {
+    /// The rule by which lines have left the block or the brackets they began in; `None` if they
+    /// have not.
+    pub(super) fn left_by(&self, lines: &str, site: &SyntaxSite<'_>) -> Option<&'static str> {
+        let (Some(closable), Some(language)) = (self.closable, site.language) else {
             return None;
         };
-        if place.extent == Extent::Anything {
+        if site.extent == CompletionExtent::Anything {
             return None;
         }
         let block = block_of(lines, self.block);
@@ -51,49 +51,45 @@ impl Opening {
             scan.read(line);
             if scan.closed > closable {
                 // What looks like a bracket may be part of a regular expression or of markup.
-                return around(lines, place)?.strays().then_some("brackets");
+                return around(lines, site)?.strays().then_some("brackets");
             }
         }
         None
     }
 }
 
-/// How many brackets a completion may close, where the cursor is in code.
-fn closable(place: &Site<'_>) -> Option<usize> {
-    let language = place.language?;
-    let parsed = place.with("")?;
-    let at = place.prefix.len().saturating_sub(1);
+/// How many brackets a completion may close; `None` if the cursor is not in code.
+fn closable(site: &SyntaxSite<'_>) -> Option<usize> {
+    let language = site.language?;
+    let parsed = site.with("")?;
+    let at = site.prefix.len().saturating_sub(1);
     let mut node = parsed
         .tree
         .root_node()
-        .descendant_for_byte_range(at, place.prefix.len());
+        .descendant_for_byte_range(at, site.prefix.len());
     while let Some(inner) = node {
-        let starts_before = inner.start_byte() < place.prefix.len();
-        let ends_after = inner.end_byte() >= place.prefix.len();
-        let literal = language.strings.contains(&inner.kind()) || language.is_comment(inner);
+        let starts_before = inner.start_byte() < site.prefix.len();
+        let ends_after = inner.end_byte() >= site.prefix.len();
+        let literal = language.is_string(inner) || language.is_comment(inner);
         if literal && starts_before && ends_after {
             return None;
         }
         node = inner.parent();
     }
-    Some(around("", place)?.closable())
+    Some(around("", site)?.closable())
 }
 
-/// A reader of code that knows brackets, strings and comments, and nothing else.
+/// A scanner of brackets, strings and line comments.
 #[derive(Debug)]
 struct Scan {
     language: &'static Language,
-    /// Brackets that the text opened and has not closed.
+    /// Brackets that the text has opened and not closed.
     open: usize,
-    /// Brackets that it closed and had not opened.
+    /// Brackets that it has closed without opening them.
     closed: usize,
-    /// What ends the string that is open.
-    string: Option<&'static str>,
+    /// The mark of the open string literal.
+    string: Option<Quote>,
 }
-
-/// What begins and ends strings, the longer before those that begin them.
-const PYTHON_QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
-const OTHER_QUOTES: [&str; 3] = ["\"", "'", "`"];
 
 impl Scan {
     fn new(language: &'static Language) -> Self {
@@ -105,35 +101,36 @@ impl Scan {
         }
     }
 
-    /// Whether a new line begins a statement, or may.
+    /// Whether a new line may begin a statement.
     fn is_plain(&self) -> bool {
         self.open == 0 && self.string.is_none()
     }
 
+    /// The mark of a string literal that a text begins with.
+    fn opening_quote(&self, text: &str) -> Option<Quote> {
+        let mut quotes = self.language.quotes.iter();
+        quotes.find(|quote| text.starts_with(quote.mark)).copied()
+    }
+
     fn read(&mut self, line: &str) {
-        let quotes: &[&'static str] = if self.language.indented_blocks {
-            &PYTHON_QUOTES
-        } else {
-            &OTHER_QUOTES
-        };
         let mut rest = line;
         while let Some(character) = rest.chars().next() {
             let mut width = character.len_utf8();
             if let Some(quote) = self.string {
                 if character == '\\' {
                     width += rest[width..].chars().next().map_or(0, char::len_utf8);
-                } else if rest.starts_with(quote) {
+                } else if rest.starts_with(quote.mark) {
                     self.string = None;
-                    width = quote.len();
-                } else if character == '\n' && quote.len() == 1 && quote != "`" {
-                    // A string of one line that has no end: the text is faulty here.
+                    width = quote.mark.len();
+                } else if character == '\n' && !quote.spans_lines {
+                    // A one-line string without an end: the code is faulty here.
                     self.string = None;
                 }
             } else if rest.starts_with(self.language.line_comment) {
                 return;
-            } else if let Some(quote) = quotes.iter().find(|quote| rest.starts_with(**quote)) {
+            } else if let Some(quote) = self.opening_quote(rest) {
                 self.string = Some(quote);
-                width = quote.len();
+                width = quote.mark.len();
             } else if matches!(character, '(' | '[' | '{') {
                 self.open += 1;
             } else if matches!(character, ')' | ']' | '}') {

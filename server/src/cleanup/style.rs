@@ -1,12 +1,12 @@
-//! The file's own way of ending lines and of indenting them.
+//! Gives a completion the file's line ends and indentation.
 
 use super::extent::before_a_line;
-use super::site::Site;
+use super::syntax_site::SyntaxSite;
 use super::{Change, last_line};
 
-/// Lines end as the file's do.
-pub(super) fn line_ends_of_the_file(text: &str, place: &Site<'_>) -> Change {
-    let file = [place.prefix, place.suffix];
+/// Replaces line ends by the file's, if those are all the same.
+pub(super) fn match_line_ends(text: &str, site: &SyntaxSite<'_>) -> Change {
+    let file = [site.prefix, site.suffix];
     let count = |what: &str| -> usize { file.iter().map(|part| part.matches(what).count()).sum() };
     let (all, with_return) = (count("\n"), count("\r\n"));
     if all == 0 {
@@ -22,7 +22,7 @@ pub(super) fn line_ends_of_the_file(text: &str, place: &Site<'_>) -> Change {
     }
 }
 
-/// How a text indents.
+/// The unit of indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Indent {
     Tabs,
@@ -30,19 +30,18 @@ enum Indent {
     Spaces(usize),
 }
 
-/// A completion indents as the file does, where that is clear: by tabs or by spaces, and by as
-/// many.
-pub(super) fn indentation_of_the_file(text: &str, place: &Site<'_>) -> Change {
+/// Replaces indentation by the file's unit, tabs or a number of spaces, if both units are clear.
+pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !text.contains('\n') {
         return Change::None;
     }
-    let Some(file) = style([place.prefix, place.suffix].concat().lines()) else {
+    let Some(file) = style([site.prefix, site.suffix].concat().lines()) else {
         return Change::None;
     };
-    let Some(own) = own_style(text, place) else {
+    let Some(own) = own_style(text, site) else {
         return Change::None;
     };
-    let base = last_line(place.prefix);
+    let base = last_line(site.prefix);
     let base = &base[..base.len() - base.trim_start().len()];
     let one = |indent: Indent| match indent {
         Indent::Tabs => "\t".to_owned(),
@@ -54,13 +53,13 @@ pub(super) fn indentation_of_the_file(text: &str, place: &Site<'_>) -> Change {
     let (from, to) = (one(own), one(file));
     let mut new = String::with_capacity(text.len());
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let ink = line.trim_start_matches([' ', '\t']);
-        let indent = &line[..line.len() - ink.len()];
-        if index == 0 || ink.trim().is_empty() {
+        let code = line.trim_start_matches([' ', '\t']);
+        let indent = &line[..line.len() - code.len()];
+        if index == 0 || code.trim().is_empty() {
             new.push_str(line);
             continue;
         }
-        // The block's own indentation stands; what goes deeper is counted in levels.
+        // The block's own indentation is kept; what goes deeper is counted in levels.
         let (kept, deeper) = match indent.strip_prefix(base) {
             Some(deeper) => (base, deeper),
             None => ("", indent),
@@ -68,17 +67,17 @@ pub(super) fn indentation_of_the_file(text: &str, place: &Site<'_>) -> Change {
         let levels = deeper.matches(&from).count();
         let rest = deeper.len() - levels * from.len();
         if rest > 0 {
-            // Aligned by hand, or mixed: better left alone.
+            // Aligned by hand, or mixed: left as it is.
             return Change::None;
         }
         new.push_str(kept);
         new.push_str(&to.repeat(levels));
-        new.push_str(ink);
+        new.push_str(code);
     }
     Change::Rewrite(new)
 }
 
-/// The style of a file, where it is clear: at least two indented lines, all of one kind.
+/// The unit of a file; `None` unless it has at least two indented lines, all of one kind.
 fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
     let (mut tabs, mut spaces, mut steps) = (0, 0, Vec::new());
     let mut above = 0;
@@ -111,9 +110,9 @@ fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
     }
 }
 
-/// The style of a completion: what its first line that opens a block is followed by.
-fn own_style(text: &str, place: &Site<'_>) -> Option<Indent> {
-    let base = last_line(place.prefix);
+/// The unit of a completion, from the line after the first that opens a block.
+fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
+    let base = last_line(site.prefix);
     let base_width = base.len() - base.trim_start().len();
     let mut lines = text.lines();
     let mut above = lines.next()?;
@@ -137,15 +136,15 @@ fn own_style(text: &str, place: &Site<'_>) -> Option<Indent> {
     None
 }
 
-/// White space at the end is invisible, and an accept would leave it behind, but where it parts
-/// the completion from what follows.
-pub(super) fn end_with_ink(text: &str, place: &Site<'_>) -> Change {
-    let ink = text.trim_end().len();
-    let next = place.suffix.chars().next();
+/// Removes white space at the end, which an accept would leave behind, unless it separates the
+/// completion from what follows.
+pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Change {
+    let end = text.trim_end().len();
+    let next = site.suffix.chars().next();
     let parts_words = next.is_some_and(|next| !next.is_whitespace() && !")]},;:.".contains(next));
-    let parts_lines = before_a_line(place) && text[ink..].contains('\n');
-    if ink > 0 && (parts_words || parts_lines) {
+    let parts_lines = before_a_line(site) && text[end..].contains('\n');
+    if end > 0 && (parts_words || parts_lines) {
         return Change::None;
     }
-    Change::EndAt(ink)
+    Change::EndAt(end)
 }

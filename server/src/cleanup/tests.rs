@@ -9,15 +9,15 @@ fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
     let (prefix, suffix) = fixture
         .split_once("$0")
         .expect("a fixture marks its cursor");
-    let place = Place {
+    let site = CursorSite {
         prefix,
         suffix,
         language: Language::by_id(id),
         tree: None,
-        extent: Extent::Block,
+        extent: CompletionExtent::Block,
         chat: false,
     };
-    let (text, decisions) = clean(completion, &place);
+    let (text, decisions) = clean(completion, &site);
     let rules = decisions
         .into_iter()
         .map(|decision| decision.rule)
@@ -33,7 +33,7 @@ fn kept(id: &str, fixture: &str, completion: &str) {
 }
 
 #[test]
-fn text_after_the_cursor_keeps_a_completion_on_its_line() {
+fn text_after_cursor_ends_completion_at_its_line() {
     assert_eq!(
         check("python", "x = f($0)\n", "a, b\ny = 2"),
         ("a, b".into(), vec!["line".into()])
@@ -42,7 +42,7 @@ fn text_after_the_cursor_keeps_a_completion_on_its_line() {
 }
 
 #[test]
-fn whole_lines_go_before_a_line() {
+fn whole_lines_are_inserted_before_a_line() {
     let fixture = "def f(a):\n$0    return b\n";
     kept("python", fixture, "    b = a\n");
     kept("python", fixture, "    b = [\n        a,\n    ]\n");
@@ -61,7 +61,7 @@ fn whole_lines_go_before_a_line() {
 }
 
 #[test]
-fn after_the_end_of_a_block_its_function_goes_on() {
+fn function_continues_after_its_block_ends() {
     let fixture = "def f(a):\n    if a:\n        return 1$0\n    return a\n";
     kept("python", fixture, "\n    a = g()\n    a += 1");
     assert_eq!(
@@ -71,7 +71,7 @@ fn after_the_end_of_a_block_its_function_goes_on() {
 }
 
 #[test]
-fn a_completion_stays_in_its_block() {
+fn completion_ends_with_its_block() {
     let fixture = "def f(a):\n    b = a\n    $0\n\ndef g():\n    pass\n";
     assert_eq!(
         check("python", fixture, "return b\n\ndef h():\n    pass"),
@@ -83,7 +83,7 @@ fn a_completion_stays_in_its_block() {
 }
 
 #[test]
-fn only_open_brackets_are_closed() {
+fn stray_closing_bracket_ends_completion() {
     let fixture = "function f(a: number) {\n  $0\n}\n";
     assert_eq!(
         check("typescript", fixture, "return a;\n}\nfunction g() {}"),
@@ -103,7 +103,7 @@ fn only_open_brackets_are_closed() {
 }
 
 #[test]
-fn what_follows_is_not_repeated() {
+fn repeated_suffix_is_removed() {
     let fixture = "def f(a):\n    $0\n    c = g(a)\n    return c\n";
     assert_eq!(
         check("python", fixture, "b = a\n    c = g(a)\n    return c"),
@@ -117,7 +117,7 @@ fn what_follows_is_not_repeated() {
 }
 
 #[test]
-fn a_completion_ends_with_ink() {
+fn trailing_blanks_are_removed() {
     assert_eq!(
         check("python", "x = $0\n", "1  \n\n"),
         ("1".into(), vec!["blank-end".into()])
@@ -131,22 +131,28 @@ fn a_completion_ends_with_ink() {
 }
 
 #[test]
-fn an_unknown_language_is_left_alone() {
-    let place = Place {
+fn unknown_language_is_left_alone() {
+    let site = CursorSite {
         prefix: "a ",
         suffix: "\n",
         language: None,
         tree: None,
-        extent: Extent::Block,
+        extent: CompletionExtent::Block,
         chat: false,
     };
-    assert_eq!(clean("}\nb", &place).0, "}\nb");
+    assert_eq!(clean("}\nb", &site).0, "}\nb");
 }
 
 /// As [`check`], for a completion with another extent or from a chat model.
-fn check_as(id: &str, extent: Extent, chat: bool, fixture: &str, completion: &str) -> String {
+fn check_as(
+    id: &str,
+    extent: CompletionExtent,
+    chat: bool,
+    fixture: &str,
+    completion: &str,
+) -> String {
     let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
-    let place = Place {
+    let site = CursorSite {
         prefix,
         suffix,
         language: Language::by_id(id),
@@ -154,7 +160,7 @@ fn check_as(id: &str, extent: Extent, chat: bool, fixture: &str, completion: &st
         extent,
         chat,
     };
-    let (text, decisions) = clean(completion, &place);
+    let (text, decisions) = clean(completion, &site);
     let rules: Vec<String> = decisions
         .into_iter()
         .map(|decision| decision.rule)
@@ -163,11 +169,11 @@ fn check_as(id: &str, extent: Extent, chat: bool, fixture: &str, completion: &st
 }
 
 fn chat(fixture: &str, reply: &str) -> String {
-    check_as("python", Extent::Block, true, fixture, reply)
+    check_as("python", CompletionExtent::Block, true, fixture, reply)
 }
 
 #[test]
-fn thoughts_are_not_shown() {
+fn reasoning_is_removed() {
     insta::assert_snapshot!(chat("x = $0\n", "<think>\nf or g?\n</think>\n\nf(1)"), @r"
     f(1)
     [think]
@@ -176,7 +182,7 @@ fn thoughts_are_not_shown() {
 }
 
 #[test]
-fn only_the_code_of_a_reply_is_shown() {
+fn fenced_code_of_reply_is_kept() {
     let reply = "Here is the code:\n\n```python\nf(1)\n```\n\nIt calls f.";
     insta::assert_snapshot!(chat("x = $0\n", reply), @r"
     f(1)
@@ -202,7 +208,7 @@ fn only_the_code_of_a_reply_is_shown() {
 }
 
 #[test]
-fn a_reply_does_not_repeat_what_precedes_the_cursor() {
+fn repeated_prefix_of_reply_is_removed() {
     let fixture = "def total(items):\n    count = len(items)\n    return $0\n";
     insta::assert_snapshot!(chat(fixture, "return sum(items) / count"), @r"
     sum(items) / count
@@ -226,14 +232,14 @@ fn a_reply_does_not_repeat_what_precedes_the_cursor() {
 }
 
 #[test]
-fn a_reply_adds_no_further_functions() {
+fn further_functions_of_reply_are_removed() {
     let fixture = "def total(items):\n    return $0\n";
     insta::assert_snapshot!(chat(fixture, "sum(items)\n\ndef mean(items):\n    return 1"), @r"
     sum(items)
     [block definition]
     ");
     let reply = "function total(items: number[]) {\n  return 1;\n}\n\nfunction mean() {}\n";
-    insta::assert_snapshot!(check_as("typescript", Extent::Block, true, "$0\n", reply), @r"
+    insta::assert_snapshot!(check_as("typescript", CompletionExtent::Block, true, "$0\n", reply), @r"
     function total(items: number[]) {
       return 1;
     }
@@ -242,7 +248,7 @@ fn a_reply_adds_no_further_functions() {
 }
 
 #[test]
-fn tokens_of_templates_are_not_shown() {
+fn template_tokens_are_removed() {
     assert_eq!(
         check("python", "x = $0\n", "1<|fim_pad|>\n<|file_sep|>b.py"),
         ("1".into(), vec!["tokens".into()])
@@ -259,9 +265,10 @@ fn tokens_of_templates_are_not_shown() {
 }
 
 #[test]
-fn a_statement_ends_where_it_ends() {
-    let statement =
-        |id: &str, fixture: &str, text: &str| check_as(id, Extent::Statement, false, fixture, text);
+fn extent_statement_ends_with_statement() {
+    let statement = |id: &str, fixture: &str, text: &str| {
+        check_as(id, CompletionExtent::Statement, false, fixture, text)
+    };
     insta::assert_snapshot!(statement("python", "x = $0\n", "f(\n    a,\n)\ny = 2"), @r"
     f(
         a,
@@ -284,9 +291,9 @@ fn a_statement_ends_where_it_ends() {
 }
 
 #[test]
-fn a_definition_ends_where_it_ends() {
+fn extent_definition_ends_with_definition() {
     let definition = |id: &str, fixture: &str, text: &str| {
-        check_as(id, Extent::Definition, false, fixture, text)
+        check_as(id, CompletionExtent::Definition, false, fixture, text)
     };
     insta::assert_snapshot!(
         definition("python", "$0\n", "def f():\n    return 1\n\n\ndef g():\n    pass"), @r"
@@ -303,15 +310,15 @@ fn a_definition_ends_where_it_ends() {
 }
 
 #[test]
-fn a_line_ends_where_it_ends() {
-    insta::assert_snapshot!(check_as("python", Extent::Line, false, "x = $0\n", "1\ny = 2"), @r"
+fn extent_line_ends_at_line_end() {
+    insta::assert_snapshot!(check_as("python", CompletionExtent::Line, false, "x = $0\n", "1\ny = 2"), @r"
     1
     [line]
     ");
 }
 
 #[test]
-fn the_rest_of_the_line_is_not_written_again() {
+fn repeated_rest_of_line_is_removed() {
     let check = |fixture: &str, text: &str| check("python", fixture, text);
     assert_eq!(
         check("x = f(a$0, key=total)\n", ", b, key=total)"),
@@ -330,7 +337,7 @@ fn the_rest_of_the_line_is_not_written_again() {
 }
 
 #[test]
-fn the_line_above_is_not_written_again() {
+fn repeated_line_above_is_removed() {
     let fixture = "def f(a):\n    total = compute(a)\n    $0\n";
     assert_eq!(
         check("python", fixture, "total = compute(a)\n    return total"),
@@ -340,7 +347,7 @@ fn the_line_above_is_not_written_again() {
 }
 
 #[test]
-fn loops_are_shown_once() {
+fn loops_are_kept_once() {
     let line = "self.assertEqual(a, b)\n";
     let (text, rules) = check("python", "$0\n", &line.repeat(5));
     assert_eq!(
@@ -354,7 +361,7 @@ fn loops_are_shown_once() {
 }
 
 #[test]
-fn a_stutter_is_shown_once() {
+fn stutter_is_kept_once() {
     let (text, rules) = check("python", "x = [$0\n", &format!("a{}", ", 10".repeat(30)));
     assert_eq!(
         (text.as_str(), rules),
@@ -365,7 +372,7 @@ fn a_stutter_is_shown_once() {
 }
 
 #[test]
-fn indentation_is_the_file_s() {
+fn indentation_matches_file() {
     let tabs = "def f(a):\n\tif a:\n\t\treturn 1\n\t$0\n";
     let (text, rules) = check("python", tabs, "for b in a:\n\t    g(b)");
     assert_eq!(
@@ -393,7 +400,7 @@ fn indentation_is_the_file_s() {
 }
 
 #[test]
-fn line_ends_are_the_file_s() {
+fn line_ends_match_file() {
     let (text, rules) = check("python", "if a:\r\n    $0\r\n", "b = 1\n    c = 2");
     assert_eq!(
         (text.as_str(), rules[0].as_str()),
@@ -402,7 +409,7 @@ fn line_ends_are_the_file_s() {
 }
 
 #[test]
-fn what_only_looks_like_a_bracket_ends_nothing() {
+fn bracket_in_regular_expression_ends_nothing() {
     let fixture = "function f(s: string) {\n  $0\n}\n";
     kept(
         "typescript",
@@ -414,7 +421,7 @@ fn what_only_looks_like_a_bracket_ends_nothing() {
 }
 
 #[test]
-fn a_token_that_the_file_spells_is_a_person_s() {
+fn template_token_in_file_is_kept() {
     kept(
         "python",
         "END = \"<|endoftext|>\"\n$0\n",
@@ -422,9 +429,9 @@ fn a_token_that_the_file_spells_is_a_person_s() {
     );
 }
 
-/// What a watch stops at, by the rule that fires there.
+/// The text at which an end detector stops, and the rule that fires there.
 #[test]
-fn a_model_is_stopped_early() {
+fn end_detector_stops_model_early() {
     let long = "z = 9\n".repeat(20);
     let endings = [
         ("python", "x = f($0)\n", "a\n".to_owned()),
@@ -448,30 +455,30 @@ fn a_model_is_stopped_early() {
     ];
     for (id, fixture, text) in endings {
         let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
-        let cleaner = Cleaner::new(Place {
+        let cleaner = Cleaner::new(CursorSite {
             prefix,
             suffix,
             language: Language::by_id(id),
             tree: None,
-            extent: Extent::Block,
+            extent: CompletionExtent::Block,
             chat: false,
         });
         let whole = [text.as_str(), &long].concat();
-        let mut watch = cleaner.watch();
-        let stopped = (1..=whole.len()).find(|end| watch.enough(&whole[..*end]));
+        let mut detector = cleaner.end_detector();
+        let stopped = (1..=whole.len()).find(|end| detector.is_complete(&whole[..*end]));
         assert_eq!(stopped, Some(text.len()), "{fixture}{text}");
     }
-    let cleaner = Cleaner::new(Place {
+    let cleaner = Cleaner::new(CursorSite {
         prefix: "",
         suffix: "",
         language: Language::by_id("python"),
         tree: None,
-        extent: Extent::Block,
+        extent: CompletionExtent::Block,
         chat: true,
     });
-    let mut watch = cleaner.watch();
+    let mut detector = cleaner.end_detector();
     let reply = "Sure:\n```python\nf(1)\n```\nThis calls f, and";
-    let stopped = (1..=reply.len()).find(|end| watch.enough(&reply[..*end]));
+    let stopped = (1..=reply.len()).find(|end| detector.is_complete(&reply[..*end]));
     assert_eq!(stopped, Some(reply.len() - "This calls f, and".len()));
 }
 
@@ -500,55 +507,55 @@ fn text_of_pieces(most: usize) -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// What is stopped early comes to what the same text comes to when it is written on.
+    /// A text stopped early gives what the same text gives when it is streamed to its end.
     #[test]
-    fn nothing_that_follows_the_end_changes_what_is_kept(
+    fn text_after_detected_end_changes_nothing(
         prefix in text_of_pieces(6), suffix in text_of_pieces(6),
         written in text_of_pieces(12), on in text_of_pieces(8),
         python: bool, chat: bool, extent in 0usize..5,
     ) {
-        let place = Place {
+        let site = CursorSite {
             tree: None,
             prefix: &prefix,
             suffix: &suffix,
             language: Language::by_id(if python { "python" } else { "typescript" }),
             extent: [
-                Extent::Line, Extent::Statement, Extent::Block, Extent::Definition,
-                Extent::Anything,
+                CompletionExtent::Line, CompletionExtent::Statement, CompletionExtent::Block, CompletionExtent::Definition,
+                CompletionExtent::Anything,
             ][extent],
             chat,
         };
-        let cleaner = Cleaner::new(place);
-        let mut watch = cleaner.watch();
-        if watch.enough(&written) {
+        let cleaner = Cleaner::new(site);
+        let mut detector = cleaner.end_detector();
+        if detector.is_complete(&written) {
             let whole = [written.as_str(), &on].concat();
             prop_assert_eq!(cleaner.clean(&whole).0, cleaner.clean(&written).0);
         }
     }
 
-    /// A cleaner that was asked before says what a new one says.
+    /// A cleaner that has cleaned other texts gives what a new one gives.
     #[test]
-    fn a_text_is_cleaned_alike_whatever_was_cleaned_before(
+    fn cleaner_is_independent_of_earlier_texts(
         prefix in text_of_pieces(6), suffix in text_of_pieces(6),
         first in text_of_pieces(8), second in text_of_pieces(8), python: bool,
     ) {
-        let place = Place {
+        let site = CursorSite {
             prefix: &prefix,
             suffix: &suffix,
             language: Language::by_id(if python { "python" } else { "typescript" }),
             tree: None,
-            extent: Extent::Block,
+            extent: CompletionExtent::Block,
             chat: false,
         };
-        let cleaner = Cleaner::new(place);
+        let cleaner = Cleaner::new(site);
         cleaner.clean(&first);
-        prop_assert_eq!(cleaner.clean(&second), clean(&second, &place));
+        prop_assert_eq!(cleaner.clean(&second), clean(&second, &site));
     }
 }
 
-/// What really stood somewhere is right, so nothing of it may be cut.
+/// A reference is right, so no rule may cut it.
 #[test]
-fn what_really_stood_there_is_kept() {
+fn references_are_kept() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora");
     let (mut holes, mut changed) = (0, Vec::new());
     for (folder, id) in [
@@ -562,16 +569,16 @@ fn what_really_stood_there_is_kept() {
         for path in paths.iter().filter(|path| path.is_file()) {
             let source = std::fs::read_to_string(path).expect("a text");
             for (start, end) in references(&source, language) {
-                let place = Place {
+                let site = CursorSite {
                     prefix: &source[..start],
                     suffix: &source[end..],
                     language: Some(language),
                     tree: None,
-                    extent: Extent::Block,
+                    extent: CompletionExtent::Block,
                     chat: false,
                 };
                 holes += 1;
-                let (text, decisions) = clean(&source[start..end], &place);
+                let (text, decisions) = clean(&source[start..end], &site);
                 if text.trim_end() != source[start..end].trim_end() {
                     changed.push(format!(
                         "{}:{} {:?} {:?}",

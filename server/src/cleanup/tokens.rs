@@ -1,42 +1,42 @@
-//! Tokens of a template that a server let through as text.
+//! Template tokens that a server passed through as text.
 
 use super::Change;
-use super::site::Site;
+use super::syntax_site::SyntaxSite;
 use crate::prompt::FAMILIES;
 
-/// A completion ends before the first token of a template: what follows is another file, another
-/// turn, or nothing a person would read. Tokens at the very beginning are passed over.
-pub(super) fn no_template(text: &str, place: &Site<'_>) -> Change {
+/// Ends a completion before its first template token, as another file or turn follows it. Tokens at
+/// the very beginning are removed.
+pub(super) fn remove_template_tokens(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !text.contains('<') {
         return Change::None;
     }
     let mut begin = 0;
-    while let Some(token) = tokens(place).find(|token| text[begin..].starts_with(*token)) {
+    while let Some(token) = tokens(site).find(|token| text[begin..].starts_with(*token)) {
         begin += token.len();
     }
     if begin > 0 {
         let rest = &text[begin..];
-        let end = leaked(rest, place).unwrap_or(rest.len());
+        let end = leaked(rest, site).unwrap_or(rest.len());
         return Change::Rewrite(rest[..end].to_owned());
     }
-    leaked(text, place).map_or(Change::None, Change::EndAt)
+    leaked(text, site).map_or(Change::None, Change::EndAt)
 }
 
-/// Where the first token of a template stands, past the text's beginning.
-pub(super) fn leaked(text: &str, place: &Site<'_>) -> Option<usize> {
+/// The offset of the first template token past the text's beginning.
+pub(super) fn leaked(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     if !text.contains('<') {
         return None;
     }
-    tokens(place)
+    tokens(site)
         .filter_map(|token| text.find(token))
         .min()
         .filter(|at| *at > 0)
 }
 
-/// Tokens that no code spells, nor the file itself: those that are ordinary words or markup in angle or square
-/// brackets, such as `<s>` or `<pad>`, could be a person's.
-fn tokens<'a>(place: &Site<'a>) -> impl Iterator<Item = &'static str> + use<'a> {
-    let (prefix, suffix) = (place.prefix, place.suffix);
+/// Template tokens that are unmistakable, and that the file itself does not spell: ordinary words or
+/// markup in brackets, such as `<s>` or `<pad>`, could be code.
+fn tokens<'a>(site: &SyntaxSite<'a>) -> impl Iterator<Item = &'static str> + use<'a> {
+    let (prefix, suffix) = (site.prefix, site.suffix);
     FAMILIES
         .iter()
         .flat_map(|family| family.reserved)

@@ -1,18 +1,19 @@
-//! One engine for each model that may answer, all over one repository: it is read and indexed
-//! once, whoever answers.
+//! One engine for each model that may complete, all over one repository, which is read and indexed
+//! once.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use parking_lot::Mutex;
-
-use super::repository::{Indexed, Repository};
-use super::trial::{self, Assigned, Keys};
-use super::{Completion, Engine, EngineError, Retrieved, Trigger};
+use super::engine::{EngineError, ModelEngine, Trigger};
+use super::repository::{IndexSummary, RepositoryState};
+use super::retrieval::RetrievedWindows;
+use super::trace::Completion;
+use super::trial::{self, DrawKeys, TrialAssignment};
 use crate::configuration::{Configuration, DEFAULT, TrialSettings};
-use crate::context::Given;
+use crate::context::GivenContext;
 use crate::documents::Snapshot;
 use crate::model::embeddings::{self, Embeddings};
 use crate::model::{self, Model, ModelError, Protocol};
@@ -23,41 +24,41 @@ use crate::text::ByteOffset;
 pub struct Engines {
     configuration: Configuration,
     /// In the order of [`Configuration::answering_models`]; never empty.
-    engines: Vec<Arc<Engine>>,
+    engines: Vec<Arc<ModelEngine>>,
     shared: Arc<Shared>,
 }
 
-/// What stays when another of the models is put in use.
+/// What stays when other models are put in use.
 #[derive(Debug)]
 struct Shared {
-    repository: Arc<Repository>,
-    /// Where vectors come from, where the profile needs them.
+    repository: Arc<RepositoryState>,
+    /// The source of vectors, if the profile needs one.
     embeddings: Option<Arc<Embeddings>>,
-    /// What a model is drawn for in a trial by session.
+    /// The session that a model is drawn for in a trial by session.
     session: String,
-    /// Every model that was opened, so that none is opened, or taught, twice.
-    opened: Mutex<Vec<(model::Settings, Arc<dyn Model>)>>,
-    /// By document: the names of those who were asked last.
-    asked: Mutex<HashMap<String, Vec<String>>>,
-    /// When a document was last edited, while somebody waits for a pause after it.
+    /// Every opened model, so that none is opened, or learns the repository, twice.
+    opened: Mutex<Vec<(model::ModelSettings, Arc<dyn Model>)>>,
+    /// By document: the names of the models that were called last.
+    called: Mutex<HashMap<String, Vec<String>>>,
+    /// When a document was last edited, while a task waits for a pause after it.
     last_edit: Mutex<Option<Instant>>,
 }
 
-/// How long nobody types before changes are taken in.
+/// The pause in typing after which changes are indexed.
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl Engines {
-    /// Engines for these folders. They know nothing of them until [`Engines::index`]. `session`
-    /// is what a model is drawn for in a trial by session.
+    /// Engines for these folders, which [`Engines::index`] reads. `session` is what a model is drawn
+    /// for in a trial by session.
     ///
     /// # Errors
-    /// A model's settings can't be used, or there is no room for an index.
+    /// A model's settings are faulty, or the index can't be created.
     pub fn open(
         configuration: Configuration,
         folders: Vec<PathBuf>,
         session: &str,
     ) -> Result<Self, EngineError> {
-        let repository = Repository::new(folders, configuration.context.profile)?;
+        let repository = RepositoryState::new(folders, configuration.context.profile)?;
         let context = &configuration.context;
         let embeddings = if context.profile.needs_vectors() {
             let environment = |name: &str| std::env::var(name).ok();
@@ -72,61 +73,64 @@ impl Engines {
             embeddings,
             session: session.to_owned(),
             opened: Mutex::default(),
-            asked: Mutex::default(),
+            called: Mutex::default(),
             last_edit: Mutex::default(),
         });
         shared.open(&configuration)?;
         Ok(Self::over(shared, configuration, &[]))
     }
 
-    /// Says whether the models of a configuration can be opened.
+    /// Checks that the models of a configuration can be opened.
     ///
     /// # Errors
-    /// One of them can't.
+    /// One of them can't be opened.
     pub fn check(configuration: &Configuration) -> Result<(), EngineError> {
         for contestant in configuration.answering_models() {
-            opened(&contestant.name, &contestant.configuration.model)?;
+            open_model(&contestant.name, &contestant.configuration.model)?;
         }
         Ok(())
     }
 
-    /// Engines under other settings over the same repository, at once; nothing where a model has
-    /// to be opened first or what is known of the repository would be another.
-    pub fn tuned(&self, configuration: &Configuration) -> Option<Self> {
+    /// Engines under other settings over the same repository, at once; `None` if a model has to be
+    /// opened first or the repository has to be indexed differently.
+    pub fn with_settings(&self, configuration: &Configuration) -> Option<Self> {
         let all = configuration.answering_models().iter().all(|contestant| {
             let settings = &contestant.configuration.model;
             settings.check().is_ok() && self.shared.model(settings).is_some()
         });
-        (all && self.knows_enough_for(configuration)).then(|| {
+        (all && self.index_serves(configuration)).then(|| {
             let shared = Arc::clone(&self.shared);
             Self::over(shared, configuration.clone(), &self.engines)
         })
     }
 
-    /// Engines under other settings over the same repository, with the models that it takes
-    /// opened, and taught what is known of the repository; nothing where that would be another.
-    /// It may run a command for a key and read every file, so it is for the background. Documents
-    /// that are open have to be noted again by [`Engines::document_opened`].
+    /// Engines under other settings over the same repository, with further models opened, which learn
+    /// the repository; `None` if the repository has to be indexed differently. It may run a command
+    /// for a key and read every file, so call it in the background. Open documents have to be noted
+    /// again by [`Engines::document_opened`].
     ///
     /// # Errors
-    /// A model's settings can't be used.
-    pub fn switched(&self, configuration: &Configuration) -> Result<Option<Self>, EngineError> {
-        if !self.knows_enough_for(configuration) {
+    /// A model's settings are faulty.
+    pub fn with_models(&self, configuration: &Configuration) -> Result<Option<Self>, EngineError> {
+        if !self.index_serves(configuration) {
             return Ok(None);
         }
         self.shared.open(configuration)?;
-        Ok(self.tuned(configuration))
+        Ok(self.with_settings(configuration))
     }
 
-    /// Whether what is known of the repository serves these settings.
-    fn knows_enough_for(&self, configuration: &Configuration) -> bool {
+    /// Whether the repository as it is indexed serves these settings.
+    fn index_serves(&self, configuration: &Configuration) -> bool {
         self.configuration.context.profile == configuration.context.profile
             && self.configuration.context.embeddings == configuration.context.embeddings
     }
 
-    /// Engines for models that have been opened. Earlier ones of the same names lend what they
-    /// have answered.
-    fn over(shared: Arc<Shared>, configuration: Configuration, earlier: &[Arc<Engine>]) -> Self {
+    /// Engines for opened models. Earlier engines of the same names pass on their typing state.
+    fn over(
+        shared: Arc<Shared>,
+        configuration: Configuration,
+        earlier: &[Arc<ModelEngine>],
+    ) -> Self {
         let engines = configuration.answering_models().into_iter();
         let engines = engines.filter_map(|contestant| {
             let model = shared.model(&contestant.configuration.model)?;
@@ -135,7 +139,7 @@ impl Engines {
                 .find(|engine| engine.name == contestant.name)
                 .map(|engine| Arc::clone(&engine.typing));
             let (repository, embeddings) = (&shared.repository, &shared.embeddings);
-            Some(Arc::new(Engine::new(
+            Some(Arc::new(ModelEngine::new(
                 contestant,
                 model,
                 Arc::clone(repository),
@@ -155,18 +159,18 @@ impl Engines {
         &self.configuration
     }
 
-    /// The settings that a completion of theirs came about under, with its model as the one there
-    /// is; of a pair, the first one's.
-    pub fn configuration_of(&self, completion: &Completion) -> &Configuration {
+    /// The settings of the engine that made a completion, with its model as the only one; of a
+    /// pair, the first one's.
+    pub fn configuration_for(&self, completion: &Completion) -> &Configuration {
         let mut engines = self.engines.iter();
         let engine = engines.find(|engine| engine.name == completion.trace.named);
         &engine.unwrap_or(&self.engines[0]).configuration
     }
 
-    /// Who answers and how, in a few words for people.
-    pub fn about(&self) -> String {
+    /// The models and how they are prompted, in a few words for people.
+    pub fn describe(&self) -> String {
         match self.configuration.trial() {
-            None => format!("model {}", self.engines[0].about()),
+            None => format!("model {}", self.engines[0].describe()),
             Some(trial) if trial.blind => format!(
                 "a blind trial of {} models by {}",
                 self.engines.len(),
@@ -175,45 +179,44 @@ impl Engines {
             Some(trial) => {
                 let models = self.engines.iter();
                 let models: Vec<_> = models
-                    .map(|engine| format!("{}: {}", engine.name, engine.about()))
+                    .map(|engine| format!("{}: {}", engine.name, engine.describe()))
                     .collect();
                 format!("a trial by {} of {}", trial.unit, models.join("; "))
             }
         }
     }
 
-    /// The name of who answers, or in a trial who answered last in a document; nothing before the
-    /// first answer, and nothing in a blind trial.
-    pub fn answering(&self, uri: Option<&str>) -> Option<String> {
+    /// The name of the model in use, or in a trial of those called last in a document; `None` before
+    /// the first call, and in a blind trial.
+    pub fn model_names(&self, uri: Option<&str>) -> Option<String> {
         match self.configuration.trial() {
             None => Some(self.engines[0].name.clone()),
             Some(trial) if trial.blind => None,
             Some(_) => {
-                let asked = self.shared.asked.lock();
-                uri.and_then(|uri| asked.get(uri))
+                let called = self.shared.called.lock();
+                uri.and_then(|uri| called.get(uri))
                     .map(|names| names.join(", "))
             }
         }
     }
 
-    /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
+    /// Indexes the whole repository. `progress` gets (files done, files in all) now and then.
     ///
     /// # Errors
-    /// The index can't take the files in.
-    pub fn index(&self, progress: impl FnMut(usize, usize)) -> Result<Indexed, EngineError> {
-        self.shared.repository.read(progress)
+    /// The index failed.
+    pub fn index(&self, progress: impl FnMut(usize, usize)) -> Result<IndexSummary, EngineError> {
+        Ok(self.shared.repository.read(progress)?)
     }
 
-    /// Takes note of an open document as it stands now: when it was opened, or when other engines
-    /// saw its edits.
+    /// Notes an open document's text: when it was opened, or when other engines noted its edits.
     pub fn document_opened(&self, document: &Snapshot) {
         self.shared.repository.document_changed(document);
     }
 
-    /// Takes note of an edit of an open document.
+    /// Notes an edit of an open document.
     pub fn document_edited(&self, before: &Snapshot, after: &Arc<Snapshot>) {
         self.shared.repository.document_changed(after);
-        // Each of them learns of the person's rhythm, whoever is asked.
+        // Each engine notes the person's rhythm, whichever is called.
         let accepted = self
             .engines
             .iter()
@@ -223,15 +226,14 @@ impl Engines {
         if let Some(cursor) = accepted
             && self.configuration.typing.ahead
         {
-            // Drawn as the request to come will be, which then finds its answer under way.
-            let asked = self.drawn(after, cursor);
-            for engine in &asked {
-                engine.ask_ahead(after, cursor);
+            // Drawn as the editor's request will be, which then joins the running call.
+            for engine in self.drawn(after, cursor) {
+                engine.request_ahead(after, cursor);
             }
         }
     }
 
-    /// Takes changes in when the person pauses, so that the next request need not.
+    /// Indexes changes when the person pauses, so that the next request need not.
     fn settle_soon(&self) {
         let waiting = self
             .shared
@@ -254,81 +256,89 @@ impl Engines {
             }
             let settled = tokio::task::spawn_blocking(move || shared.repository.settle()).await;
             if let Err(error) = settled {
-                tracing::error!(%error, "taking changes in broke off");
+                tracing::error!(%error, "indexing changes failed");
             }
         });
     }
 
-    /// Forgets what goes on in a document that was closed.
+    /// Forgets the typing in a document that was closed.
     pub fn document_closed(&self, uri: &str) {
         for engine in &self.engines {
             engine.document_closed(uri);
         }
-        self.shared.asked.lock().remove(uri);
+        self.shared.called.lock().remove(uri);
     }
 
-    /// Takes note that a file or folder changed on disk, was made or was removed. What may no
-    /// longer be seen is forgotten at once. Gives the folder in which there may be files to see
-    /// that are not known yet, where there is one: it is for [`Engines::discover`].
+    /// Notes that a file or folder changed on disk, was created or was removed. Files that are hidden
+    /// now are forgotten at once. Returns a folder that may hold new visible files, if there is one,
+    /// for [`Engines::discover`].
     pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
         self.shared.repository.file_changed(path)
     }
 
-    /// Takes note of the files in a folder that may be seen and are not known yet. It reads the
-    /// whole workspace, so it is for the background.
+    /// Notes the visible files in a folder that are not known yet. It reads the whole workspace, so
+    /// call it in the background.
     pub fn discover(&self, folder: &Path) {
         self.shared.repository.discover(folder);
     }
 
-    /// Completes at a cursor. A document the rules hide gets nothing, and the trace says why.
+    /// Completes at a cursor. A document that the rules hide gets nothing, and the trace says why.
     pub async fn complete(
         &self,
         document: &Snapshot,
         cursor: ByteOffset,
         trigger: Trigger,
-        given: &Given,
+        given: &GivenContext,
     ) -> Completion {
-        let asked = self.asked(document, cursor, given);
-        let names = asked.iter().map(|engine| engine.name.clone()).collect();
-        self.shared.asked.lock().insert(document.uri.clone(), names);
-        let completions = asked
+        let engines = self.chosen(document, cursor, given);
+        let names = engines.iter().map(|engine| engine.name.clone()).collect();
+        self.shared
+            .called
+            .lock()
+            .insert(document.uri.clone(), names);
+        let completions = engines
             .iter()
             .map(|engine| engine.complete(document, cursor, trigger, given));
         let completions = futures::future::join_all(completions).await;
-        self.together(completions)
+        self.combine(completions)
     }
 
-    /// Completes at a cursor without regard to what was answered before: for an explanation.
+    /// Completes at a cursor without the cache, for an explanation.
     pub async fn explain(
         &self,
         document: &Snapshot,
         cursor: ByteOffset,
-        given: &Given,
+        given: &GivenContext,
     ) -> Completion {
-        let asked = self.drawn(document, cursor);
-        let completions = asked
+        let engines = self.drawn(document, cursor);
+        let completions = engines
             .iter()
             .map(|engine| engine.explain(document, cursor, given));
         let completions = futures::future::join_all(completions).await;
-        self.together(completions)
+        self.combine(completions)
     }
 
-    /// The windows for a place, without a completion there.
+    /// The windows at a cursor, without a completion there.
     pub async fn retrieve(
         &self,
         document: &Snapshot,
         cursor: ByteOffset,
-        given: &Given,
-    ) -> Retrieved {
-        let asked = self.drawn(document, cursor);
-        asked[0].retrieve(document, cursor, given).await
+        given: &GivenContext,
+    ) -> RetrievedWindows {
+        let engines = self.drawn(document, cursor);
+        engines[0].retrieve(document, cursor, given).await
     }
 
-    /// Who is asked at a place. Those who were asked last in the document stay while what they
-    /// answered holds: what a person sees while typing on is one completion, of one model.
-    fn asked(&self, document: &Snapshot, cursor: ByteOffset, given: &Given) -> Vec<&Arc<Engine>> {
+    /// The engines to call at a cursor. Those called last in the document stay while their
+    /// completion holds: what a person sees while typing on is one completion, of one model.
+    fn chosen(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        given: &GivenContext,
+    ) -> Vec<&Arc<ModelEngine>> {
         if self.engines.len() > 1 {
-            let last = self.shared.asked.lock().get(&document.uri).cloned();
+            let last = self.shared.called.lock().get(&document.uri).cloned();
             let last = last.unwrap_or_default();
             let holding: Vec<_> = last
                 .iter()
@@ -342,17 +352,17 @@ impl Engines {
         self.drawn(document, cursor)
     }
 
-    /// Who is drawn for a place.
-    fn drawn(&self, document: &Snapshot, cursor: ByteOffset) -> Vec<&Arc<Engine>> {
+    /// The engines that are drawn at a cursor.
+    fn drawn(&self, document: &Snapshot, cursor: ByteOffset) -> Vec<&Arc<ModelEngine>> {
         let Some(trial) = self.configuration.trial() else {
             return vec![&self.engines[0]];
         };
         let path = self.shared.repository.relative_path(document);
         let path = path.as_deref().unwrap_or(&document.uri);
-        let before = document.text.slice(ByteOffset(0)..cursor);
-        let after = document.text.slice(cursor..document.text.len());
-        let keys = Keys {
-            place: [path, &before, &after],
+        let prefix = document.text.slice(ByteOffset(0)..cursor);
+        let suffix = document.text.slice(cursor..document.text.len());
+        let keys = DrawKeys {
+            cursor: [path, &prefix, &suffix],
             session: &self.shared.session,
             now: SystemTime::now(),
         };
@@ -360,18 +370,18 @@ impl Engines {
         drawn.map(|index| &self.engines[index]).collect()
     }
 
-    /// One completion of what one model answered, or two.
-    fn together(&self, completions: Vec<Completion>) -> Completion {
+    /// One completion from those of one model, or two.
+    fn combine(&self, completions: Vec<Completion>) -> Completion {
         match self.configuration.trial() {
             None => completions.into_iter().next().unwrap_or_default(),
-            Some(trial) => together(trial, completions),
+            Some(trial) => combine(trial, completions),
         }
     }
 }
 
-/// One completion of what those who were asked in a trial answered, in their order. Of each of
-/// several, the best candidate; of one text, one candidate.
-fn together(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
+/// One completion from those of the models drawn in a trial, in their order. Of each of several
+/// models, the best candidate; equal candidates count once.
+fn combine(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
     let asked = completions
         .iter()
         .map(|completion| completion.trace.named.clone())
@@ -390,7 +400,7 @@ fn together(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
     let mut traces = completions.into_iter().map(|completion| completion.trace);
     let mut trace = traces.next().unwrap_or_default();
     trace.second = traces.next().map(Box::new);
-    trace.trial = Some(Assigned {
+    trace.trial = Some(TrialAssignment {
         models: trial.models.clone(),
         unit: trial.unit,
         seed: trial.seed,
@@ -403,21 +413,20 @@ fn together(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
 
 impl Shared {
     /// The model of these settings, if it has been opened.
-    fn model(&self, settings: &model::Settings) -> Option<Arc<dyn Model>> {
+    fn model(&self, settings: &model::ModelSettings) -> Option<Arc<dyn Model>> {
         let opened = self.opened.lock();
         let same = opened.iter().find(|(other, _)| same_model(other, settings));
         same.map(|(_, model)| Arc::clone(model))
     }
 
-    /// Opens those models of a configuration that are not open yet, and teaches them the
-    /// repository.
+    /// Opens those models of a configuration that are not open yet, which learn the repository.
     fn open(&self, configuration: &Configuration) -> Result<(), EngineError> {
         for contestant in configuration.answering_models() {
             let settings = contestant.configuration.model;
             let sound = settings.check();
-            sound.map_err(|source| of_name(&contestant.name, source))?;
+            sound.map_err(|source| model_error(&contestant.name, source))?;
             if self.model(&settings).is_none() {
-                let model = opened(&contestant.name, &settings)?;
+                let model = open_model(&contestant.name, &settings)?;
                 self.repository.teach(&model);
                 self.opened.lock().push((settings, model));
             }
@@ -427,13 +436,13 @@ impl Shared {
 }
 
 /// Opens a model that has this name in the configuration.
-fn opened(name: &str, settings: &model::Settings) -> Result<Arc<dyn Model>, EngineError> {
+fn open_model(name: &str, settings: &model::ModelSettings) -> Result<Arc<dyn Model>, EngineError> {
     let opened = model::open(settings, &|variable| std::env::var(variable).ok());
-    opened.map_err(|source| of_name(name, source))
+    opened.map_err(|source| model_error(name, source))
 }
 
-/// Says which model is at fault, where it is not `[model]`.
-fn of_name(name: &str, source: ModelError) -> EngineError {
+/// Names the faulty model, unless it is `[model]`.
+fn model_error(name: &str, source: ModelError) -> EngineError {
     match name {
         DEFAULT => source.into(),
         _ => EngineError::Named {
@@ -443,13 +452,13 @@ fn of_name(name: &str, source: ModelError) -> EngineError {
     }
 }
 
-/// Whether two settings mean one model, however it generates.
-fn same_model(a: &model::Settings, b: &model::Settings) -> bool {
+/// Whether two settings mean one model, whatever its generation parameters.
+fn same_model(a: &model::ModelSettings, b: &model::ModelSettings) -> bool {
     if a.protocol == Protocol::Embedded && b.protocol == Protocol::Embedded {
         // What it has learnt is all there is to it.
         return true;
     }
-    let generating_as_b = model::Settings {
+    let generating_as_b = model::ModelSettings {
         max_tokens: b.max_tokens,
         temperature: b.temperature,
         top_p: b.top_p,

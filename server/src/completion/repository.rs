@@ -1,74 +1,72 @@
-//! What engines know of the repository: which files they may see, what the index and the models
-//! have learnt of them, and what changed since.
+//! The repository as engines know it: the visible files, what the index and the models have learnt
+//! of them, and what has changed since.
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
-
-use super::EngineError;
 use crate::configuration::Profile;
-use crate::context::lines::{Candidates, Cut, Lines};
-use crate::context::{Index, Query, RECENT_FILES, Window};
+use crate::context::lines::{CandidateWindows, LineWindows, WindowScheme};
+use crate::context::{Index, IndexError, Query, RECENT_FILES, Window};
 use crate::documents::Snapshot;
 use crate::model::Model;
 use crate::syntax::Language;
 use crate::text::Text;
 use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError};
 
-/// What is known of a repository, and the models that learn from it.
+/// A repository's files as they are indexed, and the models that learn from them.
 #[derive(Debug)]
-pub(super) struct Repository {
+pub(super) struct RepositoryState {
     /// The first folder's name.
     pub(super) name: String,
     workspace: Workspace,
-    shelf: Shelf,
+    store: WindowStore,
     /// The models that learn from the files, each once.
     learners: RwLock<Vec<Arc<dyn Model>>>,
-    /// Files that changed since the index last saw them. They are taken in by the next request
-    /// for another file, so that typing costs no indexing.
+    /// Files that changed since they were last indexed. The next request for another file indexes
+    /// them, so that typing costs no indexing.
     pending: Mutex<BTreeMap<String, Change>>,
-    /// The files that the index and the models have taken in.
+    /// The files that are indexed and learnt.
     known: Mutex<BTreeSet<String>>,
     /// Files that were opened or edited, the last first.
     recent: Mutex<Vec<String>>,
-    /// Held while changes are taken in, so that nobody searches an index that lacks them.
+    /// Held while changes are indexed, so that no search misses them.
     catching_up: Mutex<()>,
 }
 
 /// The repository's files as the profile searches them.
 #[derive(Debug)]
-enum Shelf {
-    /// Nothing but the open file is looked at.
+enum WindowStore {
+    /// The profile searches no files.
     Empty,
     Index(Box<Index>),
-    Lines(RwLock<Lines>),
+    Lines(RwLock<LineWindows>),
 }
 
-/// What became of a file.
+/// A change of a file that is not indexed yet.
 #[derive(Debug)]
 enum Change {
     /// It is open, and this is its buffer.
     Buffer(Text),
     /// It has other contents on disk.
     Contents(String),
-    /// It is gone, or may not be seen any more.
+    /// It was removed, or is hidden now.
     Gone,
 }
 
-/// What indexing came to.
+/// How many files were indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Indexed {
-    /// How many files were taken in.
+pub struct IndexSummary {
+    /// How many files were indexed.
     pub files: usize,
-    /// How many were left out, by the reason.
+    /// How many were left out, by reason.
     pub left_out: BTreeMap<String, usize>,
 }
 
-impl Repository {
-    /// A repository of which nothing is known yet.
-    pub(super) fn new(folders: Vec<PathBuf>, profile: Profile) -> Result<Self, EngineError> {
+impl RepositoryState {
+    /// A repository before it is indexed.
+    pub(super) fn new(folders: Vec<PathBuf>, profile: Profile) -> Result<Self, IndexError> {
         Ok(Self {
             name: folders
                 .first()
@@ -76,7 +74,7 @@ impl Repository {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
             workspace: Workspace::new(folders),
-            shelf: Shelf::of(profile)?,
+            store: WindowStore::for_profile(profile)?,
             learners: RwLock::default(),
             pending: Mutex::default(),
             known: Mutex::default(),
@@ -85,13 +83,13 @@ impl Repository {
         })
     }
 
-    /// Has a model that learns take in every file that is known, and from now on each change. What
-    /// is open counts only once it is noted again.
+    /// Has a model learn every indexed file, and from now on each change. Open documents count only
+    /// once they are noted again.
     pub(super) fn teach(&self, model: &Arc<dyn Model>) {
         if !model.learns() {
             return;
         }
-        // No change is taken in meanwhile that this model would miss.
+        // No change is indexed meanwhile that this model would miss.
         let _order = self.catching_up.lock();
         let known = self.known().clone();
         let files = if known.is_empty() {
@@ -108,13 +106,13 @@ impl Repository {
         learners.push(Arc::clone(model));
     }
 
-    /// Reads the whole repository. `progress` is told (files done, files in all) now and then.
+    /// Indexes the whole repository. `progress` gets (files done, files in all) now and then.
     pub(super) fn read(
         &self,
         mut progress: impl FnMut(usize, usize),
-    ) -> Result<Indexed, EngineError> {
-        let mut indexed = Indexed::default();
-        if matches!(self.shelf, Shelf::Empty) {
+    ) -> Result<IndexSummary, IndexError> {
+        let mut indexed = IndexSummary::default();
+        if matches!(self.store, WindowStore::Empty) {
             return Ok(indexed);
         }
         let files = self.workspace.files();
@@ -122,7 +120,7 @@ impl Repository {
             progress(done, files.len());
             match self.workspace.read(file) {
                 Ok(contents) => {
-                    self.take_in(&file.path, Some(&contents))?;
+                    self.index_file(&file.path, Some(&contents))?;
                     indexed.files += 1;
                 }
                 Err(error) => {
@@ -135,50 +133,50 @@ impl Repository {
                 }
             }
         }
-        self.shelf.commit()?;
+        self.store.commit()?;
         progress(files.len(), files.len());
         Ok(indexed)
     }
 
-    /// Files that were opened or edited, the last first, but for one.
+    /// Files that were opened or edited, the last first, without the current one.
     pub(super) fn recent(&self, current: &str) -> Vec<String> {
         let recent = self.recent.lock();
         let others = recent.iter().filter(|path| *path != current);
         others.cloned().collect()
     }
 
-    /// What the index has for a place, best first, at most `limit`; nothing where the profile has
-    /// no index.
+    /// The index's windows for a query, best first, at most `limit`; none if the profile has no
+    /// index.
     pub(super) fn indexed(
         &self,
         query: &Query<'_>,
         limit: usize,
-    ) -> Result<Vec<Window>, EngineError> {
+    ) -> Result<Vec<Window>, IndexError> {
         self.catch_up(Some(query.path))?;
-        match &self.shelf {
-            Shelf::Index(index) => Ok(index.retrieve(query, limit)?),
-            Shelf::Empty | Shelf::Lines(_) => Ok(Vec::new()),
+        match &self.store {
+            WindowStore::Index(index) => Ok(index.retrieve(query, limit)?),
+            WindowStore::Empty | WindowStore::Lines(_) => Ok(Vec::new()),
         }
     }
 
-    /// What `choose` makes of the windows of lines for a place in a file; nothing where the
-    /// profile has none.
+    /// What `choose` picks from the windows of lines for a file; the default if the profile has
+    /// none.
     pub(super) fn lines<T: Default>(
         &self,
         path: &str,
-        choose: impl FnOnce(&Candidates<'_>) -> T,
-    ) -> Result<T, EngineError> {
+        choose: impl FnOnce(&CandidateWindows<'_>) -> T,
+    ) -> Result<T, IndexError> {
         self.catch_up(Some(path))?;
-        match &self.shelf {
-            Shelf::Lines(lines) => {
+        match &self.store {
+            WindowStore::Lines(lines) => {
                 let lines = lines.read();
                 Ok(choose(&lines.candidates(path)))
             }
-            Shelf::Empty | Shelf::Index(_) => Ok(T::default()),
+            WindowStore::Empty | WindowStore::Index(_) => Ok(T::default()),
         }
     }
 
-    /// Takes note that an open document changed: unsaved text counts as the file.
+    /// Notes that an open document changed: its unsaved text counts as the file.
     pub(super) fn document_changed(&self, document: &Snapshot) {
         let Some(path) = document.path.as_deref() else {
             return;
@@ -196,9 +194,9 @@ impl Repository {
         }
     }
 
-    /// Takes note that a file or folder changed on disk, was made or was removed. What may no
-    /// longer be seen is forgotten at once. Gives the folder in which there may be files to see
-    /// that are not known yet, where there is one: it is for [`Engine::discover`].
+    /// Notes that a file or folder changed on disk, was created or was removed. Files that are hidden
+    /// now are forgotten at once. Returns a folder that may hold new visible files, if there is one,
+    /// for [`RepositoryState::discover`].
     pub(super) fn file_changed(&self, path: &Path) -> Option<PathBuf> {
         let workspace = &self.workspace;
         let relative = workspace.relative(path)?;
@@ -212,30 +210,33 @@ impl Repository {
         }
         match workspace.visibility(path) {
             Visibility::Visible(_) => {
-                self.note(relative, Change::of(std::fs::read_to_string(path).ok()));
+                self.note(
+                    relative,
+                    Change::from_contents(std::fs::read_to_string(path).ok()),
+                );
                 None
             }
             Visibility::Hidden(_) => {
                 if self.knows(&relative) {
                     self.note(relative.clone(), Change::Gone);
                 }
-                // Editors tell of a folder that is moved or removed, and not of its files.
+                // Editors report a folder that is moved or removed, and not its files.
                 self.recheck(path, &format!("{relative}/"));
                 self.may_hold_files(path)
             }
         }
     }
 
-    /// The folder, if it is one whose files may be seen by its place and name.
+    /// The folder, if files in it may be visible.
     fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
-        // No language is known for such a file, which is asked for last.
+        // The file has no known language, which is checked last.
         let inside = self.workspace.visibility_of_path(&folder.join("file"));
         (folder.is_dir() && inside == Visibility::Hidden(HiddenReason::Language))
             .then(|| folder.to_owned())
     }
 
-    /// Takes note of the files in a folder that may be seen and are not known yet. It reads the
-    /// whole workspace, so it is for the background.
+    /// Notes the visible files in a folder that are not known yet. It reads the whole workspace, so
+    /// call it in the background.
     pub(super) fn discover(&self, folder: &Path) {
         let workspace = &self.workspace;
         for file in workspace.files() {
@@ -248,16 +249,15 @@ impl Repository {
         }
     }
 
-    /// Takes in all that changed: for a moment when nobody waits.
+    /// Indexes all changes: for a moment when no request waits.
     pub(super) fn settle(&self) {
         if let Err(error) = self.catch_up(None) {
-            tracing::warn!(%error, "changes could not be taken in");
+            tracing::warn!(%error, "changes could not be indexed");
         }
     }
 
-    /// Takes in what changed in every file but the one that is being completed, where one is:
-    /// its own text is in the request.
-    fn catch_up(&self, current: Option<&str>) -> Result<(), EngineError> {
+    /// Indexes the changes of every file but the current one, whose text is in the request.
+    fn catch_up(&self, current: Option<&str>) -> Result<(), IndexError> {
         let _order = self.catching_up.lock();
         let changed: Vec<(String, Change)> = {
             let mut pending = self.pending();
@@ -271,16 +271,16 @@ impl Repository {
         }
         for (path, change) in changed {
             match change {
-                Change::Buffer(text) => self.take_in(&path, Some(&text.to_string()))?,
-                Change::Contents(contents) => self.take_in(&path, Some(&contents))?,
-                Change::Gone => self.take_in(&path, None)?,
+                Change::Buffer(text) => self.index_file(&path, Some(&text.to_string()))?,
+                Change::Contents(contents) => self.index_file(&path, Some(&contents))?,
+                Change::Gone => self.index_file(&path, None)?,
             }
         }
-        self.shelf.commit()
+        self.store.commit()
     }
 
-    /// Forgets the files in a folder that may no longer be seen; `prefix` is what their relative
-    /// paths begin with.
+    /// Forgets the files in a folder that are hidden now; `prefix` is the beginning of their relative
+    /// paths.
     fn recheck(&self, folder: &Path, prefix: &str) {
         let mut paths: BTreeSet<String> = self
             .known()
@@ -302,7 +302,7 @@ impl Repository {
         }
     }
 
-    /// Whether a file has been taken in or will be.
+    /// Whether a file is indexed or will be.
     fn knows(&self, path: &str) -> bool {
         match self.pending().get(path) {
             Some(change) => !matches!(change, Change::Gone),
@@ -310,8 +310,8 @@ impl Repository {
         }
     }
 
-    /// Gives one file's contents to the index and to the models that learn.
-    fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
+    /// Indexes one file's contents and has the models learn them.
+    fn index_file(&self, path: &str, contents: Option<&str>) -> Result<(), IndexError> {
         let learners = self.learners.read();
         for model in learners.iter() {
             model.observe(path, contents);
@@ -322,12 +322,12 @@ impl Repository {
         } else {
             self.known().remove(path);
         }
-        self.shelf.take_in(path, contents)
+        self.store.index_file(path, contents)
     }
 
     /// Marks a file as changed.
     fn note(&self, path: String, change: Change) {
-        if !matches!(self.shelf, Shelf::Empty) {
+        if !matches!(self.store, WindowStore::Empty) {
             self.pending().insert(path, change);
         }
     }
@@ -340,7 +340,7 @@ impl Repository {
         self.known.lock()
     }
 
-    /// The path a document goes by, or why it may not be sent to a model.
+    /// The path a document is known by, or why it may not be sent to a model.
     pub(super) fn relative_path(&self, document: &Snapshot) -> Result<String, String> {
         let Some(path) = document.path.as_deref() else {
             // An untitled buffer belongs to no file, so no rule of a repository hides it.
@@ -361,22 +361,22 @@ impl Repository {
     }
 }
 
-impl Shelf {
-    /// An empty shelf of the kind that a profile searches.
-    fn of(profile: Profile) -> Result<Self, EngineError> {
-        let lines = |cut| Self::Lines(RwLock::new(Lines::new(cut)));
+impl WindowStore {
+    /// An empty store of the kind that a profile searches.
+    fn for_profile(profile: Profile) -> Result<Self, IndexError> {
+        let lines = |cut| Self::Lines(RwLock::new(LineWindows::new(cut)));
         Ok(match profile {
             Profile::None | Profile::Given => Self::Empty,
             Profile::Editor => Self::Index(Box::new(Index::new()?)),
             Profile::Cceval | Profile::Dense | Profile::Mix | Profile::Reference => {
-                lines(Cut::CrossCodeEval)
+                lines(WindowScheme::CrossCodeEval)
             }
-            Profile::Repocoder => lines(Cut::RepoCoder),
+            Profile::Repocoder => lines(WindowScheme::RepoCoder),
         })
     }
 
-    /// Puts one file's contents in place of those it had; without contents it is gone.
-    fn take_in(&self, path: &str, contents: Option<&str>) -> Result<(), EngineError> {
+    /// Replaces one file's contents; `None` removes the file.
+    fn index_file(&self, path: &str, contents: Option<&str>) -> Result<(), IndexError> {
         let language = Language::for_path(Path::new(path));
         match (self, contents, language) {
             (Self::Empty, ..) => {}
@@ -395,8 +395,8 @@ impl Shelf {
         Ok(())
     }
 
-    /// Makes what was taken in visible to searches.
-    fn commit(&self) -> Result<(), EngineError> {
+    /// Makes all changes visible to searches.
+    fn commit(&self) -> Result<(), IndexError> {
         match self {
             Self::Index(index) => Ok(index.commit()?),
             Self::Empty | Self::Lines(_) => Ok(()),
@@ -405,8 +405,8 @@ impl Shelf {
 }
 
 impl Change {
-    /// What a file's contents come to; nothing where it can't be read.
-    fn of(contents: Option<String>) -> Self {
+    /// The change to these contents; `None` means that the file can't be read.
+    fn from_contents(contents: Option<String>) -> Self {
         contents.map_or(Self::Gone, Self::Contents)
     }
 }

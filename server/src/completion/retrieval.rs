@@ -1,47 +1,50 @@
-//! Finding the windows for a place as the profile says: the one path to them, whoever asks.
+//! Finds the windows at a cursor by the profile, for completions and for inspection alike.
 
 use std::collections::HashMap;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::flight::Heard;
-use super::memory::Asked;
-use super::{Engine, EngineError, generate, milliseconds};
-use crate::configuration::Profile;
-use crate::context::lines::{self, Stands, cceval_query, repocoder_query};
-use crate::context::{self, Form, Given, Query, Window};
+use super::cache::RequestKey;
+use super::generation::{build_request, generate};
+use super::model_call::StreamedText;
+use super::repository::RepositoryState;
+use super::trace::milliseconds;
+use crate::configuration::{Configuration, Profile};
+use crate::context::lines::{self, HitTarget, cceval_query, repocoder_query};
+use crate::context::{self, GivenContext, IndexError, Query, Window, WindowLayout};
 use crate::documents::Snapshot;
-use crate::model::embeddings::Vector;
+use crate::model::Model;
+use crate::model::embeddings::{Embeddings, Vector};
 use crate::prompt;
-use crate::text::ByteOffset;
+use crate::syntax::Language;
 
-/// The windows of other files for one place.
+/// The windows of other files for one cursor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Retrieved {
+pub struct RetrievedWindows {
     /// The profile's name.
     pub profile: String,
-    /// What was looked for, where the profile asks with a text.
+    /// The query, if the profile searches with a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// What was found, best first, before any of it was left out for a prompt's sake.
+    /// The windows found, best first, before they are bounded for a prompt.
     pub windows: Vec<Window>,
-    /// How many of them, from the first, a prompt has whole.
+    /// How many of them, from the first, a prompt holds whole.
     pub whole_in_prompt: usize,
-    /// The completion of a first round, where one was made to find the windows with.
+    /// The completion of a first round, if the windows were found with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_round: Option<String>,
-    /// What kept windows from being found.
+    /// Why no windows were found, if retrieval failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Milliseconds it took.
+    /// Milliseconds that retrieval took.
     pub milliseconds: f64,
 }
 
-/// What was found for a place.
+/// The windows found for a cursor.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    /// What was looked for, where it is one text.
+pub(super) struct FoundWindows {
+    /// The query, if it is a text.
     query: Option<String>,
     /// Best first.
     pub(super) windows: Vec<Window>,
@@ -49,20 +52,27 @@ pub(super) struct Found {
     pub(super) first_round: Option<String>,
 }
 
-impl Engine {
-    /// The windows for a place, without a completion there.
+/// Finds windows with one model under one set of settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retriever<'a> {
+    pub(super) configuration: &'a Configuration,
+    pub(super) model: &'a dyn Model,
+    pub(super) repository: &'a RepositoryState,
+    /// The source of vectors, if the profile needs one.
+    pub(super) embeddings: Option<&'a Embeddings>,
+}
+
+impl Retriever<'_> {
+    /// The windows at a cursor, without a completion there.
     pub(super) async fn retrieve(
-        &self,
+        self,
+        key: &RequestKey,
         document: &Snapshot,
-        cursor: ByteOffset,
-        given: &Given,
-    ) -> Retrieved {
+        given: &GivenContext,
+    ) -> RetrievedWindows {
         let started = Instant::now();
         let found = match self.repository.relative_path(document) {
-            Ok(path) => {
-                let asked = self.asked(document, cursor, given);
-                self.find(&asked, &path, document, given).await
-            }
+            Ok(path) => self.find(key, &path, document, given).await,
             Err(reason) => Err(reason),
         };
         let profile = self.configuration.context.profile.to_string();
@@ -72,7 +82,7 @@ impl Engine {
                 let bounded = self.bounded(found.windows.clone(), document);
                 let whole = found.windows.iter().zip(&bounded);
                 let whole = whole.take_while(|(found, kept)| found == kept).count();
-                Retrieved {
+                RetrievedWindows {
                     profile,
                     query: found.query,
                     windows: found.windows,
@@ -82,24 +92,24 @@ impl Engine {
                     milliseconds,
                 }
             }
-            Err(fault) => Retrieved {
+            Err(fault) => RetrievedWindows {
                 profile,
                 fault: Some(fault),
                 milliseconds,
-                ..Retrieved::default()
+                ..RetrievedWindows::default()
             },
         }
     }
 
-    /// The windows that the model is given at a place, or what kept them from being found.
+    /// The windows that the model gets at a cursor, or why retrieval failed.
     pub(super) async fn windows(
-        &self,
-        asked: &Asked,
+        self,
+        key: &RequestKey,
         path: &str,
         document: &Snapshot,
-        given: &Given,
-    ) -> Result<Found, String> {
-        let model = &self.model;
+        given: &GivenContext,
+    ) -> Result<FoundWindows, String> {
+        let model = self.model;
         if given.earlier.is_some() && !model.chats() {
             return Err(format!(
                 "the model {} can't be told of its earlier answer: only models that are asked as \
@@ -107,72 +117,74 @@ impl Engine {
                 model.name()
             ));
         }
-        let found = self.find(asked, path, document, given).await?;
-        Ok(Found {
+        let found = self.find(key, path, document, given).await?;
+        Ok(FoundWindows {
             windows: self.bounded(found.windows, document),
             ..found
         })
     }
 
-    /// [`Engine::windows`] without a wait; nothing where there is a fault or the profile has to
-    /// wait for a model or a server.
+    /// [`Retriever::windows`] without a wait; `None` if retrieval fails or the profile has to wait for
+    /// a model or a server.
     pub(super) fn windows_at_once(
-        &self,
-        asked: &Asked,
+        self,
+        key: &RequestKey,
         path: &str,
         document: &Snapshot,
-    ) -> Option<Found> {
+    ) -> Option<FoundWindows> {
         if !self.configuration.context.profile.is_immediate() {
             return None;
         }
-        let found = self.find_at_once(asked, path, document, &Given::default());
+        let found = self.find_at_once(key, path, document, &GivenContext::default());
         let found = found.ok()?;
-        Some(Found {
+        Some(FoundWindows {
             windows: self.bounded(found.windows, document),
             ..found
         })
     }
 
     async fn find(
-        &self,
-        asked: &Asked,
+        self,
+        key: &RequestKey,
         path: &str,
         document: &Snapshot,
-        given: &Given,
-    ) -> Result<Found, String> {
+        given: &GivenContext,
+    ) -> Result<FoundWindows, String> {
         match self.configuration.context.profile {
-            Profile::Repocoder => self.two_rounds(asked, path, document).await,
-            Profile::Dense => self.by_vectors(asked, path, false).await,
-            Profile::Mix => self.by_vectors(asked, path, true).await,
-            _ => self.find_at_once(asked, path, document, given),
+            Profile::Repocoder => self.two_rounds(key, path, document).await,
+            Profile::Dense => self.by_vectors(key, path, false).await,
+            Profile::Mix => self.by_vectors(key, path, true).await,
+            _ => self.find_at_once(key, path, document, given),
         }
     }
 
-    /// What profiles find without a model or another server; of those that need one, what they
-    /// find without it.
+    /// What profiles find without a model or another server; for those that need one, what they find
+    /// without it.
     fn find_at_once(
-        &self,
-        asked: &Asked,
+        self,
+        key: &RequestKey,
         path: &str,
         document: &Snapshot,
-        given: &Given,
-    ) -> Result<Found, String> {
+        given: &GivenContext,
+    ) -> Result<FoundWindows, String> {
         let limit = self.configuration.context.windows;
-        let asking = |query: String, stands: Stands| {
+        let asking = |query: String, target: HitTarget| {
             let windows = self.repository.lines(path, |candidates| {
-                candidates.best(&candidates.bm25(&query), limit, stands)
+                candidates.best(&candidates.bm25(&query), limit, target)
             });
-            Ok(Found {
-                windows: windows.map_err(told)?,
+            Ok(FoundWindows {
+                windows: windows.map_err(|error| error.to_string())?,
                 query: Some(query),
                 first_round: None,
             })
         };
         match self.configuration.context.profile {
-            Profile::None => Ok(Found::default()),
-            Profile::Editor => self.indexed(asked, path, document).map_err(told),
+            Profile::None => Ok(FoundWindows::default()),
+            Profile::Editor => self
+                .indexed(key, path, document)
+                .map_err(|error| error.to_string()),
             Profile::Cceval | Profile::Dense | Profile::Mix => {
-                asking(cceval_query(&asked.prefix, None), Stands::ForTheNext)
+                asking(cceval_query(&key.prefix, None), HitTarget::Next)
             }
             Profile::Reference => {
                 let reference = given.reference.as_deref().ok_or(
@@ -180,76 +192,80 @@ impl Engine {
                      cursor, which only an evaluator knows, and this request has no \
                      `fillrate.reference`",
                 )?;
-                let query = cceval_query(&asked.prefix, Some(reference));
-                asking(query, Stands::ForItself)
+                let query = cceval_query(&key.prefix, Some(reference));
+                asking(query, HitTarget::Itself)
             }
             Profile::Given => {
                 let windows = given.windows.clone().ok_or(
                     "the profile `given` uses the windows that a request brings along in \
                      `fillrate.windows`, and this one has none; an empty list would do",
                 )?;
-                Ok(Found {
+                Ok(FoundWindows {
                     windows,
-                    ..Found::default()
+                    ..FoundWindows::default()
                 })
             }
-            Profile::Repocoder => self.similar(path, repocoder_query(&asked.prefix, None), false),
+            Profile::Repocoder => self.similar(path, repocoder_query(&key.prefix, None), false),
         }
     }
 
     fn indexed(
-        &self,
-        asked: &Asked,
+        self,
+        key: &RequestKey,
         path: &str,
         document: &Snapshot,
-    ) -> Result<Found, EngineError> {
+    ) -> Result<FoundWindows, IndexError> {
         let Some(language) = document.language else {
-            return Ok(Found::default());
+            return Ok(FoundWindows::default());
         };
         let recent = self.repository.recent(path);
         let query = Query {
             path,
-            prefix: &asked.prefix,
-            suffix: &asked.suffix,
+            prefix: &key.prefix,
+            suffix: &key.suffix,
             language,
             tree: document.tree(),
             recent: &recent,
         };
         let limit = self.configuration.context.windows;
-        Ok(Found {
+        Ok(FoundWindows {
             windows: self.repository.indexed(&query, limit)?,
-            ..Found::default()
+            ..FoundWindows::default()
         })
     }
 
-    /// RepoCoder's windows for a text. Where it holds a completion, they stand for themselves.
-    fn similar(&self, path: &str, query: String, completed: bool) -> Result<Found, String> {
+    /// RepoCoder's windows for a query. If it holds a completion, a hit stands for itself.
+    fn similar(self, path: &str, query: String, completed: bool) -> Result<FoundWindows, String> {
         let limit = self.configuration.context.windows;
-        let stands = if completed {
-            Stands::ForItself
+        let target = if completed {
+            HitTarget::Itself
         } else {
-            Stands::ForTheNext
+            HitTarget::Next
         };
         let windows = self.repository.lines(path, |candidates| {
-            candidates.best(&candidates.jaccard(&query), limit, stands)
+            candidates.best(&candidates.jaccard(&query), limit, target)
         });
-        Ok(Found {
-            windows: windows.map_err(told)?,
+        Ok(FoundWindows {
+            windows: windows.map_err(|error| error.to_string())?,
             query: Some(query),
             first_round: None,
         })
     }
 
-    /// CrossCodeEval's windows by the angles between vectors; with `mixed`, that ranking and BM25's
-    /// fused.
-    async fn by_vectors(&self, asked: &Asked, path: &str, mixed: bool) -> Result<Found, String> {
-        let query = cceval_query(&asked.prefix, None);
+    /// CrossCodeEval's windows by the angles between vectors, with `mixed` fused with BM25's ranking.
+    async fn by_vectors(
+        self,
+        key: &RequestKey,
+        path: &str,
+        mixed: bool,
+    ) -> Result<FoundWindows, String> {
+        let query = cceval_query(&key.prefix, None);
         let texts = self.repository.lines(path, |candidates| {
             candidates.texts().map(str::to_owned).collect::<Vec<_>>()
         });
-        let texts = texts.map_err(told)?;
-        let Some(embeddings) = self.embeddings.as_ref().filter(|_| !texts.is_empty()) else {
-            return Ok(Found::default());
+        let texts = texts.map_err(|error| error.to_string())?;
+        let Some(embeddings) = self.embeddings.filter(|_| !texts.is_empty()) else {
+            return Ok(FoundWindows::default());
         };
         let mut asking: Vec<&str> = texts.iter().map(String::as_str).collect();
         asking.push(&query);
@@ -261,7 +277,7 @@ impl Engine {
         let known: HashMap<&str, &Vector> = asking.into_iter().zip(&vectors).collect();
         let limit = self.configuration.context.windows;
         let windows = self.repository.lines(path, |candidates| {
-            // A text that came with a change in the meantime has no vector yet, and comes last.
+            // A text that changed in the meantime has no vector yet, and comes last.
             let angles = candidates.texts().map(|text| {
                 let vector = known.get(text);
                 vector.map_or(-1.0, |vector| lines::cosine(vector, of_query))
@@ -272,63 +288,64 @@ impl Engine {
             } else {
                 angles
             };
-            candidates.best(&scores, limit, Stands::ForTheNext)
+            candidates.best(&scores, limit, HitTarget::Next)
         });
-        Ok(Found {
-            windows: windows.map_err(told)?,
+        Ok(FoundWindows {
+            windows: windows.map_err(|error| error.to_string())?,
             query: Some(query),
             first_round: None,
         })
     }
 
-    /// RepoCoder's two rounds: the completion with the windows of the first joins the question of
-    /// the second. Where there is no completion, the first round's windows stay.
+    /// RepoCoder's two rounds: the completion with the first round's windows joins the query of the
+    /// second. Without a completion, the first round's windows stay.
     async fn two_rounds(
-        &self,
-        asked: &Asked,
+        self,
+        key: &RequestKey,
         path: &str,
         document: &Snapshot,
-    ) -> Result<Found, String> {
-        let first = self.similar(path, repocoder_query(&asked.prefix, None), false)?;
+    ) -> Result<FoundWindows, String> {
+        let first = self.similar(path, repocoder_query(&key.prefix, None), false)?;
         let windows = self.bounded(first.windows.clone(), document);
-        let request = self.request(document, path.to_owned(), asked, windows, &Given::default());
-        let model = &*self.model;
+        let request = build_request(
+            self.configuration,
+            &self.repository.name,
+            document,
+            path.to_owned(),
+            key,
+            windows,
+            &GivenContext::default(),
+        );
+        let model = self.model;
         let extent = self.configuration.cleanup.extent;
-        let heard = Heard::default();
-        let completion = generate(model, &request, document.tree(), extent, &heard).await;
+        let streamed = StreamedText::default();
+        let completion = generate(model, &request, document.tree(), extent, &streamed).await;
         if let Some(fault) = completion.trace.fault {
             return Err(fault);
         }
         let Some(completion) = completion.candidates.into_iter().next() else {
             return Ok(first);
         };
-        let query = repocoder_query(&asked.prefix, Some(&completion));
+        let query = repocoder_query(&key.prefix, Some(&completion));
         let second = self.similar(path, query, true)?;
-        Ok(Found {
+        Ok(FoundWindows {
             first_round: Some(completion),
             ..second
         })
     }
 
-    /// What of the windows a prompt has room for, as the profile's form has it.
-    fn bounded(&self, windows: Vec<Window>, document: &Snapshot) -> Vec<Window> {
+    /// The windows that a prompt has room for, by the profile's layout.
+    fn bounded(self, windows: Vec<Window>, document: &Snapshot) -> Vec<Window> {
         let share = prompt::windows_budget(self.configuration.model.context_tokens);
-        match self.configuration.context.profile.form() {
-            Form::Family => context::budget(windows, share, prompt::approximate_tokens),
-            Form::Whole => windows,
-            Form::Comments => {
-                let mark = document
-                    .language
-                    .map_or("#", |language| language.line_comment);
+        match self.configuration.context.profile.layout() {
+            WindowLayout::Family => context::budget(windows, share, prompt::approximate_tokens),
+            WindowLayout::Whole => windows,
+            WindowLayout::Comments => {
+                let mark = Language::line_comment_of(document.language);
                 lines::limited(windows, lines::CCEVAL_TOKENS.min(share), |windows| {
-                    prompt::approximate_tokens(&prompt::as_comments(windows, mark))
+                    prompt::approximate_tokens(&prompt::render_comments(windows, mark))
                 })
             }
         }
     }
-}
-
-/// What went wrong, for a trace.
-fn told(error: EngineError) -> String {
-    error.to_string()
 }

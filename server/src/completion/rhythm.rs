@@ -27,7 +27,7 @@ const SOON_MS: f64 = 20.0;
 /// on typing from 136 million keystrokes", CHI 2018, <https://doi.org/10.1145/3173574.3174220>).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The weight of the newest interval in the moving average: some five keys of memory.
+/// The weight of the newest interval in the moving average: some five keys of cache.
 const NEWEST: f64 = 0.3;
 
 /// How much longer than the usual interval to wait, as keys come unevenly.
@@ -94,7 +94,7 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    /// Keys at these times, and the rhythm after them.
+    /// DrawKeys at these times, and the rhythm after them.
     fn typed(times: &[u64]) -> Rhythm {
         let mut rhythm = Rhythm::default();
         for time in times {

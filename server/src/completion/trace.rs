@@ -1,8 +1,10 @@
 //! What a request came to, and how.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::trial::Assigned;
+use super::trial::TrialAssignment;
 use crate::cleanup::Decision;
 #[cfg(doc)]
 use crate::configuration::Configuration;
@@ -11,7 +13,7 @@ use crate::context::Window;
 /// What one request came to.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completion {
-    /// Candidates after clean-up, best first, none of them empty, no two alike.
+    /// CandidateWindows after clean-up, best first, none of them empty, no two alike.
     pub candidates: Vec<String>,
     /// How they came about.
     pub trace: Trace,
@@ -30,13 +32,13 @@ pub struct Trace {
     pub named: String,
     /// Who was asked, where there is a trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trial: Option<Assigned>,
+    pub trial: Option<TrialAssignment>,
     /// How the model is asked, and why so: its family and what told it.
     #[serde(default)]
     pub about: String,
     /// Whether the model was asked for it, or an earlier answer still held.
     #[serde(default)]
-    pub source: Source,
+    pub source: CompletionOrigin,
     /// The windows of other files that the model was given, best first.
     pub windows: Vec<Window>,
     /// The completion of a first round, where one was made to find the windows with.
@@ -45,7 +47,7 @@ pub struct Trace {
     /// What was sent to the model.
     pub prompt: String,
     /// Each candidate as the model gave it, and what clean-up removed.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CandidateStep>,
     /// Why there is nothing to show, where there is nothing.
     pub nothing: Option<String>,
     /// What kept the model from answering, where something did: a fault of the machinery, which
@@ -109,7 +111,7 @@ const BLIND_FAULT: &str =
 /// Where a completion came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum CompletionOrigin {
     /// The model was asked for this request.
     #[default]
     Model,
@@ -123,7 +125,7 @@ pub enum Source {
 
 /// One candidate on its way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct CandidateStep {
     /// As the model gave it.
     pub raw: String,
     /// What the rules removed, in order.
@@ -131,4 +133,9 @@ pub struct Step {
     /// Mean natural-log probability per token of all that the model gave, where it tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_log_probability: Option<f64>,
+}
+
+/// A duration in milliseconds.
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
 }

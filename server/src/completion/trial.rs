@@ -1,4 +1,4 @@
-//! Which model of a trial answers: a pure function of the trial's seed and a key.
+//! Which model of a trial completes: a pure function of the trial's seed and a key.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,19 +7,18 @@ use sha2::{Digest, Sha256};
 
 use crate::configuration::{TrialSettings, TrialUnit};
 
-/// Who was asked for a completion in a trial.
+/// The models that were drawn for a completion in a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Assigned {
+pub struct TrialAssignment {
     /// The trial's models, by their names in the configuration.
     pub models: Vec<String>,
     /// What a model was drawn for.
     pub unit: TrialUnit,
     /// The trial's seed.
     pub seed: u64,
-    /// Whether the person is not told.
+    /// Whether the models are hidden from the person.
     pub blind: bool,
-    /// Who was asked: one model, or the two of a pair in the order in which their candidates
-    /// stand.
+    /// The drawn models: one, or the two of a pair in the order of their candidates.
     pub asked: Vec<String>,
     /// Of each candidate, from 0, which of `asked` it comes from. In pairs, where both give the
     /// same text, there is one candidate, and it says nothing of either.
@@ -34,7 +33,7 @@ pub fn draw(seed: u64, key: &[&str], choices: usize) -> usize {
     let mut hash = Sha256::new();
     hash.update(seed.to_be_bytes());
     for part in key {
-        // With its length before it, no part runs over into the next.
+        // With its length in front, no part runs into the next.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -48,23 +47,22 @@ pub fn draw(seed: u64, key: &[&str], choices: usize) -> usize {
 
 /// What a trial draws for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys<'a> {
-    /// Where a completion is asked for: path, text before the cursor, text after it. The same
-    /// place is the same person's same question, and gets the same model.
-    pub(super) place: [&'a str; 3],
+pub(super) struct DrawKeys<'a> {
+    /// The cursor: path, prefix and suffix. The same cursor gets the same model.
+    pub(super) cursor: [&'a str; 3],
     /// This run of the server.
     pub(super) session: &'a str,
     /// Now.
     pub(super) now: SystemTime,
 }
 
-/// Who is asked, as indices into the trial's models; two of them in order in pairs.
-pub(super) fn assign(trial: &TrialSettings, keys: Keys<'_>) -> Vec<usize> {
+/// The drawn models, as indices into the trial's models; two in order in a trial by pairs.
+pub(super) fn assign(trial: &TrialSettings, keys: DrawKeys<'_>) -> Vec<usize> {
     let models = trial.models.len();
-    let [path, before, after] = keys.place;
+    let [path, prefix, suffix] = keys.cursor;
     let unit = trial.unit.name();
     match trial.unit {
-        TrialUnit::Request => vec![draw(trial.seed, &[unit, path, before, after], models)],
+        TrialUnit::Request => vec![draw(trial.seed, &[unit, path, prefix, suffix], models)],
         TrialUnit::Session => vec![draw(trial.seed, &[unit, keys.session], models)],
         TrialUnit::Day => {
             let day = days_since_1970(keys.now).to_string();
@@ -72,7 +70,7 @@ pub(super) fn assign(trial: &TrialSettings, keys: Keys<'_>) -> Vec<usize> {
         }
         TrialUnit::Pairs => {
             let others = models - 1;
-            let pair = draw(trial.seed, &[unit, path, before, after], models * others);
+            let pair = draw(trial.seed, &[unit, path, prefix, suffix], models * others);
             let (first, other) = (pair / others, pair % others);
             vec![first, other + usize::from(other >= first)]
         }
@@ -103,9 +101,9 @@ mod tests {
         }
     }
 
-    fn at<'a>(before: &'a str, session: &'a str, days: u64) -> Keys<'a> {
-        Keys {
-            place: ["a.py", before, "\n"],
+    fn at<'a>(prefix: &'a str, session: &'a str, days: u64) -> DrawKeys<'a> {
+        DrawKeys {
+            cursor: ["a.py", prefix, "\n"],
             session,
             now: UNIX_EPOCH + Duration::from_secs(days * 86_400 + 7),
         }
@@ -134,22 +132,22 @@ mod tests {
         };
         for &unit in TrialUnit::ALL {
             let trial = trial(unit, 3, 2);
-            let by_place = |n: u64| assign(&trial, at(&n.to_string(), "s", 1));
+            let by_cursor = |n: u64| assign(&trial, at(&n.to_string(), "s", 1));
             let by_session = |n: u64| assign(&trial, at("x", &n.to_string(), 1));
             let by_day = |n: u64| assign(&trial, at("x", "s", n));
             match unit {
                 TrialUnit::Request | TrialUnit::Pairs => {
-                    differs(unit, &by_place);
+                    differs(unit, &by_cursor);
                     same(unit, &by_session);
                     same(unit, &by_day);
                 }
                 TrialUnit::Session => {
-                    same(unit, &by_place);
+                    same(unit, &by_cursor);
                     differs(unit, &by_session);
                     same(unit, &by_day);
                 }
                 TrialUnit::Day => {
-                    same(unit, &by_place);
+                    same(unit, &by_cursor);
                     same(unit, &by_session);
                     differs(unit, &by_day);
                 }

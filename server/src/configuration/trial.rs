@@ -100,7 +100,7 @@ impl Configuration {
     }
 
     /// All models by name, [`DEFAULT`] first.
-    pub fn named(&self) -> impl Iterator<Item = (&str, &model::Settings)> {
+    pub fn named(&self) -> impl Iterator<Item = (&str, &model::ModelSettings)> {
         let others = self.models.iter().map(|(name, model)| (&**name, model));
         std::iter::once((DEFAULT, &self.model)).chain(others)
     }

@@ -14,7 +14,7 @@ const EPSILON: f64 = 0.25;
 
 /// A document's terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct DocumentTerms {
     /// Each term once, in the order of first places, with how often it stands there. The order
     /// decides the order of a sum below.
     counts: Vec<(u32, u32)>,
@@ -22,7 +22,7 @@ pub(super) struct Terms {
     length: u32,
 }
 
-impl Terms {
+impl DocumentTerms {
     /// Each term once.
     pub(super) fn distinct(&self) -> impl Iterator<Item = u32> {
         self.counts.iter().map(|(term, _)| *term)
@@ -31,14 +31,14 @@ impl Terms {
 
 /// Numbers for words, from 0.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Vocabulary {
+pub(super) struct TermNumbers {
     numbers: HashMap<String, u32>,
 }
 
-impl Vocabulary {
+impl TermNumbers {
     /// The terms of a document, whose words become known.
-    pub(super) fn learn(&mut self, words: &[String]) -> Terms {
-        let mut terms = Terms::default();
+    pub(super) fn learn(&mut self, words: &[String]) -> DocumentTerms {
+        let mut terms = DocumentTerms::default();
         let mut places = HashMap::new();
         for word in words {
             let next = self.numbers.len() as u32;
@@ -63,7 +63,11 @@ impl Vocabulary {
 }
 
 /// The score of each document for a query.
-pub(super) fn scores(vocabulary: &Vocabulary, documents: &[&Terms], query: &[String]) -> Vec<f64> {
+pub(super) fn scores(
+    vocabulary: &TermNumbers,
+    documents: &[&DocumentTerms],
+    query: &[String],
+) -> Vec<f64> {
     let mut scores = vec![0.0; documents.len()];
     if documents.is_empty() {
         return scores;

@@ -23,7 +23,7 @@ use tantivy::{
 
 use crate::syntax::{LANGUAGES, Language};
 
-use super::query::{Query, Wanted};
+use super::query::{ParsedQuery, Query};
 use super::terms::TermTokenizer;
 use super::{Window, windows};
 
@@ -186,9 +186,9 @@ impl Index {
         let Some(field) = self.fields.terms.get(query.language.name).copied() else {
             return Ok(Vec::new());
         };
-        let wanted = Wanted::new(query);
+        let parsed = ParsedQuery::new(query);
         let catalogue = self.catalogue();
-        let mut hits = catalogue.found(field, query, &wanted)?;
+        let mut hits = catalogue.found(field, query, &parsed)?;
         // The best few, which are enough unless many windows have one text.
         let likely = hits.len().min(limit.saturating_mul(8));
         if (1..hits.len()).contains(&likely) {
@@ -333,7 +333,7 @@ impl Catalogue {
         &self,
         field: Field,
         query: &Query<'_>,
-        wanted: &Wanted,
+        parsed: &ParsedQuery,
     ) -> Result<Vec<Hit<'_>>, IndexError> {
         let language = query.language.name;
         let (windows, mean_length) = self.statistics(language, query.path);
@@ -360,7 +360,7 @@ impl Catalogue {
             .map(|segment| vec![0.0; segment.file_of.len()])
             .collect();
         let mut occurrences: Vec<(u32, u32, u32)> = Vec::new();
-        for (term, weight) in &wanted.terms {
+        for (term, weight) in &parsed.terms {
             occurrences.clear();
             let term = Term::from_field_text(field, term);
             // Deleted windows and the query's own count in tantivy's figure. Without them all the
@@ -409,7 +409,7 @@ impl Catalogue {
             for ((file, score), window) in segment.file_of.iter().zip(scores).zip(0..) {
                 if *score > 0.0 {
                     let path = &segment.files[*file as usize].path;
-                    let boost = boosts[*file as usize].get_or_insert_with(|| wanted.boost(path));
+                    let boost = boosts[*file as usize].get_or_insert_with(|| parsed.boost(path));
                     hits.push(Hit {
                         score: score * *boost,
                         path,
@@ -797,7 +797,7 @@ mod tests {
                 .iter()
                 .flat_map(|(path, contents)| windows(path, contents, python))
                 .map(|window| {
-                    let terms = super::super::terms::Terms::of(&window.text, python);
+                    let terms = super::super::terms::CodeTerms::extract(&window.text, python);
                     (window, terms.iter().map(str::to_owned).collect::<Vec<_>>())
                 })
                 .filter(|(_, terms)| !terms.is_empty())
@@ -805,11 +805,11 @@ mod tests {
             // Up to 40 terms a window's length is exact in a field norm; the formula stops there.
             prop_assume!(all.iter().all(|(_, terms)| terms.len() <= 40));
             let text = format!("{query}$0");
-            let wanted = Wanted::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None, recent: &[] });
+            let parsed = ParsedQuery::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None, recent: &[] });
             let count = all.len() as f64;
             let mean = all.iter().map(|(_, terms)| terms.len()).sum::<usize>() as f64 / count;
             let score = |terms: &[String]| -> f64 {
-                wanted.terms.iter().map(|(term, weight)| {
+                parsed.terms.iter().map(|(term, weight)| {
                     let holding = all.iter().filter(|(_, terms)| terms.contains(term)).count() as f64;
                     let idf = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
                     let frequency = terms.iter().filter(|other| *other == term).count() as f64;

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 
 use super::Window;
-use super::bm25::{self, Terms, Vocabulary};
+use super::bm25::{self, DocumentTerms, TermNumbers};
 use super::windows::with_line_feeds;
 use super::words::{runs, words};
 
@@ -40,15 +40,15 @@ pub const FUSION: f64 = 60.0;
 /// The repository's files as windows of lines. What a file comes to is calculated when the file
 /// changes, and not again for each question.
 #[derive(Clone, Debug)]
-pub struct Lines {
-    cut: Cut,
-    vocabulary: Vocabulary,
+pub struct LineWindows {
+    scheme: WindowScheme,
+    vocabulary: TermNumbers,
     files: BTreeMap<String, Vec<Piece>>,
 }
 
-/// Whose windows a [`Lines`] has.
+/// Whose windows a [`LineWindows`] has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum WindowScheme {
     /// CrossCodeEval's: [`CCEVAL_LINES`] lines that are not blank, none in two windows.
     CrossCodeEval,
     /// RepoCoder's: [`REPOCODER_LINES`] lines around every [`REPOCODER_STEP`]th, at a file's ends
@@ -61,33 +61,33 @@ pub enum Cut {
 struct Piece {
     first_line: usize,
     text: String,
-    terms: Terms,
+    terms: DocumentTerms,
 }
 
 /// The windows among which one question chooses, in CrossCodeEval's order.
 #[derive(Clone, Debug)]
-pub struct Candidates<'a> {
-    lines: &'a Lines,
+pub struct CandidateWindows<'a> {
+    lines: &'a LineWindows,
     /// Each with the number that it has in its file.
     all: Vec<(&'a str, usize, &'a Piece)>,
 }
 
 /// What a window that was found stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum HitTarget {
     /// For itself: where the question holds what is missing, what resembles it is the answer.
-    ForItself,
+    Itself,
     /// For the window after it, if there is one: what follows what resembles the lines before
     /// the cursor may resemble what is missing.
-    ForTheNext,
+    Next,
 }
 
-impl Lines {
+impl LineWindows {
     /// No files yet.
-    pub fn new(cut: Cut) -> Self {
+    pub fn new(scheme: WindowScheme) -> Self {
         Self {
-            cut,
-            vocabulary: Vocabulary::default(),
+            scheme,
+            vocabulary: TermNumbers::default(),
             files: BTreeMap::new(),
         }
     }
@@ -95,14 +95,14 @@ impl Lines {
     /// Puts a file's contents in place of those it had.
     pub fn update(&mut self, path: &str, contents: &str) {
         let contents = with_line_feeds(contents);
-        let pieces = match self.cut {
-            Cut::CrossCodeEval => cceval_windows(&contents),
-            Cut::RepoCoder => repocoder_windows(&contents),
+        let pieces = match self.scheme {
+            WindowScheme::CrossCodeEval => cceval_windows(&contents),
+            WindowScheme::RepoCoder => repocoder_windows(&contents),
         };
         let pieces = pieces.into_iter().filter_map(|(first_line, text)| {
-            let words = match self.cut {
-                Cut::CrossCodeEval => words(&text),
-                Cut::RepoCoder => runs(&text).map(str::to_owned).collect(),
+            let words = match self.scheme {
+                WindowScheme::CrossCodeEval => words(&text),
+                WindowScheme::RepoCoder => runs(&text).map(str::to_owned).collect(),
             };
             (!words.is_empty()).then(|| Piece {
                 first_line,
@@ -121,7 +121,7 @@ impl Lines {
 
     /// The windows of the other files with a file's ending, by the files' distance from it: how
     /// many folders lie between the two, up and down; and by path.
-    pub fn candidates(&self, path: &str) -> Candidates<'_> {
+    pub fn candidates(&self, path: &str) -> CandidateWindows<'_> {
         let mut others: Vec<_> = self
             .files
             .iter()
@@ -129,26 +129,26 @@ impl Lines {
             .map(|(other, pieces)| (distance(other, path), other.as_str(), pieces))
             .collect();
         others.sort_unstable_by_key(|(distance, other, _)| (*distance, *other));
-        if self.cut == Cut::CrossCodeEval {
+        if self.scheme == WindowScheme::CrossCodeEval {
             others.truncate(CCEVAL_FILES);
         }
         let all = others.into_iter().flat_map(|(_, other, pieces)| {
             let numbered = pieces.iter().enumerate();
             numbered.map(move |(number, piece)| (other, number, piece))
         });
-        Candidates {
+        CandidateWindows {
             lines: self,
             all: all.collect(),
         }
     }
 }
 
-impl Candidates<'_> {
+impl CandidateWindows<'_> {
     /// How many windows are scored: of CrossCodeEval's the first [`CCEVAL_WINDOWS`].
     fn scored(&self) -> usize {
-        match self.lines.cut {
-            Cut::CrossCodeEval => self.all.len().min(CCEVAL_WINDOWS),
-            Cut::RepoCoder => self.all.len(),
+        match self.lines.scheme {
+            WindowScheme::CrossCodeEval => self.all.len().min(CCEVAL_WINDOWS),
+            WindowScheme::RepoCoder => self.all.len(),
         }
     }
 
@@ -160,7 +160,7 @@ impl Candidates<'_> {
 
     /// Each window's BM25 score for a text.
     pub fn bm25(&self, query: &str) -> Vec<f64> {
-        let documents: Vec<&Terms> = self.all[..self.scored()]
+        let documents: Vec<&DocumentTerms> = self.all[..self.scored()]
             .iter()
             .map(|(_, _, piece)| &piece.terms)
             .collect();
@@ -188,13 +188,13 @@ impl Candidates<'_> {
     /// The windows that the best `limit` scores stand for, best first, each text once. Of equal
     /// scores the one with the later path and number counts as better, numbers compared as text,
     /// as in CrossCodeEval. There may be fewer than `limit`, as texts can be equal.
-    pub fn best(&self, scores: &[f64], limit: usize, stands: Stands) -> Vec<Window> {
+    pub fn best(&self, scores: &[f64], limit: usize, target: HitTarget) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
         for place in self.order(scores).into_iter().take(limit) {
             let (path, _, piece) = self.all[place];
-            let shown = match stands {
-                Stands::ForItself => piece,
-                Stands::ForTheNext => self.following(place).unwrap_or(piece),
+            let shown = match target {
+                HitTarget::Itself => piece,
+                HitTarget::Next => self.following(place).unwrap_or(piece),
             };
             if windows.iter().all(|window| window.text != shown.text) {
                 windows.push(Window {
@@ -391,8 +391,8 @@ mod tests {
 
     use super::*;
 
-    fn lines(cut: Cut, files: &[(&str, &str)]) -> Lines {
-        let mut lines = Lines::new(cut);
+    fn lines(scheme: WindowScheme, files: &[(&str, &str)]) -> LineWindows {
+        let mut lines = LineWindows::new(scheme);
         for (path, contents) in files {
             lines.update(path, contents);
         }
@@ -415,41 +415,47 @@ mod tests {
         windows.iter().map(show).collect()
     }
 
-    fn found(lines: &Lines, query: &str, stands: Stands) -> Vec<String> {
+    fn found(lines: &LineWindows, query: &str, target: HitTarget) -> Vec<String> {
         let candidates = lines.candidates("here.py");
-        shown(&candidates.best(&candidates.bm25(query), 5, stands))
+        shown(&candidates.best(&candidates.bm25(query), 5, target))
     }
 
     #[test]
     fn a_window_has_ten_lines_that_are_not_blank_and_stands_for_the_next() {
         let source = format!("a_0\n\n \t\n{}\n", counted("a", 1, 24));
-        let lines = lines(Cut::CrossCodeEval, &[("m.py", &source), ("n.py", "b\n")]);
+        let lines = lines(
+            WindowScheme::CrossCodeEval,
+            &[("m.py", &source), ("n.py", "b\n")],
+        );
         assert_eq!(
-            found(&lines, "a_3", Stands::ForItself)[0],
+            found(&lines, "a_3", HitTarget::Itself)[0],
             "m.py:0 a_0..a_9"
         );
         assert_eq!(
-            found(&lines, "a_3", Stands::ForTheNext)[0],
+            found(&lines, "a_3", HitTarget::Next)[0],
             "m.py:12 a_10..a_19"
         );
         // The last one has none after it in its file.
         let last = "m.py:22 a_20..a_24";
-        assert_eq!(found(&lines, "a_22", Stands::ForTheNext)[0], last);
+        assert_eq!(found(&lines, "a_22", HitTarget::Next)[0], last);
     }
 
     #[test]
     fn windows_without_a_word_are_none_and_the_next_is_the_one_after() {
         let signs = ")\n".repeat(10);
         let source = format!("{}{signs}{}", counted("a", 0, 9), counted("a", 10, 12));
-        let lines = lines(Cut::CrossCodeEval, &[("m.py", &source), ("n.py", "b\n")]);
+        let lines = lines(
+            WindowScheme::CrossCodeEval,
+            &[("m.py", &source), ("n.py", "b\n")],
+        );
         let next = "m.py:20 a_10..a_12";
-        assert_eq!(found(&lines, "a_3", Stands::ForTheNext)[0], next);
+        assert_eq!(found(&lines, "a_3", HitTarget::Next)[0], next);
     }
 
     #[test]
     fn files_come_by_their_distance_and_then_by_path() {
         let lines = lines(
-            Cut::CrossCodeEval,
+            WindowScheme::CrossCodeEval,
             &[
                 ("z.py", "top"),
                 ("a/here.py", "itself"),
@@ -483,23 +489,23 @@ mod tests {
             ("b.py", &source),
             ("c.py", &many),
         ];
-        let lines = lines(Cut::CrossCodeEval, &files);
+        let lines = lines(WindowScheme::CrossCodeEval, &files);
         assert_eq!(
-            found(&lines, "same", Stands::ForItself)[0],
+            found(&lines, "same", HitTarget::Itself)[0],
             "b.py:0 same..same"
         );
         // Both hits stand for one text.
         assert_eq!(
-            found(&lines, "same", Stands::ForTheNext)[0],
+            found(&lines, "same", HitTarget::Next)[0],
             "b.py:10 x_0..x_9"
         );
         let candidates = lines.candidates("here.py");
         let scores = vec![0.0; candidates.texts().count()];
-        let order = candidates.best(&scores, 4, Stands::ForItself);
+        let order = candidates.best(&scores, 4, HitTarget::Itself);
         // Numbers are compared as text: 9 comes after 10.
         let starts: Vec<_> = order.iter().map(|window| window.first_line).collect();
         assert_eq!(starts, [90, 80, 70, 60]);
-        let all = candidates.best(&scores, 99, Stands::ForItself);
+        let all = candidates.best(&scores, 99, HitTarget::Itself);
         let tenth = all.iter().position(|window| window.first_line == 100);
         let second = all
             .iter()
@@ -509,7 +515,10 @@ mod tests {
 
     #[test]
     fn a_file_that_changed_is_as_it_is_now() {
-        let mut lines = lines(Cut::CrossCodeEval, &[("m.py", "old"), ("n.py", "other")]);
+        let mut lines = lines(
+            WindowScheme::CrossCodeEval,
+            &[("m.py", "old"), ("n.py", "other")],
+        );
         lines.update("m.py", "new\r\nline\r");
         lines.remove("n.py");
         let candidates = lines.candidates("here.py");
@@ -518,10 +527,10 @@ mod tests {
 
     #[test]
     fn repocoder_looks_through_windows_of_twenty_lines_that_overlap() {
-        let lines = lines(Cut::RepoCoder, &[("m.py", &counted("a", 0, 34))]);
+        let lines = lines(WindowScheme::RepoCoder, &[("m.py", &counted("a", 0, 34))]);
         let candidates = lines.candidates("here.py");
         let scores = vec![1.0; candidates.texts().count()];
-        let mut all = candidates.best(&scores, 9, Stands::ForItself);
+        let mut all = candidates.best(&scores, 9, HitTarget::Itself);
         all.reverse();
         assert_eq!(
             shown(&all),
@@ -558,7 +567,7 @@ mod tests {
     #[test]
     fn rankings_are_fused_by_their_ranks() {
         let files = [("a.py", "a"), ("b.py", "b"), ("c.py", "c")];
-        let lines = lines(Cut::CrossCodeEval, &files);
+        let lines = lines(WindowScheme::CrossCodeEval, &files);
         let candidates = lines.candidates("here.py");
         let fused = candidates.fused(&[vec![3.0, 2.0, 1.0], vec![0.1, 0.9, 0.5]]);
         let expected = [
@@ -653,7 +662,7 @@ mod tests {
                 .enumerate()
                 .map(|(number, contents)| (format!("f{number}.py"), contents.as_str()))
                 .collect();
-            let mut lines = Lines::new(Cut::CrossCodeEval);
+            let mut lines = LineWindows::new(WindowScheme::CrossCodeEval);
             // What was there before leaves no trace.
             lines.update("f0.py", "a a x");
             lines.update("gone.py", "b y");

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tree_sitter::{Node, Tree};
 
-use crate::syntax::Language;
+use crate::syntax::{ImportedModule, Language, module_path};
 
-use super::terms::Terms;
+use super::terms::CodeTerms;
 use super::windows::with_line_feeds;
 
 /// A place to find windows for.
@@ -60,24 +60,15 @@ const LONGEST_SIGNATURE: usize = 1000;
 
 /// A query, taken apart.
 #[derive(Default)]
-pub(super) struct Wanted {
+pub(super) struct ParsedQuery {
     /// Each term and the sum of the weights of its places. Sorted, so that sums have one order.
     pub(super) terms: BTreeMap<String, f32>,
     folder: String,
-    imports: Vec<Module>,
+    imports: Vec<ImportedModule>,
     recent: Vec<String>,
 }
 
-/// What an import says about the path of the file it means, without its ending.
-#[derive(Debug, PartialEq, Eq)]
-enum Module {
-    /// It is this path.
-    Exact(String),
-    /// It ends with these segments.
-    Tail(String),
-}
-
-impl Wanted {
+impl ParsedQuery {
     pub(super) fn new(query: &Query<'_>) -> Self {
         let before = with_line_feeds(query.prefix);
         let after = with_line_feeds(query.suffix);
@@ -101,14 +92,13 @@ impl Wanted {
             .chain(heads.into_iter().map(|head| (SIGNATURE_WEIGHT, head)));
         let mut terms = BTreeMap::new();
         for (weight, part) in parts {
-            for term in Terms::of(part, query.language).iter() {
+            for term in CodeTerms::extract(part, query.language).iter() {
                 *terms.entry(term.to_owned()).or_insert(0.0) += weight;
             }
         }
 
-        let mut imports = Vec::new();
         let folder = folder(query.path);
-        modules(query.language, root, &text, folder, 0, &mut imports);
+        let imports = query.language.imported_modules(root, &text, folder);
         Self {
             terms,
             folder: folder.to_owned(),
@@ -119,8 +109,11 @@ impl Wanted {
 
     /// The factor on the score of windows of a file.
     pub(super) fn boost(&self, path: &str) -> f64 {
-        let stem = stem(path);
-        let imported = self.imports.iter().any(|module| module.means(stem));
+        let module_path = module_path(path);
+        let imported = self
+            .imports
+            .iter()
+            .any(|module| module.matches(module_path));
         let near = folder(path) == self.folder;
         let recent = self.recent.iter().any(|recent| recent == path);
         [
@@ -131,17 +124,6 @@ impl Wanted {
         .into_iter()
         .filter_map(|(holds, boost)| holds.then_some(boost))
         .product()
-    }
-}
-
-impl Module {
-    fn means(&self, stem: &str) -> bool {
-        match self {
-            Self::Exact(path) => stem == path,
-            Self::Tail(tail) => stem
-                .strip_suffix(tail.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('/')),
-        }
     }
 }
 
@@ -178,100 +160,6 @@ fn signatures<'a>(
     heads
 }
 
-/// Adds what the imports in a node name. Imports inside of functions count too, those deep in
-/// expressions don't.
-fn modules(
-    language: &Language,
-    node: Node<'_>,
-    text: &str,
-    folder: &str,
-    depth: usize,
-    found: &mut Vec<Module>,
-) {
-    const DEEPEST: usize = 8;
-    for child in node.named_children(&mut node.walk()) {
-        let part = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
-        if let Some(source) = child.child_by_field_name("source") {
-            // TypeScript: `import … from "…"`, `export … from "…"`.
-            found.extend(path_module(part(source), folder));
-        } else if child.kind().starts_with("import_") {
-            // Python: `import a.b`, `from a.b import c`.
-            let module = child.child_by_field_name("module_name").map(part);
-            if let Some(module) = module {
-                found.extend(dotted_module(module, None, folder));
-            }
-            for name in child.children_by_field_name("name", &mut child.walk()) {
-                let name = part(name.child_by_field_name("name").unwrap_or(name));
-                found.extend(match module {
-                    Some(module) => dotted_module(module, Some(name), folder),
-                    None => dotted_module(name, None, folder),
-                });
-            }
-        } else if depth < DEEPEST
-            && (language.is_statement(child) || language.is_block(child) || has_block(child))
-        {
-            modules(language, child, text, folder, depth + 1, found);
-        }
-    }
-}
-
-/// Whether a node is a clause of a statement, such as `else:`.
-fn has_block(node: Node<'_>) -> bool {
-    node.kind().ends_with("_clause")
-}
-
-/// The module a quoted path means.
-fn path_module(quoted: &str, folder: &str) -> Option<Module> {
-    let path = quoted.trim_matches(['"', '\'', '`']);
-    let stem = stem(path);
-    if path.starts_with('.') {
-        let mut segments: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-        for segment in stem.split('/') {
-            match segment {
-                "" | "." => {}
-                ".." => drop(segments.pop()),
-                name => segments.push(name),
-            }
-        }
-        Some(Module::Exact(segments.join("/")))
-    } else {
-        // What stands first is often an alias: `@/parts/x`, `~/parts/x`, `#parts/x`.
-        let tail = stem.trim_start_matches(['@', '~', '#', '/']);
-        (!tail.is_empty()).then(|| Module::Tail(tail.to_owned()))
-    }
-}
-
-/// The module a dotted name means, or a name imported from it if that is a module.
-fn dotted_module(module: &str, name: Option<&str>, folder: &str) -> Option<Module> {
-    let inner = module.trim_start_matches('.');
-    let dots = module.len() - inner.len();
-    let segments = inner.split('.').chain(name).map(str::trim);
-    let segments: Vec<&str> = segments.filter(|part| !part.is_empty()).collect();
-    if dots == 0 {
-        return (!segments.is_empty()).then(|| Module::Tail(segments.join("/")));
-    }
-    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    path.truncate(path.len().checked_sub(dots - 1)?);
-    path.extend(segments);
-    Some(Module::Exact(path.join("/")))
-}
-
-/// A path without what an import leaves out: the ending, `/__init__` and `/index`.
-fn stem(path: &str) -> &str {
-    let name = path.rfind('/').map_or(0, |slash| slash + 1);
-    let known = [
-        ".d.ts", ".pyi", ".py", ".mts", ".cts", ".tsx", ".ts", ".mjs", ".cjs", ".jsx", ".js",
-    ];
-    let stem = known
-        .iter()
-        .find_map(|ending| path[name..].strip_suffix(ending))
-        .map_or(path, |stem| &path[..name + stem.len()]);
-    ["/__init__", "/index"]
-        .iter()
-        .find_map(|file| stem.strip_suffix(file))
-        .unwrap_or(stem)
-}
-
 fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -280,9 +168,9 @@ fn folder(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn wanted(path: &str, text: &str) -> Wanted {
+    fn parsed(path: &str, text: &str) -> ParsedQuery {
         let (prefix, suffix) = text.split_once("$0").expect("the text has a cursor");
-        Wanted::new(&Query {
+        ParsedQuery::new(&Query {
             path,
             prefix,
             suffix,
@@ -301,7 +189,7 @@ mod tests {
         let text = format!(
             "import far\nclass Shop(Base):\n    def total(self, cart: Cart):\n{body}        here.$0\n{after}"
         );
-        let terms = wanted("a.py", &text).terms;
+        let terms = parsed("a.py", &text).terms;
         let counts: Vec<_> = terms
             .iter()
             .map(|(term, weight)| format!("{term} {weight:.2}"))
@@ -311,16 +199,16 @@ mod tests {
 
     #[test]
     fn imports_say_which_files_to_favour() {
-        let python = wanted(
+        let python = parsed(
             "shop/cart/view.py",
             "import os.path as p\nfrom . import tax\nfrom ..core.money import (Cents, rate as r)\nfrom shop import log\ntry:\n    import fast.parse\nexcept ImportError:\n    import slow\n$0",
         );
-        let typescript = wanted(
+        let typescript = parsed(
             "web/src/view.tsx",
             "import { a } from './parts/a.js';\nexport * from \"../core\";\nimport type B from '@/models/b';\n$0",
         );
-        let boosts = |wanted: &Wanted, paths: &[&str]| -> Vec<String> {
-            let boost = |path: &&str| format!("{path} {:.2}", wanted.boost(path));
+        let boosts = |parsed: &ParsedQuery, paths: &[&str]| -> Vec<String> {
+            let boost = |path: &&str| format!("{path} {:.2}", parsed.boost(path));
             paths.iter().map(boost).collect()
         };
         let python = boosts(

@@ -14,17 +14,17 @@ const LONGEST_WORD: usize = 100;
 /// A word is a run of letters, digits and `_`; keywords of the language are dropped. Each word
 /// gives itself in lower case and, if it has several, its parts, which end at `_`, where a lower
 /// case letter meets an upper case one (`parse|Config`), before the last of several upper case
-/// letters (`HTTP|Server`), and where letters meet digits (`sha|256`). Terms of one character are
+/// letters (`HTTP|Server`), and where letters meet digits (`sha|256`). CodeTerms of one character are
 /// dropped.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Terms {
+pub(super) struct CodeTerms {
     /// All terms, one after the other, so that a window costs two allocations and not thousands.
     text: String,
     ends: Vec<usize>,
 }
 
-impl Terms {
-    pub(super) fn of(code: &str, language: &Language) -> Self {
+impl CodeTerms {
+    pub(super) fn extract(code: &str, language: &Language) -> Self {
         let mut terms = Self::default();
         for word in code.split(|character: char| !(character.is_alphanumeric() || character == '_'))
         {
@@ -105,13 +105,13 @@ fn parts(before: char, character: char, next: Option<char>) -> bool {
     capital_starts || (before.is_numeric() != character.is_numeric())
 }
 
-/// [`Terms`] as tantivy asks for them.
+/// [`CodeTerms`] as tantivy asks for them.
 #[derive(Clone)]
 pub(super) struct TermTokenizer(pub(super) &'static Language);
 
 /// The terms of one text, one at a time.
 pub(super) struct TermStream {
-    terms: Terms,
+    terms: CodeTerms,
     next: usize,
     token: Token,
 }
@@ -121,7 +121,7 @@ impl Tokenizer for TermTokenizer {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> TermStream {
         TermStream {
-            terms: Terms::of(text, self.0),
+            terms: CodeTerms::extract(text, self.0),
             next: 0,
             token: Token::default(),
         }
@@ -157,7 +157,10 @@ mod tests {
 
     fn terms(code: &str) -> Vec<String> {
         let python = Language::by_id("python").expect("the table has it");
-        Terms::of(code, python).iter().map(str::to_owned).collect()
+        CodeTerms::extract(code, python)
+            .iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     #[test]

@@ -30,7 +30,7 @@ use super::requests::{
     completion, execute_command, explain, inline_completion, models, purge, retrieve,
 };
 use super::session::Session;
-use crate::completion::Retrieved;
+use crate::completion::RetrievedWindows;
 
 /// The session as tower-lsp holds it.
 pub(super) struct Backend(Arc<Session>);
@@ -65,7 +65,7 @@ impl Backend {
         Ok(explain::handle(&self.0, params).await)
     }
 
-    async fn retrieve(&self, params: RetrieveParams) -> Result<Option<Retrieved>> {
+    async fn retrieve(&self, params: RetrieveParams) -> Result<Option<RetrievedWindows>> {
         Ok(retrieve::handle(&self.0, params).await)
     }
 

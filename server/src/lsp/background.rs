@@ -85,7 +85,7 @@ async fn switch(session: &Session) {
         None => Ok(Ok(None)),
         Some(engines) => {
             let configuration = configuration.clone();
-            tokio::task::spawn_blocking(move || engines.switched(&configuration)).await
+            tokio::task::spawn_blocking(move || engines.with_models(&configuration)).await
         }
     };
     match switched {

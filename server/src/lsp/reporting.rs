@@ -4,7 +4,7 @@ use tower_lsp::lsp_types::MessageType;
 
 use super::session::Session;
 use super::status::{self, ServerState, ServerStatus};
-use crate::completion::{Engines, Indexed};
+use crate::completion::{Engines, IndexSummary};
 
 /// Sends a status unless it was the last one sent.
 pub(super) async fn report(session: &Session, state: ServerState) {
@@ -22,7 +22,9 @@ pub(super) async fn report_response(
     let configuration = engines.as_ref().map(|engines| engines.configuration());
     let trial = configuration.is_some_and(|configuration| configuration.trial().is_some());
     let blind = configuration.is_some_and(|configuration| configuration.is_blind());
-    let answering = engines.as_ref().and_then(|engines| engines.answering(uri));
+    let answering = engines
+        .as_ref()
+        .and_then(|engines| engines.model_names(uri));
     let status = {
         let Some(mut session) = session.state() else {
             return;
@@ -67,11 +69,11 @@ pub(super) async fn report_content(session: &Session) {
 }
 
 /// Logs and reports that the repository is indexed, and which model answers.
-pub(super) async fn report_indexed(session: &Session, engines: &Engines, indexed: &Indexed) {
+pub(super) async fn report_indexed(session: &Session, engines: &Engines, indexed: &IndexSummary) {
     let mut message = format!(
         "fillrate {}: {}; {} files indexed",
         env!("CARGO_PKG_VERSION"),
-        engines.about(),
+        engines.describe(),
         indexed.files,
     );
     for (reason, count) in &indexed.left_out {
@@ -83,7 +85,7 @@ pub(super) async fn report_indexed(session: &Session, engines: &Engines, indexed
 
 /// Logs and reports which model answers from now on.
 pub(super) async fn report_switch(session: &Session, engines: &Engines) {
-    let message = format!("fillrate: {}", engines.about());
+    let message = format!("fillrate: {}", engines.describe());
     session.client.log_message(MessageType::INFO, message).await;
     let files = session
         .state()
@@ -99,7 +101,7 @@ async fn report_engines(session: &Session, engines: &Engines, files: Option<usiz
         };
         let status = ServerStatus {
             content: session.recorder.keeps_content(),
-            model: engines.answering(None),
+            model: engines.model_names(None),
             trial: engines.configuration().trial().is_some(),
             ..ServerStatus::new(ServerState::Ready, files)
         };

@@ -1,4 +1,4 @@
-//! `POST /v1/messages` of Anthropic: a chat model that is told to fill in. What it says is given
+//! `POST /v1/messages` of Anthropic: a chat model that is instructed to fill in. What it says is given
 //! as it is; clean-up parts code from talk. It takes no seed and gives one candidate a request.
 //! <https://docs.anthropic.com/en/api/messages>,
 //! <https://docs.anthropic.com/en/api/messages-streaming>
@@ -6,8 +6,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
-use super::{Finish, ModelError, Request, Secret, Settings};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
+use super::{Finish, ModelError, ModelRequest, ModelSettings, Secret};
 
 /// The version of the interface that is spoken here.
 /// <https://docs.anthropic.com/en/api/versioning>
@@ -23,7 +23,7 @@ pub(super) struct AnthropicMessages {
 impl AnthropicMessages {
     /// # Errors
     /// [`ModelError::Settings`] if the name is missing.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
             context_tokens: settings.context_tokens,
@@ -31,12 +31,12 @@ impl AnthropicMessages {
     }
 }
 
-impl Wire for AnthropicMessages {
+impl HttpProtocol for AnthropicMessages {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
+    fn describe(&self) -> String {
         "a chat model that is told to fill in, because the protocol is one for chats".to_owned()
     }
 
@@ -58,11 +58,11 @@ impl Wire for AnthropicMessages {
         [version].into_iter().chain(key).collect()
     }
 
-    fn several(&self) -> Several {
-        Several::AtOnce
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::AtOnce
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
         let question = request.question(self.context_tokens);
         let parameters = &request.parameters;
         let mut json = json!({
@@ -72,7 +72,7 @@ impl Wire for AnthropicMessages {
             "max_tokens": parameters.max_tokens,
             // Above 1 is refused.
             "temperature": parameters.temperature.min(1.0),
-            "stream": draw.stream,
+            "stream": wanted.stream,
         });
         // Newer models refuse both ways of sampling at once.
         if parameters.top_p < 1.0 && parameters.temperature > 0.0 {
@@ -81,32 +81,28 @@ impl Wire for AnthropicMessages {
                 fields.remove("temperature");
             }
         }
-        Body {
-            json,
-            prompt: None,
-            stops: Vec::new(),
-        }
+        RequestBody::without_prompt(json)
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
         let event = Event::deserialize(value).map_err(|error| error.to_string())?;
         let piece = match event {
             Event::Message {
                 content,
                 stop_reason,
-            } => Piece {
+            } => CandidatePiece {
                 text: content.into_iter().map(|part| part.text).collect(),
                 // A message whose stream only begins has no reason yet.
                 finish: stop_reason.as_deref().map(finish),
-                ..Piece::default()
+                ..CandidatePiece::default()
             },
-            Event::ContentBlockDelta { delta } => Piece {
+            Event::ContentBlockDelta { delta } => CandidatePiece {
                 text: delta.text,
-                ..Piece::default()
+                ..CandidatePiece::default()
             },
-            Event::MessageDelta { delta } => Piece {
+            Event::MessageDelta { delta } => CandidatePiece {
                 finish: delta.stop_reason.as_deref().map(finish),
-                ..Piece::default()
+                ..CandidatePiece::default()
             },
             Event::Other => return Ok(Vec::new()),
         };
@@ -114,7 +110,7 @@ impl Wire for AnthropicMessages {
     }
 }
 
-/// A whole answer, or an event of a stream. What is thought is no part of the answer: its blocks
+/// A whole response, or an event of a stream. What is thought is no part of the response: its blocks
 /// have no `text`.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -4,10 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
 use super::openai_completions;
-use super::{ModelError, Request, Settings};
-use crate::prompt;
+use super::prompts::ServerPrompts;
+use super::{ModelError, ModelRequest, ModelSettings};
 
 /// The most tokens it may be asked for. <https://api-docs.deepseek.com/guides/fim_completion>
 const MOST_TOKENS: u32 = 4096;
@@ -16,28 +16,26 @@ const MOST_TOKENS: u32 = 4096;
 #[derive(Debug)]
 pub(super) struct DeepseekFim {
     name: String,
-    reserved: Vec<&'static str>,
-    context_tokens: usize,
+    prompts: ServerPrompts,
 }
 
 impl DeepseekFim {
     /// # Errors
     /// [`ModelError::Settings`] if the name is missing or the family unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
-            reserved: settings.reserved()?,
-            context_tokens: settings.context_tokens,
+            prompts: ServerPrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for DeepseekFim {
+impl HttpProtocol for DeepseekFim {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
+    fn describe(&self) -> String {
         "the server writes the prompt, because the protocol has it so".to_owned()
     }
 
@@ -49,29 +47,25 @@ impl Wire for DeepseekFim {
         Some("https://api.deepseek.com")
     }
 
-    fn several(&self) -> Several {
-        Several::AtOnce
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::AtOnce
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let sides = prompt::sides(&request.place(), &self.reserved, self.context_tokens);
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        let sides = self.prompts.sides(request);
         let parameters = &request.parameters;
-        Body {
-            json: json!({
+        RequestBody::without_prompt(json!({
                 "model": self.name,
                 "prompt": sides.prefix,
                 "suffix": sides.suffix,
                 "max_tokens": parameters.max_tokens.min(MOST_TOKENS),
                 "temperature": parameters.temperature,
                 "top_p": parameters.top_p,
-                "stream": draw.stream,
-            }),
-            prompt: None,
-            stops: Vec::new(),
-        }
+                "stream": wanted.stream,
+        }))
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        openai_completions::read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        openai_completions::parse(value)
     }
 }

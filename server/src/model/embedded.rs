@@ -21,12 +21,12 @@ use parking_lot::RwLock;
 use self::counts::{Counts, Sequence};
 use self::generate::Knowledge;
 use self::vocabulary::{Extended, START, Vocabulary};
-use super::{Answer, Listener, Model, ModelError, Request};
+use super::{Model, ModelError, ModelOutput, ModelRequest, TextListener};
 
 /// The embedded model. Equal observations, in any order, and an equal request give an equal
 /// answer.
 #[derive(Debug, Default)]
-pub struct Embedded {
+pub struct EmbeddedModel {
     learnt: Arc<RwLock<Learnt>>,
 }
 
@@ -41,7 +41,7 @@ struct Learnt {
     folders: Vec<String>,
 }
 
-impl Embedded {
+impl EmbeddedModel {
     /// A model that has seen nothing yet.
     pub fn new() -> Self {
         Self::default()
@@ -64,7 +64,7 @@ impl Learnt {
         self.files.insert(path.to_owned(), number);
     }
 
-    fn complete(&self, request: &Request) -> Answer {
+    fn complete(&self, request: &ModelRequest) -> ModelOutput {
         let mut vocabulary = Extended::new(&self.vocabulary);
         let file = generate::file_cache(request, &mut vocabulary);
         let windows = generate::window_cache(request, &mut vocabulary);
@@ -82,7 +82,7 @@ impl Learnt {
                 .map(Sequence::short),
             reductions: RefCell::default(),
         };
-        Answer {
+        ModelOutput {
             candidates: generate::candidates(&mut knowledge, request),
             prompt: String::new(),
         }
@@ -95,16 +95,16 @@ fn folder(path: &str) -> &str {
 }
 
 #[async_trait]
-impl Model for Embedded {
+impl Model for EmbeddedModel {
     fn name(&self) -> &str {
         "embedded"
     }
 
     async fn complete(
         &self,
-        request: &Request,
-        _listener: &dyn Listener,
-    ) -> Result<Answer, ModelError> {
+        request: &ModelRequest,
+        _listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError> {
         let learnt = Arc::clone(&self.learnt);
         let request = request.clone();
         // Some milliseconds of pure work, which must not hold up the protocol's own task.

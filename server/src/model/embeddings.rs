@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::http::Exchange;
-use super::{ModelError, Settings};
+use super::http::JsonExchange;
+use super::{ModelError, ModelSettings};
 
 /// Which server gives vectors, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub type Vector = Arc<[f32]>;
 /// A text's hash: what its vector is kept under.
 type Hash = [u8; 32];
 
-/// The most bytes of an answer that are read: 64 texts with vectors of 4096 dimensions are 6 MB.
+/// The most bytes of a response that are read: 64 texts with vectors of 4096 dimensions are 6 MB.
 const MOST_BYTES: usize = 64 << 20;
 
 /// The most vectors that are held in memory; beyond, all are forgotten, and read from disk again.
@@ -63,7 +63,7 @@ const MOST_VECTORS: usize = 100_000;
 /// model's name and the text's hash. The disk has no text and no key.
 #[derive(Debug)]
 pub struct Embeddings {
-    exchange: Exchange,
+    exchange: JsonExchange,
     name: String,
     batch: usize,
     /// Where vectors are kept; nothing keeps none.
@@ -98,13 +98,13 @@ impl Embeddings {
             Some((base, path)) => (base, path.to_owned()),
             None => (url, "/v1/embeddings".to_owned()),
         };
-        let reach = Settings {
+        let reach = ModelSettings {
             key_env: settings.key_env.clone(),
             key_command: settings.key_command.clone(),
             timeout_ms: settings.timeout_ms,
-            ..Settings::default()
+            ..ModelSettings::default()
         };
-        let exchange = Exchange::new(&reach, environment, base, &path).map_err(|error| {
+        let exchange = JsonExchange::new(&reach, environment, base, &path).map_err(|error| {
             // What belongs to the address is told in the words for a model's.
             let told = error.to_string();
             let told = told.strip_prefix("model: ").unwrap_or(&told);
@@ -164,7 +164,7 @@ impl Embeddings {
             body["model"] = json!(self.name);
         }
         self.exchange
-            .ask(&body, MOST_BYTES, |value| read(value, batch.len()))
+            .ask(&body, MOST_BYTES, |value| parse(value, batch.len()))
             .await
     }
 
@@ -224,9 +224,9 @@ pub fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Option<Path
         .or_else(|| Some(Path::new(&set("HOME")?).join(".cache/fillrate")))
 }
 
-/// The vectors in an answer: OpenAI's `{"data": [{"index", "embedding"}]}`, or llama.cpp's own
+/// The vectors in a response: OpenAI's `{"data": [{"index", "embedding"}]}`, or llama.cpp's own
 /// `[{"index", "embedding"}]`, where an embedding may be a list of one vector.
-fn read(value: &Value, wanted: usize) -> Result<Vec<Vector>, String> {
+fn parse(value: &Value, wanted: usize) -> Result<Vec<Vector>, String> {
     let entries = value.get("data").unwrap_or(value);
     let entries = entries.as_array().ok_or("it has no list `data`")?;
     let mut vectors: Vec<Option<Vector>> = vec![None; wanted];

@@ -1,32 +1,32 @@
-//! A model that has nothing to say: the floor that every figure is held against.
+//! A model that gives empty completions: the floor of every figure.
 
 use async_trait::async_trait;
 
-use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request};
+use super::{Finish, Model, ModelError, ModelOutput, ModelRequest, RawCandidate, TextListener};
 
-/// Answers every place with the empty text.
+/// Completes with the empty text everywhere.
 #[derive(Debug)]
-pub(super) struct Empty;
+pub(super) struct EmptyModel;
 
 #[async_trait]
-impl Model for Empty {
+impl Model for EmptyModel {
     fn name(&self) -> &str {
         "empty"
     }
 
     async fn complete(
         &self,
-        _request: &Request,
-        listener: &dyn Listener,
-    ) -> Result<Answer, ModelError> {
-        Ok(Answer {
+        _request: &ModelRequest,
+        listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError> {
+        Ok(ModelOutput {
             candidates: vec![
-                Candidate {
+                RawCandidate {
                     text: String::new(),
                     finish: Finish::Stop,
                     mean_log_probability: None,
                 }
-                .told(0, listener),
+                .announce(0, listener),
             ],
             prompt: String::new(),
         })

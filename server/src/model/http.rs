@@ -1,65 +1,67 @@
 //! What the protocols over HTTP share: an exchange within a time-out, streamed or not, sent again
 //! where that helps, and ended as soon as nobody wants more of it. A protocol itself is a
-//! [`Wire`].
+//! [`HttpProtocol`].
 
 mod drafts;
 mod endpoint;
 mod frames;
+mod protocol;
 mod retries;
-mod wire;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use parking_lot::{Mutex, MutexGuard};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Answer, Listener, Model, ModelError, Request, Settings};
+use super::{Model, ModelError, ModelOutput, ModelRequest, ModelSettings, TextListener};
 use drafts::Drafts;
 use endpoint::{Endpoint, MOST_BYTES};
 use frames::{Frame, Frames};
 
 #[allow(unused_imports, reason = "for protocols that stream lines")]
 pub(super) use frames::Framing;
-pub(super) use wire::{Body, Draw, Piece, Several, Wire};
+pub(super) use protocol::{
+    CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody,
+};
 
 /// Opens the model behind a protocol.
 ///
 /// # Errors
 /// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
 pub(super) fn open(
-    settings: &Settings,
+    settings: &ModelSettings,
     environment: &dyn Fn(&str) -> Option<String>,
-    wire: impl Wire + 'static,
+    protocol: impl HttpProtocol + 'static,
 ) -> Result<Arc<dyn Model>, ModelError> {
-    Ok(Arc::new(Remote {
-        endpoint: Endpoint::new(settings, environment, &wire)?,
+    Ok(Arc::new(HttpModel {
+        endpoint: Endpoint::new(settings, environment, &protocol)?,
         stream: settings.stream,
-        wire,
+        protocol,
         declined: AtomicBool::new(false),
     }))
 }
 
 /// A server that takes JSON and answers with JSON, as a whole.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct JsonExchange {
     endpoint: Endpoint,
     timeout: Duration,
 }
 
-impl Exchange {
+impl JsonExchange {
     /// The exchange under a path of a base address; time-out, retries, key, proxy and
     /// certificates are those of the settings.
     ///
     /// # Errors
     /// [`ModelError::Settings`] if the address or what belongs to it can't be.
     pub(super) fn new(
-        settings: &Settings,
+        settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
         base: &str,
         path: &str,
@@ -70,7 +72,7 @@ impl Exchange {
         })
     }
 
-    /// Sends a body and gives what `read` makes of the answer, of which at most so many bytes are
+    /// Sends a body and gives what `read` makes of the response, of which at most so many bytes are
     /// read.
     ///
     /// # Errors
@@ -100,7 +102,7 @@ impl Exchange {
                     .malformed(false, &format!("it is no JSON: {error}"))
             })?;
             if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
-                return Err(self.endpoint.told(false, error));
+                return Err(self.endpoint.server_error(false, error));
             }
             read(&value).map_err(|why| self.endpoint.malformed(false, &why))
         };
@@ -112,18 +114,18 @@ impl Exchange {
 
 /// A model behind a protocol over HTTP.
 #[derive(Debug)]
-struct Remote<W> {
-    wire: W,
+struct HttpModel<P> {
+    protocol: P,
     endpoint: Endpoint,
     stream: bool,
-    /// Whether the server once declined to give several candidates in one answer.
+    /// Whether the server once declined to give several candidates in one response.
     declined: AtomicBool,
 }
 
 /// What the exchanges for one place have in common.
 struct Conversation<'a> {
-    request: &'a Request,
-    listener: &'a dyn Listener,
+    request: &'a ModelRequest,
+    listener: &'a dyn TextListener,
     drafts: Mutex<Drafts>,
     /// What was sent first, for the trace.
     prompt: Mutex<Option<String>>,
@@ -131,27 +133,27 @@ struct Conversation<'a> {
 }
 
 #[async_trait]
-impl<W: Wire> Model for Remote<W> {
+impl<P: HttpProtocol> Model for HttpModel<P> {
     fn name(&self) -> &str {
-        self.wire.name()
+        self.protocol.name()
     }
 
     fn chats(&self) -> bool {
-        self.wire.chats()
+        self.protocol.chats()
     }
 
-    fn about(&self) -> String {
-        self.wire.about()
+    fn describe(&self) -> String {
+        self.protocol.describe()
     }
 
     /// At temperature 0 one candidate is asked for: all would be the same, and vLLM rejects more.
     /// A fault fails the whole, unless a listener already has enough of some candidate: then
-    /// those that have come to an end are the answer.
+    /// those that have come to an end are the response.
     async fn complete(
         &self,
-        request: &Request,
-        listener: &dyn Listener,
-    ) -> Result<Answer, ModelError> {
+        request: &ModelRequest,
+        listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError> {
         let timeout = request.parameters.timeout;
         let wanted = super::distinct_candidates(&request.parameters);
         let conversation = Conversation {
@@ -173,41 +175,41 @@ impl<W: Wire> Model for Remote<W> {
             Ok(()) => {}
         }
         let prompt = prompt.into_inner();
-        Ok(Answer {
+        Ok(ModelOutput {
             candidates: drafts.candidates(),
             prompt: prompt.unwrap_or_default(),
         })
     }
 }
 
-impl<W: Wire> Remote<W> {
+impl<P: HttpProtocol> HttpModel<P> {
     /// Has these candidates written, however many exchanges that takes.
     async fn converse(
         &self,
         conversation: &Conversation<'_>,
         mut wanted: Vec<usize>,
     ) -> Result<(), ModelError> {
-        let mut several = self.wire.several();
-        if several == Several::Together && self.declined.load(Ordering::Relaxed) {
-            several = Several::AtOnce;
+        let mut several = self.protocol.batching();
+        if several == CandidateBatching::Together && self.declined.load(Ordering::Relaxed) {
+            several = CandidateBatching::AtOnce;
         }
         while !wanted.is_empty() {
             match several {
-                Several::Together => {
+                CandidateBatching::Together => {
                     let outcome = self.exchange(conversation, &wanted).await;
                     if wanted.len() > 1 && matches!(outcome, Err(ref error) if declines(error)) {
                         // Some servers give one only, llama.cpp's no more than it has slots.
-                        several = Several::AtOnce;
+                        several = CandidateBatching::AtOnce;
                         continue;
                     }
                     outcome?;
                 }
-                Several::AtOnce => {
+                CandidateBatching::AtOnce => {
                     let each = wanted.iter().map(std::slice::from_ref);
                     try_join_all(each.map(|one| self.exchange(conversation, one))).await?;
                     self.declined.store(true, Ordering::Relaxed);
                 }
-                Several::InTurn => self.exchange(conversation, &wanted[..1]).await?,
+                CandidateBatching::InTurn => self.exchange(conversation, &wanted[..1]).await?,
             }
             // A server may give fewer than it was asked for.
             let drafts = conversation.drafts();
@@ -216,28 +218,28 @@ impl<W: Wire> Remote<W> {
         Ok(())
     }
 
-    /// One request for these candidates, and its answer, of which at least one has to be.
+    /// One request for these candidates, and its response, of which at least one has to be.
     async fn exchange(
         &self,
         conversation: &Conversation<'_>,
         wanted: &[usize],
     ) -> Result<(), ModelError> {
         let stream = self.stream;
-        let draw = Draw {
+        let draw = CandidateRequest {
             count: wanted.len(),
             seed: (conversation.request.parameters.seed).wrapping_add(wanted[0] as u64),
             stream,
         };
-        let Body {
+        let RequestBody {
             json,
             prompt,
             stops,
-        } = self.wire.body(conversation.request, &draw);
+        } = self.protocol.body(conversation.request, &draw);
         conversation.note_prompt(|| prompt.unwrap_or_else(|| json.to_string()));
         let mut response = (self.endpoint)
             .send(&json, stream, conversation.deadline)
             .await?;
-        let mut frames = Frames::new(self.wire.framing());
+        let mut frames = Frames::new(self.protocol.framing());
         let mut bytes = 0;
         loop {
             let chunk = response.chunk().await;
@@ -272,7 +274,7 @@ impl<W: Wire> Remote<W> {
                 break;
             }
         }
-        // A whole answer needs no mark of its end.
+        // A whole response needs no mark of its end.
         if frames.is_whole() || !stream {
             conversation.end(wanted);
         }
@@ -287,7 +289,7 @@ impl<W: Wire> Remote<W> {
         Ok(())
     }
 
-    /// Takes in what one value of an answer holds.
+    /// Takes in what one value of a response holds.
     fn take(
         &self,
         value: &Value,
@@ -295,18 +297,18 @@ impl<W: Wire> Remote<W> {
         wanted: &[usize],
         stops: &[String],
     ) -> Result<(), ModelError> {
-        // Several whole answers in one, as llama.cpp's server gives them.
+        // Several whole responses in one, as llama.cpp's server gives them.
         if let Value::Array(values) = value {
             return values
                 .iter()
                 .try_for_each(|value| self.take(value, conversation, wanted, stops));
         }
         if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
-            return Err(self.endpoint.told(self.stream, error));
+            return Err(self.endpoint.server_error(self.stream, error));
         }
         let pieces = self
-            .wire
-            .read(value)
+            .protocol
+            .parse(value)
             .map_err(|reason| self.malformed(&format!("{reason} in: {value}")))?;
         let mut drafts = conversation.drafts();
         for piece in pieces {

@@ -1,15 +1,20 @@
 //! What the two protocols of llama.cpp's own have in common: settings of the sampling and the
-//! form of an answer.
+//! form of a response.
 //! <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md#post-completion-given-a-prompt-it-returns-the-predicted-completion>
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::http::{Draw, Piece};
-use super::{Finish, Request};
+use super::http::{CandidatePiece, CandidateRequest};
+use super::{Finish, ModelRequest};
 
 /// A request's body: what tells the place, and how to generate.
-pub(super) fn body(place: Value, request: &Request, draw: &Draw, stops: &[&str]) -> Value {
+pub(super) fn body(
+    place: Value,
+    request: &ModelRequest,
+    wanted: &CandidateRequest,
+    stops: &[&str],
+) -> Value {
     let mut body = place;
     body["n_predict"] = request.parameters.max_tokens.into();
     body["temperature"] = request.parameters.temperature.into();
@@ -18,14 +23,14 @@ pub(super) fn body(place: Value, request: &Request, draw: &Draw, stops: &[&str])
     body["top_k"] = 0.into();
     body["min_p"] = 0.0.into();
     // The server's seeds have 32 bits, and the highest asks for a random one.
-    body["seed"] = (draw.seed % u64::from(u32::MAX)).into();
+    body["seed"] = (wanted.seed % u64::from(u32::MAX)).into();
     body["stop"] = stops.into();
     body["cache_prompt"] = true.into();
-    body["stream"] = draw.stream.into();
+    body["stream"] = wanted.stream.into();
     body
 }
 
-/// The part of an event or a whole answer that matters. Newer servers say `stop_type`, older
+/// The part of an event or a whole response that matters. Newer servers say `stop_type`, older
 /// `stopped_limit`.
 #[derive(Deserialize)]
 struct Completion {
@@ -44,8 +49,8 @@ struct Token {
     logprob: Option<f64>,
 }
 
-/// The piece of an event or of a whole answer.
-pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
+/// The piece of an event or of a whole response.
+pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     // Only how far the server is with the prompt.
     if value.get("prompt_progress").is_some() && value.get("content").is_none() {
         return Ok(Vec::new());
@@ -57,7 +62,7 @@ pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
         Some("eos" | "word") => Some(Finish::Stop),
         _ => completion.stop.then_some(Finish::Stop),
     };
-    Ok(vec![Piece {
+    Ok(vec![CandidatePiece {
         candidate: 0,
         text: completion.content,
         finish,

@@ -4,59 +4,53 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
-use super::settings::Chosen;
-use super::{ModelError, Request, Settings, llama};
-use crate::prompt;
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
+use super::prompts::TemplatePrompts;
+use super::{ModelError, ModelRequest, ModelSettings, llama};
 
 /// Completions at `/completion`.
 #[derive(Debug)]
 pub(super) struct LlamaCompletion {
     name: String,
-    template: Chosen,
-    context_tokens: usize,
+    prompts: TemplatePrompts,
 }
 
 impl LlamaCompletion {
     /// # Errors
     /// [`ModelError::Settings`] if the family is missing or unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.name_or("llama-completion"),
-            template: settings.template()?,
-            context_tokens: settings.context_tokens,
+            prompts: TemplatePrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for LlamaCompletion {
+impl HttpProtocol for LlamaCompletion {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
-        self.template.about()
+    fn describe(&self) -> String {
+        self.prompts.describe()
     }
 
     fn path(&self, _stream: bool) -> String {
         "/completion".to_owned()
     }
 
-    fn several(&self) -> Several {
-        Several::InTurn
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::InTurn
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let prompt = prompt::render(self.template.family, &request.place(), self.context_tokens);
-        let place = json!({ "prompt": prompt.text });
-        Body {
-            json: llama::body(place, request, draw, prompt.wire_stops()),
-            stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
-            prompt: Some(prompt.text),
-        }
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        let prompt = self.prompts.render(request);
+        let fields = json!({ "prompt": prompt.text });
+        let json = llama::body(fields, request, wanted, prompt.wire_stops());
+        RequestBody::with_prompt(json, prompt)
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        llama::read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        llama::parse(value)
     }
 }

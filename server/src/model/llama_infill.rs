@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
-use super::{ModelError, Request, Settings, llama};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
+use super::prompts::ServerPrompts;
+use super::{ModelError, ModelRequest, ModelSettings, llama};
 use crate::prompt::{self, Family};
 
 /// Completions at `/infill`.
@@ -12,30 +13,28 @@ use crate::prompt::{self, Family};
 pub(super) struct LlamaInfill {
     name: String,
     family: Option<&'static Family>,
-    reserved: Vec<&'static str>,
-    context_tokens: usize,
+    prompts: ServerPrompts,
 }
 
 impl LlamaInfill {
     /// # Errors
     /// [`ModelError::Settings`] if the family is unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.name_or("llama-infill"),
             // The server knows its model's tokens, so a name that tells nothing is no fault.
             family: settings.family_if_known()?.map(|chosen| chosen.family),
-            reserved: settings.reserved()?,
-            context_tokens: settings.context_tokens,
+            prompts: ServerPrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for LlamaInfill {
+impl HttpProtocol for LlamaInfill {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
+    fn describe(&self) -> String {
         "the server writes the prompt from the model's own tokens".to_owned()
     }
 
@@ -43,31 +42,31 @@ impl Wire for LlamaInfill {
         "/infill".to_owned()
     }
 
-    fn several(&self) -> Several {
-        Several::InTurn
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::InTurn
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let parts = prompt::parts(&request.place(), &self.reserved, self.context_tokens);
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        let parts = self.prompts.parts(request);
         let stops = self.family.map_or(&[][..], |family| family.stops);
         let on_the_wire = &stops[..stops.len().min(prompt::STOPS_ON_THE_WIRE)];
         let windows = parts
             .windows
             .iter()
             .map(|(path, text)| json!({ "filename": path, "text": text }));
-        let place = json!({
+        let fields = json!({
             "input_prefix": parts.prefix,
             "input_suffix": parts.suffix,
             "input_extra": windows.collect::<Value>(),
         });
-        Body {
-            json: llama::body(place, request, draw, on_the_wire),
+        RequestBody {
+            json: llama::body(fields, request, wanted, on_the_wire),
             prompt: None,
             stops: stops.iter().map(|&stop| stop.to_owned()).collect(),
         }
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        llama::read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        llama::parse(value)
     }
 }

@@ -4,37 +4,35 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
 use super::openai_chat;
-use super::{ModelError, Request, Settings};
-use crate::prompt;
+use super::prompts::ServerPrompts;
+use super::{ModelError, ModelRequest, ModelSettings};
 
 /// Completions at `/v1/fim/completions`.
 #[derive(Debug)]
 pub(super) struct MistralFim {
     name: String,
-    reserved: Vec<&'static str>,
-    context_tokens: usize,
+    prompts: ServerPrompts,
 }
 
 impl MistralFim {
     /// # Errors
     /// [`ModelError::Settings`] if the name is missing or the family unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
-            reserved: settings.reserved()?,
-            context_tokens: settings.context_tokens,
+            prompts: ServerPrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for MistralFim {
+impl HttpProtocol for MistralFim {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
+    fn describe(&self) -> String {
         "the server writes the prompt, because the protocol has it so".to_owned()
     }
 
@@ -46,15 +44,14 @@ impl Wire for MistralFim {
         Some("https://api.mistral.ai")
     }
 
-    fn several(&self) -> Several {
-        Several::AtOnce
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::AtOnce
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let sides = prompt::sides(&request.place(), &self.reserved, self.context_tokens);
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        let sides = self.prompts.sides(request);
         let parameters = &request.parameters;
-        Body {
-            json: json!({
+        RequestBody::without_prompt(json!({
                 "model": self.name,
                 "prompt": sides.prefix,
                 "suffix": sides.suffix,
@@ -62,16 +59,13 @@ impl Wire for MistralFim {
                 "temperature": parameters.temperature,
                 // Greedy generation with any other is refused.
                 "top_p": if parameters.temperature == 0.0 { 1.0 } else { parameters.top_p },
-                "random_seed": draw.seed,
-                "stream": draw.stream,
-            }),
-            prompt: None,
-            stops: Vec::new(),
-        }
+                "random_seed": wanted.seed,
+                "stream": wanted.stream,
+        }))
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        // The answer has the form of a chat's, with `message` or `delta`.
-        openai_chat::read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        // The response has the form of a chat's, with `message` or `delta`.
+        openai_chat::parse(value)
     }
 }

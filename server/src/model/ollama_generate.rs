@@ -5,48 +5,40 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Framing, Piece, Several, Wire};
+use super::http::{
+    CandidateBatching, CandidatePiece, CandidateRequest, Framing, HttpProtocol, RequestBody,
+};
 use super::openai_completions::finish;
-use super::settings::{Chosen, Infill};
-use super::{ModelError, Request, Settings};
-use crate::prompt;
+use super::prompts::ChosenPrompts;
+use super::{ModelError, ModelRequest, ModelSettings};
 
 /// Completions at `/api/generate`.
 #[derive(Debug)]
 pub(super) struct OllamaGenerate {
     name: String,
-    /// The family whose template is written, where one is.
-    template: Option<Chosen>,
-    reserved: Vec<&'static str>,
+    prompts: ChosenPrompts,
     context_tokens: usize,
 }
 
 impl OllamaGenerate {
     /// # Errors
     /// [`ModelError::Settings`] if the name or the family is missing or unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
-            template: match settings.infill {
-                Infill::Template => Some(settings.template()?),
-                Infill::Suffix => None,
-            },
-            reserved: settings.reserved()?,
+            prompts: ChosenPrompts::new(settings)?,
             context_tokens: settings.context_tokens,
         })
     }
 }
 
-impl Wire for OllamaGenerate {
+impl HttpProtocol for OllamaGenerate {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
-        match &self.template {
-            Some(chosen) => chosen.about(),
-            None => "the server writes the prompt, because `infill` is \"suffix\"".to_owned(),
-        }
+    fn describe(&self) -> String {
+        self.prompts.describe()
     }
 
     fn path(&self, _stream: bool) -> String {
@@ -62,72 +54,64 @@ impl Wire for OllamaGenerate {
         Framing::Lines
     }
 
-    fn several(&self) -> Several {
-        Several::InTurn
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::InTurn
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let place = request.place();
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
         let parameters = &request.parameters;
         let options = |stops: &[&str]| {
             json!({
                 "num_predict": parameters.max_tokens,
                 "temperature": parameters.temperature,
                 "top_p": parameters.top_p,
-                "seed": draw.seed,
+                "seed": wanted.seed,
                 // The prompt must not lose its beginning, which holds the template's first token.
                 "num_ctx": self.context_tokens + parameters.max_tokens as usize + ROOM,
                 "stop": stops,
             })
         };
-        match &self.template {
-            Some(chosen) => {
-                let prompt = prompt::render(chosen.family, &place, self.context_tokens);
-                Body {
-                    json: json!({
-                        "model": self.name,
-                        "prompt": prompt.text,
-                        "raw": true,
-                        "stream": draw.stream,
-                        "options": options(prompt.wire_stops()),
-                    }),
-                    stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
-                    prompt: Some(prompt.text),
-                }
+        match &self.prompts {
+            ChosenPrompts::Template(prompts) => {
+                let prompt = prompts.render(request);
+                let json = json!({
+                    "model": self.name,
+                    "prompt": prompt.text,
+                    "raw": true,
+                    "stream": wanted.stream,
+                    "options": options(prompt.wire_stops()),
+                });
+                RequestBody::with_prompt(json, prompt)
             }
-            None => {
-                let sides = prompt::sides(&place, &self.reserved, self.context_tokens);
-                Body {
-                    json: json!({
-                        "model": self.name,
-                        "prompt": sides.prefix,
-                        "suffix": sides.suffix,
-                        "stream": draw.stream,
-                        "options": options(&[]),
-                    }),
-                    prompt: None,
-                    stops: Vec::new(),
-                }
+            ChosenPrompts::Server(prompts) => {
+                let sides = prompts.sides(request);
+                RequestBody::without_prompt(json!({
+                    "model": self.name,
+                    "prompt": sides.prefix,
+                    "suffix": sides.suffix,
+                    "stream": wanted.stream,
+                    "options": options(&[]),
+                }))
             }
         }
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
         let piece = Generated::deserialize(value).map_err(|error| error.to_string())?;
-        Ok(vec![Piece {
+        Ok(vec![CandidatePiece {
             text: piece.response,
             finish: piece
                 .done
                 .then(|| finish(piece.done_reason.as_deref().unwrap_or("stop"))),
-            ..Piece::default()
+            ..CandidatePiece::default()
         }])
     }
 }
 
-/// Tokens beside the prompt's and the answer's: the count of the prompt's is approximate.
+/// Tokens beside the prompt's and the response's: the count of the prompt's is approximate.
 const ROOM: usize = 512;
 
-/// A line of a stream, or a whole answer.
+/// A line of a stream, or a whole response.
 #[derive(Deserialize)]
 struct Generated {
     response: String,

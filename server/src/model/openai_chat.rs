@@ -5,9 +5,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
 use super::openai_completions::{LogProbabilities, finish};
-use super::{ModelError, Request, Settings};
+use super::{ModelError, ModelRequest, ModelSettings};
 
 /// Completions at `/v1/chat/completions`.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct OpenAiChat {
 impl OpenAiChat {
     /// # Errors
     /// [`ModelError::Settings`] if the name is missing.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         // OpenAI's own models that think refuse the older name, others know no newer one:
         // <https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_tokens>.
         let url = settings.url.as_deref().unwrap_or_default();
@@ -38,12 +38,12 @@ impl OpenAiChat {
     }
 }
 
-impl Wire for OpenAiChat {
+impl HttpProtocol for OpenAiChat {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
+    fn describe(&self) -> String {
         "a chat model that is told to fill in, because the protocol is one for chats".to_owned()
     }
 
@@ -55,11 +55,11 @@ impl Wire for OpenAiChat {
         "/v1/chat/completions".to_owned()
     }
 
-    fn several(&self) -> Several {
-        Several::Together
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::Together
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
         let question = request.question(self.context_tokens);
         let mut json = json!({
             "model": self.name,
@@ -69,29 +69,25 @@ impl Wire for OpenAiChat {
             ],
             "temperature": request.parameters.temperature,
             "top_p": request.parameters.top_p,
-            "seed": draw.seed,
-            "n": draw.count,
-            "stream": draw.stream,
+            "seed": wanted.seed,
+            "n": wanted.count,
+            "stream": wanted.stream,
         });
         json[self.limit] = request.parameters.max_tokens.into();
-        Body {
-            json,
-            prompt: None,
-            // A preamble may name the mark, so not even that ends an answer.
-            stops: Vec::new(),
-        }
+        // A preamble may name the mark, so not even that is a stop.
+        RequestBody::without_prompt(json)
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        parse(value)
     }
 }
 
 /// The pieces of a value in the form of `/v1/chat/completions`.
-pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
+pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     let chat = Chat::deserialize(value).map_err(|error| error.to_string())?;
     let pieces = chat.choices.into_iter().enumerate();
-    let pieces = pieces.map(|(place, choice)| Piece {
+    let pieces = pieces.map(|(place, choice)| CandidatePiece {
         candidate: choice.index.unwrap_or(place),
         text: choice
             .delta
@@ -108,7 +104,7 @@ pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
     Ok(pieces.collect())
 }
 
-/// An event of a stream, with `delta`, or a whole answer, with `message`.
+/// An event of a stream, with `delta`, or a whole response, with `message`.
 #[derive(Deserialize)]
 struct Chat {
     choices: Vec<Choice>,
@@ -124,7 +120,7 @@ struct Choice {
     logprobs: Option<LogProbabilities>,
 }
 
-/// What is thought (`reasoning_content` and its like) is no part of the answer.
+/// What is thought (`reasoning_content` and its like) is no part of the response.
 #[derive(Deserialize)]
 struct Message {
     content: Option<Content>,

@@ -7,106 +7,85 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
-use super::settings::{Chosen, Infill};
-use super::{Finish, ModelError, Request, Settings};
-use crate::prompt;
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
+use super::prompts::ChosenPrompts;
+use super::{Finish, ModelError, ModelRequest, ModelSettings};
 
 /// Completions at `/v1/completions`.
 #[derive(Debug)]
 pub(super) struct OpenAiCompletions {
     name: String,
-    /// The family whose template is written, where one is.
-    template: Option<Chosen>,
-    /// What no text may spell, as the server would take it for a token.
-    reserved: Vec<&'static str>,
-    context_tokens: usize,
+    prompts: ChosenPrompts,
 }
 
 impl OpenAiCompletions {
     /// # Errors
     /// [`ModelError::Settings`] if the name or the family is missing or unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
-            template: match settings.infill {
-                Infill::Template => Some(settings.template()?),
-                Infill::Suffix => None,
-            },
-            reserved: settings.reserved()?,
-            context_tokens: settings.context_tokens,
+            prompts: ChosenPrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for OpenAiCompletions {
+impl HttpProtocol for OpenAiCompletions {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
-        match &self.template {
-            Some(chosen) => chosen.about(),
-            None => "the server writes the prompt, because `infill` is \"suffix\"".to_owned(),
-        }
+    fn describe(&self) -> String {
+        self.prompts.describe()
     }
 
     fn path(&self, _stream: bool) -> String {
         "/v1/completions".to_owned()
     }
 
-    fn several(&self) -> Several {
-        Several::Together
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::Together
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let place = request.place();
-        match &self.template {
-            Some(chosen) => {
-                let prompt = prompt::render(chosen.family, &place, self.context_tokens);
-                Body {
-                    json: json!({
-                        "model": self.name,
-                        "prompt": prompt.text,
-                        "max_tokens": request.parameters.max_tokens,
-                        "temperature": request.parameters.temperature,
-                        "top_p": request.parameters.top_p,
-                        "seed": draw.seed,
-                        "n": draw.count,
-                        "stop": prompt.wire_stops(),
-                        "stream": draw.stream,
-                    }),
-                    stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
-                    prompt: Some(prompt.text),
-                }
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        match &self.prompts {
+            ChosenPrompts::Template(prompts) => {
+                let prompt = prompts.render(request);
+                let json = json!({
+                    "model": self.name,
+                    "prompt": prompt.text,
+                    "max_tokens": request.parameters.max_tokens,
+                    "temperature": request.parameters.temperature,
+                    "top_p": request.parameters.top_p,
+                    "seed": wanted.seed,
+                    "n": wanted.count,
+                    "stop": prompt.wire_stops(),
+                    "stream": wanted.stream,
+                });
+                RequestBody::with_prompt(json, prompt)
             }
-            None => {
-                let sides = prompt::sides(&place, &self.reserved, self.context_tokens);
-                Body {
-                    json: json!({
-                        "model": self.name,
-                        "prompt": sides.prefix,
-                        "suffix": sides.suffix,
-                        "max_tokens": request.parameters.max_tokens,
-                        "temperature": request.parameters.temperature,
-                        "top_p": request.parameters.top_p,
-                        "seed": draw.seed,
-                        "n": draw.count,
-                        "stream": draw.stream,
-                    }),
-                    prompt: None,
-                    stops: Vec::new(),
-                }
+            ChosenPrompts::Server(prompts) => {
+                let sides = prompts.sides(request);
+                RequestBody::without_prompt(json!({
+                    "model": self.name,
+                    "prompt": sides.prefix,
+                    "suffix": sides.suffix,
+                    "max_tokens": request.parameters.max_tokens,
+                    "temperature": request.parameters.temperature,
+                    "top_p": request.parameters.top_p,
+                    "seed": wanted.seed,
+                    "n": wanted.count,
+                    "stream": wanted.stream,
+                }))
             }
         }
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        parse(value)
     }
 }
 
-/// An event of a stream, or a whole answer: both have the same form.
+/// An event of a stream, or a whole response: both have the same form.
 #[derive(Deserialize)]
 struct Completions {
     choices: Vec<Choice>,
@@ -144,10 +123,10 @@ impl LogProbabilities {
 }
 
 /// The pieces of a value in the form of `/v1/completions`.
-pub(super) fn read(value: &Value) -> Result<Vec<Piece>, String> {
+pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     let completions = Completions::deserialize(value).map_err(|error| error.to_string())?;
     let pieces = completions.choices.into_iter().enumerate();
-    let pieces = pieces.map(|(place, choice)| Piece {
+    let pieces = pieces.map(|(place, choice)| CandidatePiece {
         candidate: choice.index.unwrap_or(place),
         text: choice.text,
         finish: choice.finish_reason.as_deref().map(finish),

@@ -17,11 +17,13 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Answer, Candidate, Finish, Listener, Model, ModelError, Request, Settings};
+use super::{
+    Finish, Model, ModelError, ModelOutput, ModelRequest, ModelSettings, RawCandidate, TextListener,
+};
 
 /// A model that only repeats what was recorded.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedModel {
     name: String,
     path: PathBuf,
     completions: HashMap<String, Vec<String>>,
@@ -30,7 +32,7 @@ pub struct Recorded {
 /// One line of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct RecordedCompletions {
     /// The place: see [`key`].
     pub key: String,
     /// What a model wrote there, at least one text.
@@ -49,12 +51,12 @@ pub fn key(prefix: &str, suffix: &str) -> String {
         .collect()
 }
 
-impl Recorded {
+impl RecordedModel {
     /// Reads the recording that the settings name.
     ///
     /// # Errors
     /// [`ModelError::Settings`] if none is named, or it can't be read or has a faulty line.
-    pub(super) fn open(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn open(settings: &ModelSettings) -> Result<Self, ModelError> {
         let Some(path) = &settings.recording else {
             return Err(ModelError::Settings(
                 "model: the protocol \"recorded\" needs the setting recording, a file of JSON \
@@ -81,7 +83,7 @@ impl Recorded {
             if line.trim().is_empty() {
                 continue;
             }
-            let record: Record = serde_json::from_str(line)
+            let record: RecordedCompletions = serde_json::from_str(line)
                 .map_err(|error| fault(format!("is faulty in line {}: {error}", index + 1)))?;
             if record.completions.is_empty() {
                 return Err(fault(format!("has no completion in line {}", index + 1)));
@@ -100,19 +102,19 @@ impl Recorded {
 }
 
 #[async_trait]
-impl Model for Recorded {
+impl Model for RecordedModel {
     fn name(&self) -> &str {
         &self.name
     }
 
     async fn complete(
         &self,
-        request: &Request,
-        listener: &dyn Listener,
-    ) -> Result<Answer, ModelError> {
+        request: &ModelRequest,
+        listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError> {
         let key = key(&request.prefix, &request.suffix);
         let Some(completions) = self.completions.get(&key) else {
-            return Err(ModelError::NoRecord {
+            return Err(ModelError::NotRecorded {
                 recording: self.path.display().to_string(),
                 path: request.path.clone(),
                 key,
@@ -121,15 +123,15 @@ impl Model for Recorded {
         let count = completions.len() as u64;
         let first = request.parameters.seed % count;
         let candidates = (0..request.parameters.candidates as u64)
-            .map(|index| Candidate {
+            .map(|index| RawCandidate {
                 text: completions[((first + index) % count) as usize].clone(),
                 finish: Finish::Stop,
                 mean_log_probability: None,
             })
             .enumerate()
-            .map(|(index, candidate)| candidate.told(index, listener))
+            .map(|(index, candidate)| candidate.announce(index, listener))
             .collect();
-        Ok(Answer {
+        Ok(ModelOutput {
             candidates,
             prompt: key,
         })

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelError, Parameters, Secret, key_command};
+use super::{ModelError, ModelParameters, Secret, key_command};
 use crate::prompt::{FAMILIES, Family};
 
 /// Which model answers, how it is reached and how it generates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct ModelSettings {
     /// How the model is reached.
     pub protocol: Protocol,
     /// Base address of the model's server, `http` or `https`, with or without a final `/v1`.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub context_tokens: usize,
     /// How many candidates to ask for, at least 1.
     pub candidates: usize,
-    /// Whether to have answers piece by piece, so that they can be ended early.
+    /// Whether to stream responses, so that they can be ended early.
     pub stream: bool,
     /// How many times a request that met a passing fault is sent again, within the time-out.
     pub retries: u32,
@@ -70,16 +70,16 @@ pub enum Infill {
 
 /// The family whose template is used, and why.
 #[derive(Clone, Debug)]
-pub(super) struct Chosen {
+pub(super) struct ChosenFamily {
     /// The family.
     pub(super) family: &'static Family,
     /// Why this one, for people.
     reason: String,
 }
 
-impl Chosen {
+impl ChosenFamily {
     /// One sentence that says which, and why.
-    pub(super) fn about(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         format!("{} template, because {}", self.family.name, self.reason)
     }
 }
@@ -93,7 +93,7 @@ pub enum Protocol {
     Embedded,
     /// `POST /v1/completions` with the family's prompt.
     OpenAiCompletions,
-    /// `POST /v1/chat/completions`, where a chat model is told to fill in.
+    /// `POST /v1/chat/completions`, where a chat model is instructed to fill in.
     OpenAiChat,
     /// vLLM's `POST /v1/completions` with the family's prompt.
     Vllm,
@@ -101,7 +101,7 @@ pub enum Protocol {
     LlamaInfill,
     /// `POST /completion` of llama.cpp's server with the family's prompt.
     LlamaCompletion,
-    /// `POST /v1/messages` of Anthropic, where a chat model is told to fill in.
+    /// `POST /v1/messages` of Anthropic, where a chat model is instructed to fill in.
     AnthropicMessages,
     /// `POST /v1/fim/completions` of Mistral, which writes the prompt itself.
     MistralFim,
@@ -117,7 +117,7 @@ pub enum Protocol {
     Empty,
 }
 
-impl Default for Settings {
+impl Default for ModelSettings {
     fn default() -> Self {
         Self {
             protocol: Protocol::default(),
@@ -143,10 +143,10 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// How to generate, for a [`super::Request`].
-    pub fn parameters(&self) -> Parameters {
-        Parameters {
+impl ModelSettings {
+    /// How to generate, for a [`super::ModelRequest`].
+    pub fn parameters(&self) -> ModelParameters {
+        ModelParameters {
             candidates: self.candidates,
             max_tokens: self.max_tokens,
             temperature: self.temperature,
@@ -158,7 +158,7 @@ impl Settings {
 
     /// What they mean, in a few words for people: the model's name, how it is reached, and what of
     /// its way of generating is not the default. No address, and nothing that leads to a key.
-    pub fn about(&self) -> String {
+    pub fn describe(&self) -> String {
         let defaults = Self::default();
         let mut about = match &self.name {
             Some(name) => format!("{name} by {}", self.protocol),
@@ -233,12 +233,12 @@ impl Settings {
     ///
     /// # Errors
     /// [`ModelError::Settings`] if it is unknown, or nothing tells it.
-    pub(super) fn template(&self) -> Result<Chosen, ModelError> {
+    pub(super) fn template(&self) -> Result<ChosenFamily, ModelError> {
         if let Some(chosen) = self.family_if_known()? {
             return Ok(chosen);
         }
         Err(ModelError::Settings(match &self.name {
-            Some(name) => format!("model: {}", Family::unknown(name)),
+            Some(name) => format!("model: {}", Family::explain_unknown(name)),
             None => format!(
                 "model: the protocol \"{}\" needs the setting family, or a name that tells it.",
                 self.protocol
@@ -251,9 +251,9 @@ impl Settings {
     /// # Errors
     /// [`ModelError::Settings`] if a family is set that is unknown; the error names those there
     /// are.
-    pub(super) fn family_if_known(&self) -> Result<Option<Chosen>, ModelError> {
+    pub(super) fn family_if_known(&self) -> Result<Option<ChosenFamily>, ModelError> {
         if let Some(name) = &self.family {
-            let family = Family::named(name).ok_or_else(|| {
+            let family = Family::from_name(name).ok_or_else(|| {
                 let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
                 ModelError::Settings(format!(
                     "model: there is no family \"{name}\": use one of {}.",
@@ -261,10 +261,10 @@ impl Settings {
                 ))
             })?;
             let reason = "`family` is set in the configuration".to_owned();
-            return Ok(Some(Chosen { family, reason }));
+            return Ok(Some(ChosenFamily { family, reason }));
         }
         let detected = self.name.as_deref().and_then(Family::detect);
-        Ok(detected.map(|detected| Chosen {
+        Ok(detected.map(|detected| ChosenFamily {
             family: detected.family,
             reason: detected.reason,
         }))

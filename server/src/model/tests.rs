@@ -14,6 +14,7 @@ mod streams;
 mod vendors;
 
 use parking_lot::Mutex;
+
 use serde_json::Value;
 
 use super::*;
@@ -22,15 +23,15 @@ use server::{Server, whole};
 const KEY: &str = "sk-very-secret";
 
 /// Settings that ask once and don't stream, so that a test says what else it wants.
-fn settings(protocol: Protocol, url: &str) -> Settings {
-    Settings {
+fn settings(protocol: Protocol, url: &str) -> ModelSettings {
+    ModelSettings {
         protocol,
         url: Some(url.to_owned()),
         name: Some("Qwen/Qwen2.5-Coder-1.5B".to_owned()),
         key_env: Some("MODEL_KEY".to_owned()),
         retries: 0,
         stream: false,
-        ..Settings::default()
+        ..ModelSettings::default()
     }
 }
 
@@ -38,8 +39,8 @@ fn environment(variable: &str) -> Option<String> {
     (variable == "MODEL_KEY").then(|| KEY.to_owned())
 }
 
-fn request(settings: &Settings) -> Request {
-    Request {
+fn request(settings: &ModelSettings) -> ModelRequest {
+    ModelRequest {
         prefix: "def f(x):\n    return ".to_owned(),
         suffix: "\n\n# <|fim_middle|>\n".to_owned(),
         path: "src/f.py".to_owned(),
@@ -51,17 +52,17 @@ fn request(settings: &Settings) -> Request {
             text: "def g(x):\n    return f(x)".to_owned(),
             score: 2.0,
         }],
-        form: Form::default(),
+        layout: WindowLayout::default(),
         earlier: None,
         question: None,
         parameters: settings.parameters(),
     }
 }
 
-async fn fails(settings: &Settings) -> ModelError {
+async fn fails(settings: &ModelSettings) -> ModelError {
     let model = open(settings, &environment).expect("the settings are sound");
     let error = model
-        .complete(&request(settings), &Whole)
+        .complete(&request(settings), &UnlimitedListener)
         .await
         .expect_err("the script is a fault");
     let shown = format!("{error} {error:?} {model:?}");
@@ -69,7 +70,7 @@ async fn fails(settings: &Settings) -> ModelError {
     error
 }
 
-async fn completes(settings: &Settings, listener: &dyn Listener) -> Answer {
+async fn completes(settings: &ModelSettings, listener: &dyn TextListener) -> ModelOutput {
     let model = open(settings, &environment).expect("the settings are sound");
     let answer = model
         .complete(&request(settings), listener)
@@ -79,8 +80,8 @@ async fn completes(settings: &Settings, listener: &dyn Listener) -> Answer {
     answer
 }
 
-/// What the candidates of an answer say, and how each ended.
-fn texts(answer: &Answer) -> Vec<(&str, Finish)> {
+/// What the candidates of a response say, and how each ended.
+fn texts(answer: &ModelOutput) -> Vec<(&str, Finish)> {
     let candidates = answer.candidates.iter();
     candidates
         .map(|candidate| (candidate.text.as_str(), candidate.finish))
@@ -108,13 +109,13 @@ impl Notes {
         }
     }
 
-    fn heard(&self) -> Vec<(usize, String)> {
+    fn receive(&self) -> Vec<(usize, String)> {
         self.heard.lock().clone()
     }
 }
 
-impl Listener for Notes {
-    fn heard(&self, candidate: usize, text: &str) -> ControlFlow<()> {
+impl TextListener for Notes {
+    fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()> {
         let mut heard = self.heard.lock();
         heard.push((candidate, text.to_owned()));
         match self.enough {

@@ -5,39 +5,36 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
 use super::openai_completions::finish;
-use super::settings::Chosen;
-use super::{ModelError, Request, Settings};
-use crate::prompt;
+use super::prompts::TemplatePrompts;
+use super::{ModelError, ModelRequest, ModelSettings};
 
 /// Completions at `/generate`.
 #[derive(Debug)]
 pub(super) struct Tgi {
     name: String,
-    template: Chosen,
-    context_tokens: usize,
+    prompts: TemplatePrompts,
 }
 
 impl Tgi {
     /// # Errors
     /// [`ModelError::Settings`] if the family is missing or unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.name_or("tgi"),
-            template: settings.template()?,
-            context_tokens: settings.context_tokens,
+            prompts: TemplatePrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for Tgi {
+impl HttpProtocol for Tgi {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
-        self.template.about()
+    fn describe(&self) -> String {
+        self.prompts.describe()
     }
 
     fn path(&self, stream: bool) -> String {
@@ -48,42 +45,39 @@ impl Wire for Tgi {
         }
     }
 
-    fn several(&self) -> Several {
-        Several::AtOnce
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::AtOnce
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let prompt = prompt::render(self.template.family, &request.place(), self.context_tokens);
-        let asked = &request.parameters;
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        let prompt = self.prompts.render(request);
+        let generation = &request.parameters;
         let mut parameters = json!({
-            "max_new_tokens": asked.max_tokens,
-            "do_sample": asked.temperature > 0.0,
-            "seed": draw.seed,
+            "max_new_tokens": generation.max_tokens,
+            "do_sample": generation.temperature > 0.0,
+            "seed": wanted.seed,
             "stop": prompt.wire_stops(),
             "return_full_text": false,
             "details": true,
         });
         // A temperature of 0 and a whole nucleus are refused: leaving them out means them.
-        if asked.temperature > 0.0 {
-            parameters["temperature"] = asked.temperature.into();
-            if asked.top_p < 1.0 {
-                parameters["top_p"] = asked.top_p.into();
+        if generation.temperature > 0.0 {
+            parameters["temperature"] = generation.temperature.into();
+            if generation.top_p < 1.0 {
+                parameters["top_p"] = generation.top_p.into();
             }
         }
-        Body {
-            json: json!({ "inputs": prompt.text, "parameters": parameters }),
-            stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
-            prompt: Some(prompt.text),
-        }
+        let json = json!({ "inputs": prompt.text, "parameters": parameters });
+        RequestBody::with_prompt(json, prompt)
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
         let generated = Generated::deserialize(value).map_err(|error| error.to_string())?;
         let reason = generated.details.map(|details| details.finish_reason);
         let finish = reason.as_deref().map(finish);
         let piece = match (generated.token, generated.generated_text) {
             // The last event repeats the whole text beside its own token.
-            (Some(token), _) => Piece {
+            (Some(token), _) => CandidatePiece {
                 // The token that ends the text is no part of it; other special ones are for the
                 // stops to find.
                 text: if token.special && finish.is_some() {
@@ -93,12 +87,12 @@ impl Wire for Tgi {
                 },
                 finish,
                 log_probabilities: token.logprob.into_iter().collect(),
-                ..Piece::default()
+                ..CandidatePiece::default()
             },
-            (None, Some(text)) => Piece {
+            (None, Some(text)) => CandidatePiece {
                 text,
                 finish: finish.or(Some(super::Finish::Stop)),
-                ..Piece::default()
+                ..CandidatePiece::default()
             },
             (None, None) => return Err("it has neither token nor generated_text".to_owned()),
         };
@@ -106,7 +100,7 @@ impl Wire for Tgi {
     }
 }
 
-/// An event of a stream, with `token`, or a whole answer.
+/// An event of a stream, with `token`, or a whole response.
 #[derive(Deserialize)]
 struct Generated {
     token: Option<Token>,

@@ -4,64 +4,60 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Draw, Piece, Several, Wire};
+use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
 use super::openai_completions;
-use super::settings::Chosen;
-use super::{ModelError, Request, Settings};
-use crate::prompt;
+use super::prompts::TemplatePrompts;
+use super::{ModelError, ModelRequest, ModelSettings};
 
 /// Completions of vLLM's server.
 #[derive(Debug)]
 pub(super) struct Vllm {
     name: String,
-    template: Chosen,
-    context_tokens: usize,
+    prompts: TemplatePrompts,
 }
 
 impl Vllm {
     /// # Errors
     /// [`ModelError::Settings`] if the name or the family is missing or unknown.
-    pub(super) fn new(settings: &Settings) -> Result<Self, ModelError> {
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
-            template: settings.template()?,
-            context_tokens: settings.context_tokens,
+            prompts: TemplatePrompts::new(settings)?,
         })
     }
 }
 
-impl Wire for Vllm {
+impl HttpProtocol for Vllm {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn about(&self) -> String {
-        self.template.about()
+    fn describe(&self) -> String {
+        self.prompts.describe()
     }
 
     fn path(&self, _stream: bool) -> String {
         "/v1/completions".to_owned()
     }
 
-    fn several(&self) -> Several {
-        Several::Together
+    fn batching(&self) -> CandidateBatching {
+        CandidateBatching::Together
     }
 
-    fn body(&self, request: &Request, draw: &Draw) -> Body {
-        let prompt = prompt::render(self.template.family, &request.place(), self.context_tokens);
-        Body {
-            json: json!({
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
+        let prompt = self.prompts.render(request);
+        let json = json!({
                 "model": self.name,
                 "prompt": prompt.text,
                 "max_tokens": request.parameters.max_tokens,
                 "temperature": request.parameters.temperature,
                 "top_p": request.parameters.top_p,
                 // The server's seeds are signed.
-                "seed": draw.seed & (u64::MAX >> 1),
-                "n": draw.count,
+                "seed": wanted.seed & (u64::MAX >> 1),
+                "n": wanted.count,
                 // It takes any number.
                 "stop": prompt.stops,
-                "stream": draw.stream,
+                "stream": wanted.stream,
                 // Else tokens such as a file's separator are left out of the text, a stop never
                 // shows, and the model writes on into another file.
                 "skip_special_tokens": false,
@@ -72,13 +68,11 @@ impl Wire for Vllm {
                 "repetition_penalty": 1.0,
                 // The log-probability of each token that was chosen, and of no other.
                 "logprobs": 0,
-            }),
-            stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
-            prompt: Some(prompt.text),
-        }
+        });
+        RequestBody::with_prompt(json, prompt)
     }
 
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String> {
-        openai_completions::read(value)
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+        openai_completions::parse(value)
     }
 }

@@ -1,6 +1,6 @@
 //! The table of families. Where facts come from stands at each row.
 
-use super::{Family, Order, Repository};
+use super::{Family, RepositoryTemplate, TemplateOrder};
 
 /// The tokens StarCoder's tokenizer and those made from it reserve.
 /// <https://huggingface.co/bigcode/starcoder/blob/main/special_tokens_map.json>
@@ -49,7 +49,7 @@ const DEEPSEEK_STOPS: &[&str] = &[
 
 /// Every family there is. A more special name stands before one that it contains.
 pub static FAMILIES: &[Family] = &[
-    // The file-level form: <https://huggingface.co/bigcode/starcoder2-3b>. The repository form:
+    // The file-level layout: <https://huggingface.co/bigcode/starcoder2-3b>. The repository layout:
     // "StarCoder 2 and The Stack v2", §5.1, <https://arxiv.org/abs/2402.19173>.
     Family {
         name: "starcoder2",
@@ -58,8 +58,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<fim_prefix>",
         suffix_token: "<fim_suffix>",
         middle_token: "<fim_middle>",
-        order: Order::PrefixFirst,
-        repository: Repository::Tokens {
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Tokens {
             name: Some("<repo_name>"),
             file: "<file_sep>",
             file_first: true,
@@ -126,8 +126,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<fim_prefix>",
         suffix_token: "<fim_suffix>",
         middle_token: "<fim_middle>",
-        order: Order::PrefixFirst,
-        repository: Repository::Comments,
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Comments,
         stops: &[
             "<|endoftext|>",
             "<fim_prefix>",
@@ -148,8 +148,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<｜fim▁begin｜>",
         suffix_token: "<｜fim▁hole｜>",
         middle_token: "<｜fim▁end｜>",
-        order: Order::PrefixFirst,
-        repository: Repository::Headings("#"),
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Headings("#"),
         stops: DEEPSEEK_STOPS,
         reserved: DEEPSEEK_TOKENS,
     },
@@ -162,8 +162,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<｜fim▁begin｜>",
         suffix_token: "<｜fim▁hole｜>",
         middle_token: "<｜fim▁end｜>",
-        order: Order::PrefixFirst,
-        repository: Repository::Headings("#"),
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Headings("#"),
         stops: DEEPSEEK_STOPS,
         reserved: DEEPSEEK_TOKENS,
     },
@@ -177,8 +177,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<PRE> ",
         suffix_token: " <SUF>",
         middle_token: " <MID>",
-        order: Order::PrefixFirst,
-        repository: Repository::Comments,
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Comments,
         stops: &["<EOT>", "<PRE>", "<SUF>", "<MID>"],
         reserved: &["<PRE>", "<SUF>", "<MID>", "<EOT>", "<s>", "</s>"],
     },
@@ -196,8 +196,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<|fim_prefix|>",
         suffix_token: "<|fim_suffix|>",
         middle_token: "<|fim_middle|>",
-        order: Order::PrefixFirst,
-        repository: Repository::Tokens {
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Tokens {
             name: Some("<|repo_name|>"),
             file: "<|file_sep|>",
             file_first: true,
@@ -238,8 +238,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<|fim_prefix|>",
         suffix_token: "<|fim_suffix|>",
         middle_token: "<|fim_middle|>",
-        order: Order::PrefixFirst,
-        repository: Repository::Tokens {
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Tokens {
             name: None,
             file: "<|file_separator|>",
             file_first: false,
@@ -277,14 +277,14 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "[PREFIX]",
         suffix_token: "[SUFFIX]",
         middle_token: "",
-        order: Order::SuffixFirst,
-        repository: Repository::Headings("+++++ "),
+        order: TemplateOrder::SuffixFirst,
+        repository: RepositoryTemplate::Headings("+++++ "),
         stops: &["[PREFIX]", "[SUFFIX]", "\n+++++ ", "[MIDDLE]"],
         reserved: &[
             "[PREFIX]", "[SUFFIX]", "[MIDDLE]", "[INST]", "[/INST]", "<s>", "</s>",
         ],
     },
-    // It has StarCoder's tokenizer and form: "Granite Code Models", §3 and §4,
+    // It has StarCoder's tokenizer and layout: "Granite Code Models", §3 and §4,
     // <https://arxiv.org/abs/2405.04324>; the tokens:
     // <https://huggingface.co/ibm-granite/granite-20b-code-instruct-accelerator>.
     Family {
@@ -300,8 +300,8 @@ pub static FAMILIES: &[Family] = &[
         prefix_token: "<fim_prefix>",
         suffix_token: "<fim_suffix>",
         middle_token: "<fim_middle>",
-        order: Order::PrefixFirst,
-        repository: Repository::Comments,
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Comments,
         stops: &[
             "<|endoftext|>",
             "<fim_prefix>",

@@ -11,15 +11,15 @@ fn window(path: &str, text: &str) -> Window {
     }
 }
 
-fn place<'a>(prefix: &'a str, suffix: &'a str, windows: &'a [Window]) -> Place<'a> {
-    Place {
+fn input<'a>(prefix: &'a str, suffix: &'a str, windows: &'a [Window]) -> PromptInput<'a> {
+    PromptInput {
         repository: "shop",
         path: "src/cart.py",
         line_comment: "#",
         prefix,
         suffix,
         windows,
-        form: Form::default(),
+        layout: WindowLayout::default(),
     }
 }
 
@@ -37,7 +37,7 @@ fn every_family_without_windows() {
     let prompts: String = FAMILIES
         .iter()
         .map(|family| {
-            let prompt = render(family, &place("a = ", "\nb = 2\n", &[]), 2048);
+            let prompt = render(family, &input("a = ", "\nb = 2\n", &[]), 2048);
             format!("== {}\n{}\n", family.name, prompt.text)
         })
         .collect();
@@ -90,7 +90,7 @@ fn every_family_with_windows() {
     let prompts: String = FAMILIES
         .iter()
         .map(|family| {
-            let prompt = render(family, &place("a = ", "\nb = 2\n", &windows), 2048);
+            let prompt = render(family, &input("a = ", "\nb = 2\n", &windows), 2048);
             format!("== {}\n{}\n", family.name, prompt.text)
         })
         .collect();
@@ -279,13 +279,13 @@ fn families_are_told_by_the_models_name() {
         Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |told| told.reason),
         @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
     );
-    insta::assert_snapshot!(Family::unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code."#);
+    insta::assert_snapshot!(Family::explain_unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code."#);
 }
 
 #[test]
 fn the_table_holds_together() {
     for family in FAMILIES {
-        assert_eq!(Family::named(family.name), Some(family));
+        assert_eq!(Family::from_name(family.name), Some(family));
         assert_eq!(
             Family::detect(family.name).map(|told| told.family),
             Some(family),
@@ -299,18 +299,21 @@ fn the_table_holds_together() {
             let token = token.trim();
             assert!(token.is_empty() || family.reserved.contains(&token));
         }
-        if let Repository::Tokens { name, file, .. } = family.repository {
+        if let RepositoryTemplate::Tokens { name, file, .. } = family.repository {
             assert!(family.reserved.contains(&file));
             assert!(name.is_none_or(|name| family.reserved.contains(&name)));
         }
         for token in family.reserved {
-            assert!(!token.contains(char::is_whitespace), "neutralise needs it");
+            assert!(
+                !token.contains(char::is_whitespace),
+                "escape_reserved needs it"
+            );
             assert!(token.chars().count() > 1);
         }
-        let prompt = render(family, &place("", "", &[]), 100);
+        let prompt = render(family, &input("", "", &[]), 100);
         assert!(prompt.wire_stops().len() <= STOPS_ON_THE_WIRE);
     }
-    assert_eq!(Family::named("gpt"), None);
+    assert_eq!(Family::from_name("gpt"), None);
 }
 
 #[test]
@@ -327,7 +330,7 @@ fn the_prompt_stays_within_its_budget() {
                 (long.as_str(), long.as_str()),
                 (&long.replace('\n', "é"), &long.replace('\n', "é")),
             ] {
-                let prompt = render(family, &place(prefix, suffix, &windows), budget);
+                let prompt = render(family, &input(prefix, suffix, &windows), budget);
                 let tokens = approximate_tokens(&prompt.text);
                 assert!(tokens <= budget + 1, "{}: {tokens} > {budget}", family.name);
                 assert!(tokens > budget / 2, "{}: {tokens} of {budget}", family.name);
@@ -342,13 +345,13 @@ fn the_beginning_stays_while_a_person_types() {
         .map(|index| format!("line_{index} = {index}\n"))
         .collect();
     let typed = "total = sum(price * quantity for price, quantity in self.items.values())\n    ";
-    let family = Family::named("qwen2.5-coder").expect("it is in the table");
+    let family = Family::from_name("qwen2.5-coder").expect("it is in the table");
     let windows = [window("a.py", "A = 1")];
     let mut changes = 0;
     let mut last: Option<String> = None;
     for end in 0..=typed.len() {
         let prefix = format!("{before}{}", &typed[..end]);
-        let prompt = render(family, &place(&prefix, "\n", &windows), 512).text;
+        let prompt = render(family, &input(&prefix, "\n", &windows), 512).text;
         let beginning: String = prompt.chars().take(400).collect();
         assert!(beginning.contains("<|fim_prefix|>line_"), "cut at a line");
         if last.is_some_and(|last| last != beginning) {
@@ -361,10 +364,10 @@ fn the_beginning_stays_while_a_person_types() {
 
 #[test]
 fn a_counter_of_ones_own_is_used() {
-    let family = Family::named("starcoder").expect("it is in the table");
+    let family = Family::from_name("starcoder").expect("it is in the table");
     let prefix = "a\nb\nc\nd\ne\nf\ng\nh\n";
     let lines = |text: &str| text.matches('\n').count() as f64;
-    let prompt = render_counted(family, &place(prefix, "", &[]), 4, &lines);
+    let prompt = render_counted(family, &input(prefix, "", &[]), 4, &lines);
     assert_eq!(
         prompt.text,
         "<fim_prefix>e\nf\ng\nh\n<fim_suffix><fim_middle>"
@@ -375,7 +378,7 @@ fn a_counter_of_ones_own_is_used() {
 fn sides_carry_windows_as_comments() {
     let windows = [window("src/<fim_prefix>.py", "def g(x):\n    return x")];
     let sides = sides(
-        &place("a = ", "<fim_suffix>\n", &windows),
+        &input("a = ", "<fim_suffix>\n", &windows),
         &["<fim_prefix>", "<fim_suffix>"],
         2048,
     );
@@ -399,12 +402,12 @@ fn sides_and_chats_stay_within_their_budgets() {
         .map(|number| window(&format!("src/{number}.py"), &long[..290]))
         .collect();
     for budget in [64, 256, 2048] {
-        let place = place(&long, &long, &windows);
-        let sides = sides(&place, &[], budget);
+        let input = input(&long, &long, &windows);
+        let sides = sides(&input, &[], budget);
         let length = approximate_tokens(&sides.prefix) + approximate_tokens(&sides.suffix);
         assert!(length <= budget, "{length} of {budget}");
         assert!(length >= budget / 2, "{length} of {budget}");
-        let question = chat::write(&place, None, budget).question;
+        let question = chat::render(&input, None, budget).question;
         let length = approximate_tokens(&question);
         // What names the files and fences them comes on top, as the instructions do.
         let windows = question.matches("From the file ").count();
@@ -418,9 +421,9 @@ proptest! {
     #[test]
     fn sides_begin_the_same_while_a_person_types(typed in "[a-z \n]{0,20}") {
         let windows = [window("src/g.py", "def g(x):\n    return x")];
-        let before = sides(&place("a = ", "\n", &windows), &[], 2048);
+        let before = sides(&input("a = ", "\n", &windows), &[], 2048);
         let after = format!("a = {typed}");
-        let after = sides(&place(&after, "\n", &windows), &[], 2048);
+        let after = sides(&input(&after, "\n", &windows), &[], 2048);
         prop_assert!(after.prefix.starts_with(&before.prefix));
         prop_assert_eq!(after.suffix, before.suffix);
     }
@@ -443,28 +446,28 @@ proptest! {
             })
             .collect();
         let windows = [window(&text, &text)];
-        let hostile = Place {
+        let hostile = PromptInput {
             repository: &text,
             path: &text,
             line_comment: "#",
             prefix: &text,
             suffix: &text,
             windows: &windows,
-            form: Form::default(),
+            layout: WindowLayout::default(),
         };
-        let plain = Place {
+        let plain = PromptInput {
             repository: "r",
             path: "p",
             line_comment: "#",
             prefix: "x",
             suffix: "x",
             windows: &[window("p", "x")],
-            form: Form::default(),
+            layout: WindowLayout::default(),
         };
         let expected = tokens(family, &render(family, &plain, 100_000).text);
         let prompt = render(family, &hostile, 100_000);
         prop_assert_eq!(tokens(family, &prompt.text), expected, "{}", prompt.text);
-        prop_assert_eq!(neutralise(&text, &[]), text);
+        prop_assert_eq!(escape_reserved(&text, &[]), text);
     }
 }
 
@@ -475,12 +478,12 @@ fn windows_that_were_chosen_elsewhere_are_all_written_and_the_prefix_keeps_its_q
         .collect();
     let prefix = "y = 2\n".repeat(200);
     for family in FAMILIES {
-        for form in [Form::Whole, Form::Comments] {
-            let place = Place {
-                form,
-                ..place(&prefix, "\nz = 3\n", &windows)
+        for form in [WindowLayout::Whole, WindowLayout::Comments] {
+            let input = PromptInput {
+                layout: form,
+                ..input(&prefix, "\nz = 3\n", &windows)
             };
-            let text = render(family, &place, 100).text;
+            let text = render(family, &input, 100).text;
             assert!(
                 (0..9).all(|number| text.contains(&format!("w{number}.py"))),
                 "{text}"
@@ -494,18 +497,21 @@ fn windows_that_were_chosen_elsewhere_are_all_written_and_the_prefix_keeps_its_q
 #[test]
 fn comments_are_written_alike_for_every_family() {
     let windows = [window("a/b.py", "def f():\n    return 1")];
-    let place = Place {
-        form: Form::Comments,
-        ..place("x = ", "\n", &windows)
+    let input = PromptInput {
+        layout: WindowLayout::Comments,
+        ..input("x = ", "\n", &windows)
     };
     let block = "# Here are some relevant code fragments from other files of the repo:\n\n\
                  # the below code fragment can be found in:\n# a/b.py\n\
                  # def f():\n#     return 1\n\nx = ";
     for family in FAMILIES {
-        let text = render(family, &place, 1000).text;
-        assert!(text.contains(&neutralise(block, family.reserved)), "{text}");
+        let text = render(family, &input, 1000).text;
+        assert!(
+            text.contains(&escape_reserved(block, family.reserved)),
+            "{text}"
+        );
     }
-    assert_eq!(sides(&place, &[], 1000).prefix, block);
-    let parts = parts(&place, &[], 1000);
+    assert_eq!(sides(&input, &[], 1000).prefix, block);
+    let parts = parts(&input, &[], 1000);
     assert_eq!((parts.prefix.as_str(), parts.windows.len()), (block, 0));
 }

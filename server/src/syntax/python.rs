@@ -1,6 +1,8 @@
 //! Python.
 
-use super::Language;
+use tree_sitter::Node;
+
+use super::{ImportedModule, Language, Quote};
 
 /// Python 3. `print` and `exec` statements parse too, as the grammar covers Python 2.
 pub(super) static PYTHON: Language = Language {
@@ -40,11 +42,76 @@ pub(super) static PYTHON: Language = Language {
         "with_statement",
     ],
     blocks: &["module", "block"],
+    clauses: &[
+        "case_clause",
+        "elif_clause",
+        "else_clause",
+        "except_clause",
+        "finally_clause",
+    ],
     functions: &["function_definition"],
     definitions: &["function_definition", "class_definition"],
     strings: &["string"],
     comments: &["comment"],
+    quotes: &[
+        Quote {
+            mark: "\"\"\"",
+            spans_lines: true,
+        },
+        Quote {
+            mark: "'''",
+            spans_lines: true,
+        },
+        Quote {
+            mark: "\"",
+            spans_lines: false,
+        },
+        Quote {
+            mark: "'",
+            spans_lines: false,
+        },
+    ],
+    opening_brackets: &["(", "[", "{"],
     indented_blocks: true,
     raising_statement: "raise RuntimeError(\"this place was reached\")",
+    module_endings: &[".pyi", ".py"],
+    folder_module: "__init__",
+    imports,
     grammar: || tree_sitter_python::LANGUAGE.into(),
 };
+
+/// The modules of `import a.b` and `from a.b import c`, where `c` may be a module of the package.
+fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModule>> {
+    if !matches!(node.kind(), "import_statement" | "import_from_statement") {
+        return None;
+    }
+    let part = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
+    let module = node.child_by_field_name("module_name").map(part);
+    let mut modules = Vec::new();
+    if let Some(module) = module {
+        modules.extend(dotted_module(module, None, folder));
+    }
+    for name in node.children_by_field_name("name", &mut node.walk()) {
+        let name = part(name.child_by_field_name("name").unwrap_or(name));
+        modules.extend(match module {
+            Some(module) => dotted_module(module, Some(name), folder),
+            None => dotted_module(name, None, folder),
+        });
+    }
+    Some(modules)
+}
+
+/// The module a dotted name means, or a name imported from it if that is a module.
+fn dotted_module(module: &str, name: Option<&str>, folder: &str) -> Option<ImportedModule> {
+    let inner = module.trim_start_matches('.');
+    let dots = module.len() - inner.len();
+    let segments = inner.split('.').chain(name).map(str::trim);
+    let segments: Vec<&str> = segments.filter(|part| !part.is_empty()).collect();
+    if dots == 0 {
+        return (!segments.is_empty()).then(|| ImportedModule::Tail(segments.join("/")));
+    }
+    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    path.truncate(path.len().checked_sub(dots - 1)?);
+    path.extend(segments);
+    Some(ImportedModule::Exact(path.join("/")))
+}

@@ -1,6 +1,8 @@
 //! TypeScript, with and without JSX, and JavaScript: two grammars with one vocabulary.
 
-use super::Language;
+use tree_sitter::Node;
+
+use super::{ImportedModule, Language, Quote, module_path};
 
 /// TypeScript.
 pub(super) static TYPESCRIPT: Language = Language {
@@ -139,6 +141,7 @@ const COMMON: Language = Language {
         "while_statement",
     ],
     blocks: &["program", "statement_block", "class_body"],
+    clauses: &["catch_clause", "else_clause", "finally_clause"],
     functions: &[
         "arrow_function",
         "function_declaration",
@@ -158,7 +161,57 @@ const COMMON: Language = Language {
     ],
     strings: &["string", "template_string"],
     comments: &["comment"],
+    quotes: &[
+        Quote {
+            mark: "\"",
+            spans_lines: false,
+        },
+        Quote {
+            mark: "'",
+            spans_lines: false,
+        },
+        Quote {
+            mark: "`",
+            spans_lines: true,
+        },
+    ],
+    opening_brackets: &["(", "[", "{", "${"],
     indented_blocks: false,
     raising_statement: "throw new Error(\"this place was reached\");",
+    module_endings: &[
+        ".d.ts", ".mts", ".cts", ".tsx", ".ts", ".mjs", ".cjs", ".jsx", ".js",
+    ],
+    folder_module: "index",
+    imports,
     grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
 };
+
+/// The module of `import … from "…"` and `export … from "…"`.
+fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModule>> {
+    if let Some(source) = node.child_by_field_name("source") {
+        let quoted = text.get(source.byte_range()).unwrap_or_default();
+        return Some(path_module(quoted, folder).into_iter().collect());
+    }
+    matches!(node.kind(), "import_statement" | "import_alias").then(Vec::new)
+}
+
+/// The module a quoted path means.
+fn path_module(quoted: &str, folder: &str) -> Option<ImportedModule> {
+    let path = quoted.trim_matches(['"', '\'', '`']);
+    let module = module_path(path);
+    if path.starts_with('.') {
+        let mut segments: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        for segment in module.split('/') {
+            match segment {
+                "" | "." => {}
+                ".." => drop(segments.pop()),
+                name => segments.push(name),
+            }
+        }
+        Some(ImportedModule::Exact(segments.join("/")))
+    } else {
+        // What stands first is often an alias: `@/parts/x`, `~/parts/x`, `#parts/x`.
+        let tail = module.trim_start_matches(['@', '~', '#', '/']);
+        (!tail.is_empty()).then(|| ImportedModule::Tail(tail.to_owned()))
+    }
+}

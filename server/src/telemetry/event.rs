@@ -6,7 +6,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::retention::Remainder;
-use crate::completion::{Assigned, Source};
+use crate::completion::{CompletionOrigin, TrialAssignment};
 use crate::text::LineIndex;
 
 /// A completion as it was returned: one row of the store.
@@ -40,7 +40,7 @@ pub struct CompletionRow {
     pub named: String,
     /// The trial it belongs to, the models that were asked, and the model of each candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trial: Option<Assigned>,
+    pub trial: Option<TrialAssignment>,
     /// In a trial by pairs, the model of the second candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondModel>,
@@ -57,7 +57,7 @@ pub struct CompletionRow {
     /// Whether the person invoked it; otherwise typing triggered it.
     pub invoked: bool,
     /// Whether the model generated it, or an earlier answer was reused.
-    pub source: Source,
+    pub source: CompletionOrigin,
     /// Whether there were candidates.
     pub outcome: RequestOutcome,
     /// The size of each candidate.

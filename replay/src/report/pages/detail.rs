@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use fillrate_server::completion::{Step, Trace};
+use fillrate_server::completion::{CandidateStep, Trace};
 use fillrate_server::context::Window;
 use fillrate_server::text::LineIndex;
 use serde::Serialize;
@@ -69,7 +69,7 @@ struct AttemptDetail {
     /// The number of what the model was told.
     told: Option<usize>,
     /// How the candidates came about.
-    steps: Vec<Step>,
+    steps: Vec<CandidateStep>,
     audit: Option<AuditRecord>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fillrate_metrics::READ_MS;
-use fillrate_server::completion::Source;
+use fillrate_server::completion::CompletionOrigin;
 use fillrate_server::telemetry::{
     Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
 };
@@ -103,7 +103,7 @@ impl Impression<'_> {
         };
         let earlier = self.answered;
         self.accepted.is_none()
-            && later.source == Source::TypedThrough
+            && later.source == CompletionOrigin::TypedThrough
             && (later.form, &later.named) == (earlier.form, &earlier.named)
             && later.configuration == earlier.configuration
             && later.asked_models() == earlier.asked_models()

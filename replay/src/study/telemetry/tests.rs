@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use fillrate_metrics::Estimate;
-use fillrate_server::completion::{Assigned, Source};
+use fillrate_server::completion::{CompletionOrigin, TrialAssignment};
 use fillrate_server::configuration::TrialUnit;
 use fillrate_server::telemetry::{
     AcceptedCandidate, Certainty, CompletionRow, Displayed, EnteredCharacters, PartialAcceptance,
@@ -224,7 +224,7 @@ fn completed_code_divides_by_all_characters_that_entered_the_file() {
 fn typing_through_continues_the_same_impression() {
     let rest = |characters: usize, ms: f64| {
         let mut one = shown("s", "f");
-        one.answered.source = Source::TypedThrough;
+        one.answered.source = CompletionOrigin::TypedThrough;
         one.answered.candidates[0].characters = characters;
         one.shown = Some(Displayed {
             certainty: Certainty::Estimated,
@@ -374,7 +374,7 @@ fn on_trial(
 ) -> RecordedCompletion {
     let models = ["a", "b"].map(str::to_owned).to_vec();
     recorded.answered.named = asked[0].to_owned();
-    recorded.answered.trial = Some(Assigned {
+    recorded.answered.trial = Some(TrialAssignment {
         models,
         unit,
         seed: 1,

@@ -8,7 +8,7 @@ use fillrate_metrics::{
     Estimate, bradley_terry, choices_to_tell, clustered_difference_of_proportions,
     clustered_proportion, design_effect, median, outcomes_per_group, paired_difference,
 };
-use fillrate_server::completion::{Assigned, draw};
+use fillrate_server::completion::{TrialAssignment, draw};
 use fillrate_server::configuration::{DEFAULT, TrialUnit};
 use fillrate_server::telemetry::{CompletionRow, EnteredCharacters, RecordedCompletion};
 use serde::Serialize;
@@ -93,7 +93,7 @@ type Identity = (Vec<String>, TrialUnit, u64);
 /// Replaces the names of a hidden trial's models.
 const BLIND: &str = "blind trial";
 
-fn identity(assigned: &Assigned) -> Identity {
+fn identity(assigned: &TrialAssignment) -> Identity {
     (assigned.models.clone(), assigned.unit, assigned.seed)
 }
 

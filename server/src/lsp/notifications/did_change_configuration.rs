@@ -39,7 +39,7 @@ fn apply(session: &Session, configuration: &Configuration) -> Option<Arc<Engines
         if current.is_some_and(|engines| engines.configuration() == configuration) {
             return None;
         }
-        let tuned = current.and_then(|engines| engines.tuned(configuration));
+        let tuned = current.and_then(|engines| engines.with_settings(configuration));
         let tuned = tuned.map(Arc::new);
         let replaced = match &tuned {
             Some(engines) => state.engines.replace(Arc::clone(engines)),

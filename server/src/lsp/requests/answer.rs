@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use crate::completion::{Completion, Trigger};
-use crate::context::Given;
+use crate::context::GivenContext;
 use crate::documents::Snapshot;
 use crate::lsp::busy::BusyGuard;
 use crate::lsp::reporting::report_response;
@@ -33,7 +33,7 @@ pub(super) async fn complete(
     uri: &str,
     position: Position,
     trigger: Trigger,
-    given: Given,
+    given: GivenContext,
 ) -> Option<CompletionAnswer> {
     // Everything up to the first await runs in the order of arrival.
     let started = Instant::now();
@@ -84,7 +84,7 @@ pub(super) async fn complete(
         document: &document,
         cursor,
         latency: started.elapsed(),
-        configuration: engines.configuration_of(&completion),
+        configuration: engines.configuration_for(&completion),
     };
     let id = pending.record_answer(request, &completion);
     report_response(session, Some(uri), ServerState::Ready, why_empty).await;

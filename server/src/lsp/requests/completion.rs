@@ -10,7 +10,7 @@ use tower_lsp::lsp_types::{
 use super::answer::{CompletionAnswer, complete};
 use super::execute_command::accept_command;
 use crate::completion::Trigger;
-use crate::context::Given;
+use crate::context::GivenContext;
 use crate::lsp::position::{from_protocol, to_protocol};
 use crate::lsp::session::Session;
 use crate::telemetry::RequestKind;
@@ -30,7 +30,7 @@ pub(in crate::lsp) async fn handle(
         target.text_document.uri.as_str(),
         from_protocol(target.position),
         Trigger::Typing,
-        Given::default(),
+        GivenContext::default(),
     )
     .await?;
     Some(response(&answer, session.encoding()))

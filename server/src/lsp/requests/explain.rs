@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
 use crate::completion::{Completion, Trace};
-use crate::context::Given;
+use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
 use crate::lsp::session::Session;
 use crate::lsp::task::AbortOnDrop;
@@ -24,7 +24,7 @@ pub(in crate::lsp) struct ExplainParams {
     position: Option<Position>,
     /// As in an inline completion's request.
     #[serde(default)]
-    fillrate: Option<Given>,
+    fillrate: Option<GivenContext>,
 }
 
 /// The response to [`EXPLAIN`]; `null` if the document is not open or, without a position, has had

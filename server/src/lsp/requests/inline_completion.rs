@@ -9,7 +9,7 @@ use tower_lsp::lsp_types::{Command, Position, Range, TextDocumentIdentifier};
 use super::answer::{CompletionAnswer, complete};
 use super::execute_command::accept_command;
 use crate::completion::Trigger;
-use crate::context::Given;
+use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
 use crate::lsp::session::Session;
 use crate::telemetry::RequestKind;
@@ -31,7 +31,7 @@ pub struct InlineCompletionParams {
     /// What an evaluator provides for this cursor: a member of Fillrate's own, used by the context
     /// profiles made for it and ignored by all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fillrate: Option<Given>,
+    pub fillrate: Option<GivenContext>,
 }
 
 /// What triggered a request.

@@ -81,7 +81,7 @@ impl ModelList {
         let path = path.or_else(|| default_path().ok()).unwrap_or_default();
         let named = configuration.named().map(|(name, settings)| NamedModel {
             name: name.to_owned(),
-            about: settings.about(),
+            about: settings.describe(),
             active: !blind && answering.iter().any(|one| one.name == name),
         });
         Self {

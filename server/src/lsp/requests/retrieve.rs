@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
-use crate::completion::Retrieved;
-use crate::context::Given;
+use crate::completion::RetrievedWindows;
+use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
 use crate::lsp::session::Session;
 use crate::lsp::task::AbortOnDrop;
 
-/// The request's method. The response is a [`Retrieved`], or `null` if the document is not open.
+/// The request's method. The response is a [`RetrievedWindows`], or `null` if the document is not open.
 pub const RETRIEVE: &str = "fillrate/retrieve";
 
 /// The parameters of [`RETRIEVE`].
@@ -24,13 +24,13 @@ pub struct RetrieveParams {
     pub position: Position,
     /// As in an inline completion's request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fillrate: Option<Given>,
+    pub fillrate: Option<GivenContext>,
 }
 
 pub(in crate::lsp) async fn handle(
     session: &Arc<Session>,
     params: RetrieveParams,
-) -> Option<Retrieved> {
+) -> Option<RetrievedWindows> {
     let document = session.snapshot(params.text_document.uri.as_str())?;
     let engines = session.engines()?;
     let position = from_protocol(params.position);

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::counts::{Counts, Followers, Keyed, LONGEST, SHORTEST, Sequence};
 use super::lexer::{Indents, Turn, is_word, lex};
 use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol};
-use crate::model::{Candidate, Finish, Request};
+use crate::model::{Finish, ModelRequest, RawCandidate};
 
 /// What shorter contexts may still add once this little probability is left is not looked up.
 const LEFT_OVER: f64 = 1e-2;
@@ -260,7 +260,10 @@ impl Tally {
 
 /// Writes the request's candidates: the best of a beam search at temperature 0, else one drawing
 /// per candidate.
-pub(super) fn candidates(knowledge: &mut Knowledge<'_>, request: &Request) -> Vec<Candidate> {
+pub(super) fn candidates(
+    knowledge: &mut Knowledge<'_>,
+    request: &ModelRequest,
+) -> Vec<RawCandidate> {
     let parameters = &request.parameters;
     let start = Start::read(knowledge, &request.prefix);
     let after = After::read(knowledge, &request.suffix);
@@ -283,7 +286,7 @@ pub(super) fn candidates(knowledge: &mut Knowledge<'_>, request: &Request) -> Ve
             })
             .collect();
     }
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut candidates: Vec<RawCandidate> = Vec::new();
     for line in writer.lines(&start, parameters.candidates.max(1)) {
         let candidate = writer.go_on(line);
         if candidates.iter().all(|other| other.text != candidate.text) {
@@ -632,7 +635,7 @@ impl Writer<'_, '_> {
     }
 
     /// Draws a candidate.
-    fn draw(&self, start: &Start, chooser: &mut Sampling) -> Candidate {
+    fn draw(&self, start: &Start, chooser: &mut Sampling) -> RawCandidate {
         let pens = self.begin(start, usize::MAX);
         let choices = (0..)
             .zip(&pens)
@@ -670,7 +673,7 @@ impl Writer<'_, '_> {
 
     /// Adds further lines while the whole stays probable enough and inside the block, and gives
     /// the candidate.
-    fn go_on(&self, line: Line) -> Candidate {
+    fn go_on(&self, line: Line) -> RawCandidate {
         let Line {
             mut pen, mut end, ..
         } = line;
@@ -699,7 +702,7 @@ impl Writer<'_, '_> {
             pen = further;
             end = next;
         }
-        Candidate {
+        RawCandidate {
             text: pen.text,
             finish: match end {
                 LineEnd::Length => Finish::Length,
@@ -826,7 +829,7 @@ fn cache<'a>(
 }
 
 /// The counts of a file whose cursor is between two texts.
-pub(super) fn file_cache(request: &Request, vocabulary: &mut Extended<'_>) -> Counts {
+pub(super) fn file_cache(request: &ModelRequest, vocabulary: &mut Extended<'_>) -> Counts {
     let prefix = near_end(&request.prefix);
     let start = if prefix.len() < request.prefix.len() {
         CUT
@@ -855,7 +858,7 @@ fn near_start(text: &str) -> &str {
 }
 
 /// The counts of a request's windows.
-pub(super) fn window_cache(request: &Request, vocabulary: &mut Extended<'_>) -> Counts {
+pub(super) fn window_cache(request: &ModelRequest, vocabulary: &mut Extended<'_>) -> Counts {
     let texts = request
         .windows
         .iter()

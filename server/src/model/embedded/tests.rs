@@ -1,23 +1,23 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::context::{Form, Window};
-use crate::model::{Finish, Parameters, Settings};
+use crate::context::{Window, WindowLayout};
+use crate::model::{Finish, ModelParameters, ModelSettings};
 
 /// A request at the fixture's `$0`.
-fn request(fixture: &str) -> Request {
+fn request(fixture: &str) -> ModelRequest {
     let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
-    Request {
+    ModelRequest {
         prefix: prefix.to_owned(),
         suffix: suffix.to_owned(),
         path: "shop/here.py".to_owned(),
         repository: "demo".to_owned(),
         language: None,
         windows: Vec::new(),
-        form: Form::default(),
+        layout: WindowLayout::default(),
         earlier: None,
         question: None,
-        parameters: Settings::default().parameters(),
+        parameters: ModelSettings::default().parameters(),
     }
 }
 
@@ -29,7 +29,7 @@ fn learnt(files: &[(&str, &str)]) -> Learnt {
     learnt
 }
 
-fn texts(answer: &Answer) -> Vec<&str> {
+fn texts(answer: &ModelOutput) -> Vec<&str> {
     let candidates = answer.candidates.iter();
     candidates
         .map(|candidate| candidate.text.as_str())
@@ -196,7 +196,7 @@ fn drawing_is_told_by_the_seed() {
     let learnt = learnt(&files);
     let draw = |seed, top_p| {
         let mut request = request("open($0");
-        request.parameters = Parameters {
+        request.parameters = ModelParameters {
             candidates: 20,
             temperature: 1.0,
             top_p,
@@ -211,7 +211,7 @@ fn drawing_is_told_by_the_seed() {
     assert_eq!(first.candidates.len(), 20);
     // Candidate i of seed s is candidate 0 of seed s + i.
     assert_eq!(first.candidates[1], draw(8, 1.0).candidates[0]);
-    let kinds = |answer: &Answer| {
+    let kinds = |answer: &ModelOutput| {
         let mut texts: Vec<_> = answer.candidates.iter().map(|c| c.text.clone()).collect();
         texts.sort();
         texts.dedup();
@@ -239,11 +239,15 @@ fn nothing_known_is_nothing_said() {
 
 #[tokio::test]
 async fn it_answers_through_the_trait() {
-    let model = Embedded::new();
+    let model = EmbeddedModel::new();
     model.observe("a.py", Some("alpha(beta)\n"));
-    let answer = Model::complete(&model, &request("alpha($0"), &crate::model::Whole)
-        .await
-        .expect("it can't fail");
+    let answer = Model::complete(
+        &model,
+        &request("alpha($0"),
+        &crate::model::UnlimitedListener,
+    )
+    .await
+    .expect("it can't fail");
     assert_eq!(texts(&answer), ["beta)"]);
 }
 
@@ -266,14 +270,14 @@ fn code() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..30).prop_map(|lines| lines.join("\n"))
 }
 
-fn parameters() -> impl Strategy<Value = Parameters> {
+fn parameters() -> impl Strategy<Value = ModelParameters> {
     (1usize..4, prop::sample::select(vec![0.0, 1.0]), 0u64..9).prop_map(
-        |(candidates, temperature, seed)| Parameters {
+        |(candidates, temperature, seed)| ModelParameters {
             candidates,
             temperature,
             seed,
             max_tokens: 40,
-            ..Settings::default().parameters()
+            ..ModelSettings::default().parameters()
         },
     )
 }

@@ -1,9 +1,9 @@
-//! Candidates while they are being written: stops, what a listener hears of them, and their ends.
+//! Candidates while they are streamed: stops, what a listener receives of them, and their ends.
 
-use super::wire::Piece;
-use crate::model::{Candidate, Finish, Listener};
+use super::protocol::CandidatePiece;
+use crate::model::{Finish, RawCandidate, TextListener};
 
-/// The candidates of one answer.
+/// The candidates of one response.
 #[derive(Debug)]
 pub(super) struct Drafts(Vec<Draft>);
 
@@ -15,8 +15,8 @@ struct Draft {
     safe: usize,
     /// Whether the server has named it.
     begun: bool,
-    /// Whether the listener has heard of it.
-    heard: bool,
+    /// Whether the listener has received any of it.
+    announced: bool,
     finish: Option<Finish>,
     log_probability: f64,
     tokens: usize,
@@ -27,14 +27,14 @@ impl Drafts {
         Self((0..count).map(|_| Draft::default()).collect())
     }
 
-    /// Takes a piece of a candidate in and tells the listener what is new and can't be the
+    /// Adds a piece to a candidate and passes to the listener what is new and can't be the
     /// beginning of a stop. What comes after a candidate's end is dropped.
     pub(super) fn push(
         &mut self,
         index: usize,
-        piece: &Piece,
+        piece: &CandidatePiece,
         stops: &[String],
-        listener: &dyn Listener,
+        listener: &dyn TextListener,
     ) {
         let draft = &mut self.0[index];
         draft.begun = true;
@@ -63,12 +63,12 @@ impl Drafts {
             Some(_) => draft.text.len(),
             None => draft.text.len() - open_stop(&draft.text[draft.safe..], stops),
         };
-        let news = safe > draft.safe || (end.is_some() && !draft.heard);
+        let news = safe > draft.safe || (end.is_some() && !draft.announced);
         draft.safe = safe;
         draft.finish = end;
         if news {
-            draft.heard = true;
-            if listener.heard(index, &draft.text[..safe]).is_break() {
+            draft.announced = true;
+            if listener.receive(index, &draft.text[..safe]).is_break() {
                 draft.text.truncate(safe);
                 draft.finish = Some(Finish::Enough);
             }
@@ -76,11 +76,11 @@ impl Drafts {
     }
 
     /// Ends a candidate that has begun and has no end yet.
-    pub(super) fn end(&mut self, index: usize, listener: &dyn Listener) {
+    pub(super) fn end(&mut self, index: usize, listener: &dyn TextListener) {
         if self.0[index].begun {
-            let last = Piece {
+            let last = CandidatePiece {
                 finish: Some(Finish::Stop),
-                ..Piece::default()
+                ..CandidatePiece::default()
             };
             self.push(index, &last, &[], listener);
         }
@@ -96,7 +96,7 @@ impl Drafts {
         self.0[index].finish.is_some()
     }
 
-    /// Whether a listener has had enough of some candidate.
+    /// Whether a listener has ended some candidate.
     pub(super) fn has_enough(&self) -> bool {
         self.0
             .iter()
@@ -104,9 +104,9 @@ impl Drafts {
     }
 
     /// The candidates that have come to their ends.
-    pub(super) fn candidates(self) -> Vec<Candidate> {
+    pub(super) fn candidates(self) -> Vec<RawCandidate> {
         let ended = self.0.into_iter().filter_map(|draft| {
-            Some(Candidate {
+            Some(RawCandidate {
                 finish: draft.finish?,
                 mean_log_probability: (draft.tokens > 0)
                     .then(|| draft.log_probability / draft.tokens as f64),
@@ -130,21 +130,21 @@ fn open_stop(text: &str, stops: &[String]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::ops::ControlFlow;
 
-    use parking_lot::Mutex;
     use proptest::prelude::*;
 
     use super::*;
 
-    /// Keeps what it hears, and has enough once a text is this long.
+    /// Keeps what it receives, and ends a candidate once its text is this long.
     struct Notes {
         heard: Mutex<Vec<String>>,
         enough: usize,
     }
 
-    impl Listener for Notes {
-        fn heard(&self, _candidate: usize, text: &str) -> ControlFlow<()> {
+    impl TextListener for Notes {
+        fn receive(&self, _candidate: usize, text: &str) -> ControlFlow<()> {
             let mut heard = self.heard.lock();
             heard.push(text.to_owned());
             if text.len() >= self.enough {
@@ -163,9 +163,9 @@ mod tests {
         let stops: Vec<_> = stops.iter().map(|&stop| stop.to_owned()).collect();
         let mut drafts = Drafts::new(1);
         for &text in pieces {
-            let piece = Piece {
+            let piece = CandidatePiece {
                 text: text.to_owned(),
-                ..Piece::default()
+                ..CandidatePiece::default()
             };
             drafts.push(0, &piece, &stops, &notes);
         }
@@ -224,15 +224,15 @@ mod tests {
     fn the_mean_is_over_the_tokens() {
         let mut drafts = Drafts::new(2);
         for (text, log_probabilities) in [("a", vec![-1.0, -2.0]), ("b", vec![-6.0])] {
-            let piece = Piece {
+            let piece = CandidatePiece {
                 text: text.to_owned(),
                 log_probabilities,
-                ..Piece::default()
+                ..CandidatePiece::default()
             };
-            drafts.push(0, &piece, &[], &crate::model::Whole);
+            drafts.push(0, &piece, &[], &crate::model::UnlimitedListener);
         }
-        drafts.end(0, &crate::model::Whole);
-        drafts.end(1, &crate::model::Whole);
+        drafts.end(0, &crate::model::UnlimitedListener);
+        drafts.end(1, &crate::model::UnlimitedListener);
         let candidates = drafts.candidates();
         assert_eq!(candidates.len(), 1, "the other never began");
         assert_eq!(candidates[0].mean_log_probability, Some(-3.0));

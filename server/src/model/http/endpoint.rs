@@ -14,14 +14,14 @@ use reqwest::{Certificate, Client, ClientBuilder, Proxy, Response, Url};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::retries::{Fault, Retries, retry_after};
-use super::wire::{Header, Wire, bearer};
-use crate::model::{ModelError, Secret, Settings};
+use super::protocol::{Header, HttpProtocol, bearer};
+use super::retries::{RequestFault, Retries, retry_after};
+use crate::model::{ModelError, ModelSettings, Secret};
 
-/// How many characters of a server's answer an error shows.
-const SHOWN_CHARACTERS: usize = 300;
+/// How many characters of a server's response an error shows.
+const PRINTED_CHARACTERS: usize = 300;
 
-/// The most bytes of an answer that are read.
+/// The most bytes of a response that are read.
 pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// An address that takes JSON, and those who may ask it.
@@ -42,21 +42,21 @@ impl Endpoint {
     /// # Errors
     /// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
     pub(super) fn new(
-        settings: &Settings,
+        settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
-        wire: &dyn Wire,
+        protocol: &dyn HttpProtocol,
     ) -> Result<Self, ModelError> {
-        let Some(base) = settings.url.as_deref().or(wire.default_url()) else {
+        let Some(base) = settings.url.as_deref().or(protocol.default_url()) else {
             return Err(ModelError::Settings(format!(
                 "model: the protocol \"{}\" needs the setting url, the address of the model's \
                  server.",
                 settings.protocol
             )));
         };
-        let streamed = address(base, &wire.path(true))?;
-        let whole = address(base, &wire.path(false))?;
+        let streamed = address(base, &protocol.path(true))?;
+        let whole = address(base, &protocol.path(false))?;
         Self::at(settings, environment, [streamed, whole], &|key| {
-            wire.headers(key)
+            protocol.headers(key)
         })
     }
 
@@ -65,7 +65,7 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::new`].
     pub(super) fn whole(
-        settings: &Settings,
+        settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
         base: &str,
         path: &str,
@@ -74,9 +74,9 @@ impl Endpoint {
         Self::at(settings, environment, [url.clone(), url], &bearer)
     }
 
-    /// The endpoint at these addresses, that of streamed answers first.
+    /// The endpoint at these addresses, that of streamed responses first.
     fn at(
-        settings: &Settings,
+        settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
         [streamed, whole]: [Url; 2],
         headers_of: &dyn Fn(Option<&Secret>) -> Vec<Header>,
@@ -105,7 +105,7 @@ impl Endpoint {
         })
     }
 
-    /// Sends a body and gives the answer once its head is there and says success. Faults that
+    /// Sends a body and gives the response once its head is there and says success. Faults that
     /// pass are waited for and tried again: see [`Retries`].
     ///
     /// # Errors
@@ -135,15 +135,15 @@ impl Endpoint {
                     let error = ModelError::Status {
                         url: self.url(stream).to_string(),
                         status,
-                        body: self.shown(&text(response).await),
+                        body: self.printable(&text(response).await),
                     };
-                    (Some(Fault::Status(status, wish)), error)
+                    (Some(RequestFault::Status(status, wish)), error)
                 }
                 Err(error) => {
                     let fault = passing(&error);
                     let error = ModelError::Unreachable {
                         url: self.url(stream).to_string(),
-                        reason: self.shown(&causes(&error.without_url())),
+                        reason: self.printable(&causes(&error.without_url())),
                     };
                     (fault, error)
                 }
@@ -157,27 +157,27 @@ impl Endpoint {
         }
     }
 
-    /// An answer that is not of the documented form.
+    /// A response that is not of the documented form.
     pub(super) fn malformed(&self, stream: bool, reason: &str) -> ModelError {
         ModelError::Malformed {
             url: self.url(stream).to_string(),
-            reason: self.shown(reason),
+            reason: self.printable(reason),
         }
     }
 
-    /// An answer that broke off.
+    /// A response that broke off.
     pub(super) fn broken(&self, stream: bool, error: reqwest::Error) -> ModelError {
         let reason = format!("it breaks off: {}", causes(&error.without_url()));
         self.malformed(stream, &reason)
     }
 
-    /// An error that a server tells in an answer that began well.
-    pub(super) fn told(&self, stream: bool, error: &Value) -> ModelError {
+    /// An error that a server reports in the body of a successful response.
+    pub(super) fn server_error(&self, stream: bool, error: &Value) -> ModelError {
         let message = match (error, &error["message"]) {
             (Value::String(message), _) | (_, Value::String(message)) => message.clone(),
             (other, _) => other.to_string(),
         };
-        ModelError::Failed(self.shown(&format!("{} says: {message}", self.url(stream))))
+        ModelError::Failed(self.printable(&format!("{} says: {message}", self.url(stream))))
     }
 
     fn url(&self, stream: bool) -> &Url {
@@ -186,13 +186,13 @@ impl Endpoint {
 
     /// A text fit for an error: without the key, on one line, and short. The key goes first, as
     /// shortening could leave a part of it.
-    fn shown(&self, text: &str) -> String {
+    fn printable(&self, text: &str) -> String {
         let text = match &self.key {
             Some(key) => key.redact(text),
             None => text.to_owned(),
         };
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut short: String = text.chars().take(SHOWN_CHARACTERS).collect();
+        let mut short: String = text.chars().take(PRINTED_CHARACTERS).collect();
         if short.len() < text.len() {
             short.push('…');
         }
@@ -223,7 +223,7 @@ fn address(base: &str, path: &str) -> Result<Url, ModelError> {
 }
 
 /// The client that the settings ask for.
-fn client(settings: &Settings, url: &Url) -> Result<Client, ModelError> {
+fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
     // A redirect could carry the prompt, which is a person's code, somewhere else.
     let mut builder = Client::builder()
         .redirect(Policy::none())
@@ -278,7 +278,7 @@ fn trusting(builder: ClientBuilder, path: &Path) -> Result<Client, ModelError> {
     client.map_err(|error| fault(format!("can't be used: {}", causes(&error))))
 }
 
-/// The body of an answer that says no, as far as it can be had.
+/// The body of an error response, as far as it can be read.
 async fn text(mut response: Response) -> String {
     let mut bytes = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -292,18 +292,19 @@ async fn text(mut response: Response) -> String {
 }
 
 /// The fault that may pass, if a request met one. To write a completion twice does no harm.
-fn passing(error: &reqwest::Error) -> Option<Fault> {
+fn passing(error: &reqwest::Error) -> Option<RequestFault> {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(error) = inner.downcast_ref::<io::Error>()
             && error.kind() == io::ErrorKind::ConnectionRefused
         {
-            return Some(Fault::Refused);
+            return Some(RequestFault::Refused);
         }
         cause = inner.source();
     }
     // Names that can't be resolved and servers that can't be trusted are faults in connecting.
-    (error.is_request() && !error.is_connect() && !error.is_timeout()).then_some(Fault::Closed)
+    (error.is_request() && !error.is_connect() && !error.is_timeout())
+        .then_some(RequestFault::Closed)
 }
 
 /// An error with all its causes: reqwest's own message leaves out what the socket said.

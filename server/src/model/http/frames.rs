@@ -1,10 +1,10 @@
-//! From the bytes of an answer to JSON values: server-sent events, JSON values one after another,
+//! From the bytes of a response to JSON values: server-sent events, JSON values one after another,
 //! or one JSON value for all.
 
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
-/// How a protocol parts an answer that it streams.
+/// How a protocol parts a response that it streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) enum Framing {
     /// Server-sent events, one JSON value each.
@@ -14,7 +14,7 @@ pub(in crate::model) enum Framing {
     Lines,
 }
 
-/// What an answer's bytes hold.
+/// What a response's bytes hold.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Frame {
     /// A value.
@@ -30,14 +30,14 @@ pub(super) enum Frame {
     },
 }
 
-/// Reads an answer as it comes in, in whatever pieces. Bytes that are no UTF-8 become
+/// Reads a response as it comes in, in whatever pieces. Bytes that are no UTF-8 become
 /// replacement characters; a character cut by the end of a piece is no such case, as only whole
 /// lines are decoded.
 #[derive(Debug)]
 pub(super) struct Frames {
     framing: Framing,
     form: Form,
-    /// The bytes of the line that has not ended yet, or all bytes of a whole answer.
+    /// The bytes of the line that has not ended yet, or all bytes of a whole response.
     pending: Vec<u8>,
     /// The last byte was a carriage return, so that a line feed now ends no line.
     after_return: bool,
@@ -65,7 +65,7 @@ impl Frames {
             framing,
             form: match framing {
                 Framing::Events => Form::Unknown,
-                // Whole answers are read as a stream of one value.
+                // Whole responses are read as a stream of one value.
                 Framing::Lines => Form::Streamed,
             },
             pending: Vec::new(),
@@ -75,7 +75,7 @@ impl Frames {
         }
     }
 
-    /// Whether the answer came as one value where events were awaited.
+    /// Whether the response came as one value where events were awaited.
     pub(super) fn is_whole(&self) -> bool {
         self.form == Form::Whole
     }
@@ -103,7 +103,7 @@ impl Frames {
         frames
     }
 
-    /// Takes the end of the answer in and gives the frames that it ends.
+    /// Takes the end of the response in and gives the frames that it ends.
     pub(super) fn end(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         if self.form != Form::Whole && !self.pending.is_empty() {

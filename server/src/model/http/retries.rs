@@ -12,10 +12,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// What kept a request from being answered, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum RequestFault {
     /// Nobody listened at the address.
     Refused,
-    /// The connection ended before the answer began, as one that was idle may at any time.
+    /// The connection ended before the response began, as one that was idle may at any time.
     Closed,
     /// An HTTP status, and how long the server asks to be left alone.
     Status(u16, Option<Duration>),
@@ -45,11 +45,13 @@ impl<R: Rng> Retries<R> {
     /// Pauses double, with jitter over their upper half, so that many who failed at once don't
     /// come back at once: <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>.
     /// A server's own wish is at least granted.
-    pub(super) fn pause(&mut self, fault: Fault, remaining: Duration) -> Option<Duration> {
+    pub(super) fn pause(&mut self, fault: RequestFault, remaining: Duration) -> Option<Duration> {
         let wish = match fault {
-            Fault::Refused | Fault::Closed => Duration::ZERO,
-            Fault::Status(429 | 500 | 502 | 503 | 504 | 529, wish) => wish.unwrap_or_default(),
-            Fault::Status(..) => return None,
+            RequestFault::Refused | RequestFault::Closed => Duration::ZERO,
+            RequestFault::Status(429 | 500 | 502 | 503 | 504 | 529, wish) => {
+                wish.unwrap_or_default()
+            }
+            RequestFault::Status(..) => return None,
         };
         self.left = self.left.checked_sub(1)?;
         // 53 random bits give every fraction a double can tell apart in [0, 1).
@@ -95,12 +97,12 @@ mod tests {
         let again: Vec<u16> = (100..600)
             .filter(|&status| {
                 retries(1, 0)
-                    .pause(Fault::Status(status, None), LONG)
+                    .pause(RequestFault::Status(status, None), LONG)
                     .is_some()
             })
             .collect();
         assert_eq!(again, [429, 500, 502, 503, 504, 529]);
-        for fault in [Fault::Refused, Fault::Closed] {
+        for fault in [RequestFault::Refused, RequestFault::Closed] {
             assert!(retries(1, 0).pause(fault, LONG).is_some());
         }
     }
@@ -110,7 +112,7 @@ mod tests {
         for most in 0..4 {
             let mut retries = retries(most, 1);
             let count = (0..10)
-                .filter(|_| retries.pause(Fault::Refused, LONG).is_some())
+                .filter(|_| retries.pause(RequestFault::Refused, LONG).is_some())
                 .count();
             assert_eq!(count, most as usize);
         }
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn a_wish_beyond_the_remaining_time_ends_it() {
         let wish = Some(Duration::from_secs(20));
-        let fault = Fault::Status(429, wish);
+        let fault = RequestFault::Status(429, wish);
         assert!(
             retries(3, 0)
                 .pause(fault, Duration::from_secs(10))
@@ -153,10 +155,10 @@ mod tests {
             let wish = Duration::from_secs(wish);
             for nth in 0..5 {
                 let most = FIRST_PAUSE * 2u32.pow(nth);
-                let pause = plain.pause(Fault::Refused, LONG).expect("there is time");
+                let pause = plain.pause(RequestFault::Refused, LONG).expect("there is time");
                 prop_assert!(pause >= most / 2 && pause <= most, "{pause:?} of {most:?}");
                 let pause = wished
-                    .pause(Fault::Status(503, Some(wish)), LONG)
+                    .pause(RequestFault::Status(503, Some(wish)), LONG)
                     .expect("there is time");
                 prop_assert!(pause >= wish && pause <= wish + most, "{pause:?} for {wish:?}");
             }
@@ -166,7 +168,7 @@ mod tests {
         fn no_pause_is_longer_than_the_remaining_time(seed: u64, remaining in 0u64..1000) {
             let remaining = Duration::from_millis(remaining);
             let mut retries = retries(9, seed);
-            while let Some(pause) = retries.pause(Fault::Refused, remaining) {
+            while let Some(pause) = retries.pause(RequestFault::Refused, remaining) {
                 prop_assert!(pause < remaining);
             }
         }

@@ -22,7 +22,7 @@ fn opened(settings: &EmbeddingSettings, cache: Option<&Path>) -> Embeddings {
     Embeddings::open(settings, &environment, cache).expect("the settings are sound")
 }
 
-/// An answer in OpenAI's form, the entries in this order.
+/// A response in OpenAI's form, the entries in this order.
 fn answer(entries: &[(usize, &[f64])]) -> Script {
     let entries: Vec<Value> = entries
         .iter()
@@ -129,7 +129,7 @@ async fn llama_cpps_own_form_is_read_too() {
 async fn faults_are_told_in_a_sentence_without_the_key() {
     let refused = format!("{{\"error\": {{\"message\": \"{KEY} is no key\"}}}}");
     let cases = [
-        Script::Answer("401 Unauthorized", "", refused.clone().into_bytes()),
+        Script::ModelOutput("401 Unauthorized", "", refused.clone().into_bytes()),
         whole(&refused),
         whole("<html>"),
         whole("{}"),

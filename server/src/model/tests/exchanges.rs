@@ -13,18 +13,18 @@ pub(super) fn protocols() -> impl Iterator<Item = Protocol> {
         .filter(|protocol| exchange(*protocol).is_some())
 }
 
-/// An answer with one candidate, "ab", that came to its own end.
-pub(super) struct Exchange {
-    /// The answer as one value.
+/// A response with one candidate, "ab", that came to its own end.
+pub(super) struct RecordedExchange {
+    /// The response as one value.
     pub(super) whole: String,
-    /// The answer as a stream: a piece "a", a piece "b", and the rest.
+    /// The response as a stream: a piece "a", a piece "b", and the rest.
     pub(super) streamed: [String; 3],
     /// An error that is told within a stream, with this message.
     pub(super) error: fn(&str) -> String,
 }
 
-impl Exchange {
-    /// The answer in the form that is asked for.
+impl RecordedExchange {
+    /// The response in the form that is asked for.
     pub(super) fn script(&self, stream: bool) -> Script {
         if stream {
             streamed(&self.streamed)
@@ -35,7 +35,7 @@ impl Exchange {
 }
 
 /// The exchange of a protocol; nothing for those that send nothing.
-pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
+pub(super) fn exchange(protocol: Protocol) -> Option<RecordedExchange> {
     match protocol {
         Protocol::Embedded | Protocol::Recorded | Protocol::Empty => None,
         // <https://platform.openai.com/docs/api-reference/completions/object>
@@ -51,7 +51,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                     ],
                 })
             };
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: choice("ab", Some("stop")).to_string(),
                 streamed: [
                     event(&choice("a", None)),
@@ -82,7 +82,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                 }],
                 "usage": { "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11 },
             });
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: whole.to_string(),
                 streamed: [
                     event(&chunk(
@@ -111,7 +111,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                     "truncated": false,
                 })
             };
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: last("ab").to_string(),
                 streamed: [event(&piece("a")), event(&piece("b")), event(&last(""))],
                 error: openai_error,
@@ -158,7 +158,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                     "usage": { "output_tokens": 2 },
                 }))
                 + &named(json!({ "type": "message_stop" }));
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: whole.to_string(),
                 streamed: [beginning + &delta("a"), delta("b"), end],
                 error: |message| {
@@ -194,7 +194,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                     "finish_reason": "stop",
                 }],
             });
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: whole.to_string(),
                 streamed: [
                     event(&chunk("a", None)),
@@ -216,7 +216,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                     ],
                 })
             };
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: choice("ab", Some("stop")).to_string(),
                 streamed: [
                     event(&choice("a", None)),
@@ -241,7 +241,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                 }
                 format!("{value}\n")
             };
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: line("ab", true),
                 streamed: [line("a", false), line("b", false), line("", true)],
                 error: |message| format!("{}\n", json!({ "error": message })),
@@ -270,7 +270,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<Exchange> {
                     "tokens": [],
                 },
             });
-            Some(Exchange {
+            Some(RecordedExchange {
                 whole: whole.to_string(),
                 streamed: [
                     token(1, "a", false, None),

@@ -14,8 +14,8 @@ fn cases() -> impl Iterator<Item = (Protocol, bool)> {
 }
 
 /// Settings of a case.
-fn case_settings(protocol: Protocol, stream: bool, server: &Server) -> Settings {
-    Settings {
+fn case_settings(protocol: Protocol, stream: bool, server: &Server) -> ModelSettings {
+    ModelSettings {
         stream,
         ..settings(protocol, &server.url)
     }
@@ -43,7 +43,7 @@ async fn a_good_answer_is_read_in_both_forms() {
     for (protocol, stream) in cases() {
         let server = Server::start(vec![good(protocol, stream)]).await;
         let settings = case_settings(protocol, stream, &server);
-        let answer = completes(&settings, &Whole).await;
+        let answer = completes(&settings, &UnlimitedListener).await;
         assert_eq!(
             texts(&answer),
             [("ab", Finish::Stop)],
@@ -67,7 +67,7 @@ async fn an_answer_in_the_other_form_is_read_as_well() {
     for (protocol, stream) in cases() {
         let server = Server::start(vec![good(protocol, !stream)]).await;
         let settings = case_settings(protocol, stream, &server);
-        let answer = completes(&settings, &Whole).await;
+        let answer = completes(&settings, &UnlimitedListener).await;
         assert_eq!(
             texts(&answer),
             [("ab", Finish::Stop)],
@@ -82,8 +82,8 @@ async fn faults_are_told_in_their_kind() {
         let long = format!("bad key {KEY} {}", "x".repeat(1000));
         let begun = beginning(protocol, stream);
         let scripts = vec![
-            Script::Answer("401 Unauthorized", "", long.clone().into_bytes()),
-            Script::Answer("307 Temporary Redirect", "location: /\r\n", Vec::new()),
+            Script::ModelOutput("401 Unauthorized", "", long.clone().into_bytes()),
+            Script::ModelOutput("307 Temporary Redirect", "location: /\r\n", Vec::new()),
             Script::HangUp,
             whole("<html>"),
             whole("{\"surprise\": 1}"),
@@ -153,7 +153,7 @@ async fn a_server_that_is_slow_is_a_timeout() {
             Script::Pieces(vec![beginning(protocol, stream)], Then::Silence),
         ])
         .await;
-        let settings = Settings {
+        let settings = ModelSettings {
             timeout_ms: 500,
             ..case_settings(protocol, stream, &server)
         };
@@ -171,7 +171,7 @@ async fn a_server_that_is_slow_is_a_timeout() {
 
 #[tokio::test]
 async fn a_fault_that_passes_is_waited_for() {
-    let busy = |status, headers| Script::Answer(status, headers, b"busy".to_vec());
+    let busy = |status, headers| Script::ModelOutput(status, headers, b"busy".to_vec());
     join_all(cases().map(|(protocol, stream)| async move {
         let server = Server::start(vec![
             busy("429 Too Many Requests", "retry-after: 0\r\n"),
@@ -180,11 +180,11 @@ async fn a_fault_that_passes_is_waited_for() {
             good(protocol, stream),
         ])
         .await;
-        let settings = Settings {
+        let settings = ModelSettings {
             retries: 3,
             ..case_settings(protocol, stream, &server)
         };
-        let answer = completes(&settings, &Whole).await;
+        let answer = completes(&settings, &UnlimitedListener).await;
         assert_eq!(
             texts(&answer),
             [("ab", Finish::Stop)],
@@ -199,12 +199,12 @@ async fn a_fault_that_passes_is_waited_for() {
 
 #[tokio::test]
 async fn a_fault_that_does_not_pass_is_told() {
-    let busy = Script::Answer("503 Service Unavailable", "", KEY.as_bytes().to_vec());
+    let busy = Script::ModelOutput("503 Service Unavailable", "", KEY.as_bytes().to_vec());
     join_all(cases().map(|(protocol, stream)| {
         let busy = busy.clone();
         async move {
             let server = Server::start(vec![busy; 5]).await;
-            let settings = Settings {
+            let settings = ModelSettings {
                 retries: 1,
                 ..case_settings(protocol, stream, &server)
             };
@@ -222,8 +222,8 @@ async fn a_fault_that_does_not_pass_is_told() {
 #[tokio::test]
 async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
     let hour = "retry-after: 3600\r\n";
-    let server = Server::start(vec![Script::Answer("429 Wait", hour, Vec::new())]).await;
-    let settings = Settings {
+    let server = Server::start(vec![Script::ModelOutput("429 Wait", hour, Vec::new())]).await;
+    let settings = ModelSettings {
         retries: 2,
         ..settings(Protocol::OpenAiChat, &server.url)
     };
@@ -242,7 +242,7 @@ async fn what_was_heard_is_not_asked_for_again() {
             good(protocol, true),
         ])
         .await;
-        let settings = Settings {
+        let settings = ModelSettings {
             retries: 2,
             ..case_settings(protocol, true, &server)
         };
@@ -259,14 +259,14 @@ async fn a_server_that_starts_late_is_waited_for() {
         .expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
     drop(listener);
-    let refused = Settings {
+    let refused = ModelSettings {
         retries: 1,
         ..settings(Protocol::LlamaCompletion, &url)
     };
     let error = fails(&refused).await;
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
     // The pauses are 250 ms and 500 ms, less at most their halves.
-    let patient = Settings {
+    let patient = ModelSettings {
         retries: 3,
         ..refused
     };
@@ -275,7 +275,7 @@ async fn a_server_that_starts_late_is_waited_for() {
         let address = url.strip_prefix("http://").expect("it was put there");
         Server::start_at(address, vec![good(Protocol::LlamaCompletion, false)]).await
     };
-    let (answer, _server) = tokio::join!(completes(&patient, &Whole), starts);
+    let (answer, _server) = tokio::join!(completes(&patient, &UnlimitedListener), starts);
     assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
 }
 
@@ -295,10 +295,14 @@ async fn text_that_is_none_is_replaced() {
             Script::Pieces(pieces, Then::End)
         } else {
             let at = exchange.whole.find("\"ab\"").expect("its text") + 2;
-            Script::Answer("200 OK", "", broken(&exchange.whole, at))
+            Script::ModelOutput("200 OK", "", broken(&exchange.whole, at))
         };
         let server = Server::start(vec![script]).await;
-        let answer = completes(&case_settings(protocol, stream, &server), &Whole).await;
+        let answer = completes(
+            &case_settings(protocol, stream, &server),
+            &UnlimitedListener,
+        )
+        .await;
         assert_eq!(
             texts(&answer),
             [("a\u{fffd}", Finish::Stop)],
@@ -319,7 +323,7 @@ async fn a_character_in_two_packets_stays_whole() {
             Then::End,
         )])
         .await;
-        let answer = completes(&case_settings(protocol, true, &server), &Whole).await;
+        let answer = completes(&case_settings(protocol, true, &server), &UnlimitedListener).await;
         assert_eq!(texts(&answer), [("a😀", Finish::Stop)], "{protocol}");
     }
 }
@@ -327,8 +331,8 @@ async fn a_character_in_two_packets_stays_whole() {
 #[tokio::test]
 async fn an_answer_without_end_is_ended() {
     let server = Server::start(vec![
-        Script::Answer("200 OK", "", vec![b' '; 9 << 20]),
-        Script::Answer("500 Oops", "", vec![b'x'; 9 << 20]),
+        Script::ModelOutput("200 OK", "", vec![b' '; 9 << 20]),
+        Script::ModelOutput("500 Oops", "", vec![b'x'; 9 << 20]),
     ])
     .await;
     let settings = settings(Protocol::LlamaInfill, &server.url);
@@ -348,7 +352,7 @@ async fn an_answer_without_end_is_ended() {
 async fn a_key_cut_by_shortening_does_not_show() {
     // The key begins before the 300th character and ends after it.
     let body = format!("{}{KEY}", "x ".repeat(146));
-    let server = Server::start(vec![Script::Answer("500 Oops", "", body.into_bytes())]).await;
+    let server = Server::start(vec![Script::ModelOutput("500 Oops", "", body.into_bytes())]).await;
     let error = fails(&settings(Protocol::LlamaInfill, &server.url)).await;
     assert!(!error.to_string().contains("sk-"), "{error}");
 }

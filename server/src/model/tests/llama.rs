@@ -7,7 +7,7 @@ async fn llama_infill_asks_and_reads() {
         whole(r#"{"content": "x", "stop_type": "limit"}"#),
     ])
     .await;
-    let settings = Settings {
+    let settings = ModelSettings {
         candidates: 2,
         temperature: 0.5,
         seed: 3,
@@ -15,7 +15,7 @@ async fn llama_infill_asks_and_reads() {
     };
     let model = open(&settings, &environment).expect("the settings are sound");
     let answer = model
-        .complete(&request(&settings), &Whole)
+        .complete(&request(&settings), &UnlimitedListener)
         .await
         .expect("an answer");
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
@@ -46,12 +46,12 @@ async fn llama_infill_asks_and_reads() {
     "#);
     insta::assert_debug_snapshot!(answer.candidates, @r#"
     [
-        Candidate {
+        RawCandidate {
             text: "x + 1",
             finish: Stop,
             mean_log_probability: None,
         },
-        Candidate {
+        RawCandidate {
             text: "x",
             finish: Length,
             mean_log_probability: None,
@@ -75,7 +75,7 @@ async fn llama_completion_asks_and_reads() {
         whole(r#"{"content": "y", "stop": true, "stopped_eos": false, "stopped_limit": true}"#),
     ])
     .await;
-    let settings = Settings {
+    let settings = ModelSettings {
         name: None,
         family: Some("starcoder2".to_owned()),
         candidates: 2,
@@ -83,7 +83,7 @@ async fn llama_completion_asks_and_reads() {
         seed: u64::from(u32::MAX),
         ..settings(Protocol::LlamaCompletion, &server.url)
     };
-    let answer = completes(&settings, &Whole).await;
+    let answer = completes(&settings, &UnlimitedListener).await;
     // That separator is another family's.
     assert_eq!(
         texts(&answer),
@@ -122,6 +122,10 @@ async fn several_answers_in_one_are_read() {
             {"index": 1, "content": "y", "stop": true, "stop_type": "eos"}]"#,
     )])
     .await;
-    let answer = completes(&settings(Protocol::LlamaInfill, &server.url), &Whole).await;
+    let answer = completes(
+        &settings(Protocol::LlamaInfill, &server.url),
+        &UnlimitedListener,
+    )
+    .await;
     assert_eq!(texts(&answer), [("x", Finish::Stop)]);
 }

@@ -10,14 +10,14 @@ async fn openai_completions_asks_and_reads() {
         ]}"#,
     )])
     .await;
-    let settings = Settings {
+    let settings = ModelSettings {
         candidates: 3,
         temperature: 0.5,
         ..settings(Protocol::OpenAiCompletions, &format!("{}/v1/", server.url))
     };
     let model = open(&settings, &environment).expect("the settings are sound");
     let answer = model
-        .complete(&request(&settings), &Whole)
+        .complete(&request(&settings), &UnlimitedListener)
         .await
         .expect("an answer");
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
@@ -40,17 +40,17 @@ async fn openai_completions_asks_and_reads() {
     "#);
     insta::assert_debug_snapshot!(answer.candidates, @r#"
     [
-        Candidate {
+        RawCandidate {
             text: "x + 1",
             finish: Stop,
             mean_log_probability: None,
         },
-        Candidate {
+        RawCandidate {
             text: "x",
             finish: Length,
             mean_log_probability: None,
         },
-        Candidate {
+        RawCandidate {
             text: "",
             finish: Stop,
             mean_log_probability: None,
@@ -68,7 +68,7 @@ async fn openai_completions_asks_and_reads() {
 async fn openai_completions_asks_again_where_the_server_gives_fewer() {
     let one = r#"{"choices": [{"text": "x", "finish_reason": "stop"}]}"#;
     let server = Server::start(vec![whole(one), whole(one)]).await;
-    let settings = Settings {
+    let settings = ModelSettings {
         candidates: 2,
         temperature: 1.0,
         seed: 7,
@@ -76,7 +76,7 @@ async fn openai_completions_asks_again_where_the_server_gives_fewer() {
     };
     let model = open(&settings, &environment).expect("the settings are sound");
     let answer = model
-        .complete(&request(&settings), &Whole)
+        .complete(&request(&settings), &UnlimitedListener)
         .await
         .expect("an answer");
     assert_eq!(answer.candidates.len(), 2);
@@ -91,13 +91,13 @@ async fn openai_completions_asks_again_where_the_server_gives_fewer() {
 #[tokio::test]
 async fn a_server_that_takes_a_suffix_writes_the_prompt_itself() {
     let server = Server::start(vec![whole(r#"{"choices": [{"text": "x"}]}"#)]).await;
-    let settings = Settings {
+    let settings = ModelSettings {
         // No family is needed then.
         name: Some("anything".to_owned()),
         infill: Infill::Suffix,
         ..settings(Protocol::OpenAiCompletions, &server.url)
     };
-    completes(&settings, &Whole).await;
+    completes(&settings, &UnlimitedListener).await;
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r##"
     {
       "model": "anything",
@@ -113,7 +113,7 @@ async fn a_server_that_takes_a_suffix_writes_the_prompt_itself() {
     "##);
     let model = open(&settings, &environment).expect("the settings are sound");
     assert_eq!(
-        model.about(),
+        model.describe(),
         "the server writes the prompt, because `infill` is \"suffix\""
     );
 }
@@ -128,14 +128,14 @@ async fn a_chat_model_is_told_to_fill_in() {
         ]}"#,
     )])
     .await;
-    let settings = Settings {
+    let settings = ModelSettings {
         name: Some("gpt-4o".to_owned()),
         candidates: 2,
         temperature: 0.5,
         seed: 7,
         ..settings(Protocol::OpenAiChat, &server.url)
     };
-    let answer = completes(&settings, &Whole).await;
+    let answer = completes(&settings, &UnlimitedListener).await;
     assert_eq!(
         texts(&answer),
         [
@@ -173,11 +173,11 @@ async fn openai_itself_is_told_the_limit_by_its_newer_name() {
         r#"{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}"#,
     )])
     .await;
-    let settings = Settings {
+    let settings = ModelSettings {
         proxy: Some(server.url.clone()),
         ..settings(Protocol::OpenAiChat, "http://api.openai.com/v1")
     };
-    completes(&settings, &Whole).await;
+    completes(&settings, &UnlimitedListener).await;
     let body = &server.bodies()[0];
     assert_eq!(body["max_completion_tokens"], 128);
     assert_eq!(body.get("max_tokens"), None);
@@ -200,11 +200,11 @@ async fn vllm_is_told_to_keep_the_tokens_that_stop_it() {
         }]}"#,
     )])
     .await;
-    let settings = Settings {
+    let settings = ModelSettings {
         seed: u64::MAX,
         ..settings(Protocol::Vllm, &server.url)
     };
-    let answer = completes(&settings, &Whole).await;
+    let answer = completes(&settings, &UnlimitedListener).await;
     assert_eq!(texts(&answer), [("x + 1", Finish::Stop)]);
     assert_eq!(answer.candidates[0].mean_log_probability, Some(-1.5));
     let mut body = server.bodies().remove(0);
@@ -243,9 +243,9 @@ async fn vllm_is_told_to_keep_the_tokens_that_stop_it() {
 
 #[test]
 fn a_model_says_which_template_it_uses_and_why() {
-    let about = |settings: &Settings| {
+    let about = |settings: &ModelSettings| {
         let model = open(settings, &environment).expect("the settings are sound");
-        model.about()
+        model.describe()
     };
     let url = "http://127.0.0.1:1";
     for protocol in [
@@ -259,7 +259,7 @@ fn a_model_says_which_template_it_uses_and_why() {
             "qwen2.5-coder template, because the model's name \"Qwen/Qwen2.5-Coder-1.5B\" \
              contains \"qwen2.5-coder\""
         );
-        let set = Settings {
+        let set = ModelSettings {
             family: Some("codegemma".to_owned()),
             ..detected
         };
@@ -268,5 +268,5 @@ fn a_model_says_which_template_it_uses_and_why() {
             "codegemma template, because `family` is set in the configuration"
         );
     }
-    assert_eq!(about(&Settings::default()), "");
+    assert_eq!(about(&ModelSettings::default()), "");
 }

@@ -14,11 +14,11 @@ fn good() -> server::Script {
 #[tokio::test]
 async fn a_proxy_that_is_set_is_gone_through() {
     let server = Server::start(vec![good()]).await;
-    let settings = Settings {
+    let settings = ModelSettings {
         proxy: Some(server.url.clone()),
         ..settings(PROTOCOL, "http://model.invalid:81")
     };
-    completes(&settings, &Whole).await;
+    completes(&settings, &UnlimitedListener).await;
     let request = &server.requests()[0];
     assert!(
         request.starts_with("POST http://model.invalid:81/v1/chat/completions HTTP/1.1\r\n"),
@@ -29,13 +29,13 @@ async fn a_proxy_that_is_set_is_gone_through() {
 #[tokio::test]
 async fn a_command_gives_the_key() {
     let server = Server::start(vec![good()]).await;
-    let settings = Settings {
+    let settings = ModelSettings {
         key_env: None,
         key_command: Some(vec!["echo".to_owned(), KEY.to_owned()]),
         ..settings(PROTOCOL, &server.url)
     };
-    // The settings are no secret, so this shows what the model and its answer keep to themselves.
-    completes(&settings, &Whole).await;
+    // The settings are no secret, so this shows what the model and its response keep to themselves.
+    completes(&settings, &UnlimitedListener).await;
     let request = server.requests()[0].to_lowercase();
     assert!(
         request.contains(&format!("authorization: bearer {KEY}\r\n")),
@@ -51,52 +51,52 @@ fn what_cannot_be_reached_is_told_in_one_sentence() {
         std::fs::write(&path, contents).expect("the folder is writable");
         Some(path)
     };
-    let chat = Settings {
+    let chat = ModelSettings {
         key_env: None,
         ..settings(PROTOCOL, "https://127.0.0.1:1")
     };
     let command = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
     let faulty = [
-        Settings {
+        ModelSettings {
             proxy: Some("localhost:3128".to_owned()),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             proxy: Some("http://me:pw@proxy".to_owned()),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             proxy: Some("socks5://proxy".to_owned()),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             ca_file: Some(folder.path().join("none.pem")),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             ca_file: file("empty.pem", "no certificate"),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             ca_file: file(
                 "faulty.pem",
                 "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
             ),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             key_command: command(&["sh", "-c", "echo sk-very-secret; exit 1"]),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             key_command: command(&[]),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             key_command: command(&["printf", "sk\\nvery\\nsecret"]),
             ..chat.clone()
         },
-        Settings {
+        ModelSettings {
             key_command: command(&["true"]),
             key_env: Some("MODEL_KEY".to_owned()),
             ..chat.clone()
@@ -177,10 +177,10 @@ async fn an_authority_of_ones_own_can_be_trusted() {
         "{error}"
     );
     assert_eq!(server.requests().len(), 0, "nothing was sent");
-    let trusting = Settings {
+    let trusting = ModelSettings {
         ca_file: Some(authority),
         ..stranger
     };
-    let answer = completes(&trusting, &Whole).await;
+    let answer = completes(&trusting, &UnlimitedListener).await;
     assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
 }

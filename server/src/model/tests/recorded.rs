@@ -4,14 +4,14 @@ use super::*;
 async fn a_recording_answers_by_place_and_seed() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("recording.jsonl");
-    let mut settings = Settings {
+    let mut settings = ModelSettings {
         protocol: Protocol::Recorded,
         recording: Some(path.clone()),
         candidates: 2,
-        ..Settings::default()
+        ..ModelSettings::default()
     };
     let request = request(&settings);
-    let record = crate::model::recorded::Record {
+    let record = crate::model::recorded::RecordedCompletions {
         key: crate::model::recorded::key(&request.prefix, &request.suffix),
         completions: ["a", "b", "c"].map(str::to_owned).to_vec(),
     };
@@ -21,11 +21,14 @@ async fn a_recording_answers_by_place_and_seed() {
     let mut texts = Vec::new();
     for seed in [0, 1, 2, 5] {
         settings.seed = seed;
-        let request = Request {
+        let request = ModelRequest {
             parameters: settings.parameters(),
             ..request.clone()
         };
-        let answer = model.complete(&request, &Whole).await.expect("a record");
+        let answer = model
+            .complete(&request, &UnlimitedListener)
+            .await
+            .expect("a record");
         texts.push(
             answer
                 .candidates
@@ -36,12 +39,12 @@ async fn a_recording_answers_by_place_and_seed() {
     }
     assert_eq!(texts, ["ab", "bc", "ca", "ca"]);
 
-    let elsewhere = Request {
+    let elsewhere = ModelRequest {
         prefix: String::new(),
         ..request
     };
     let error = model
-        .complete(&elsewhere, &Whole)
+        .complete(&elsewhere, &UnlimitedListener)
         .await
         .expect_err("no record");
     assert!(
@@ -70,13 +73,13 @@ fn the_key_of_a_place_is_the_hash_of_prefix_nul_suffix() {
 
 #[tokio::test]
 async fn the_empty_model_says_nothing() {
-    let settings = Settings {
+    let settings = ModelSettings {
         protocol: Protocol::Empty,
-        ..Settings::default()
+        ..ModelSettings::default()
     };
     let model = open(&settings, &environment).expect("nothing is needed");
     let answer = model
-        .complete(&request(&settings), &Whole)
+        .complete(&request(&settings), &UnlimitedListener)
         .await
         .expect("an answer");
     assert_eq!(answer.candidates[0].text, "");

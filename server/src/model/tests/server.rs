@@ -15,32 +15,32 @@ use tokio::task::{JoinHandle, JoinSet};
 #[derive(Clone, Debug)]
 pub(super) enum Script {
     /// Answers with this status line, these header lines and this body.
-    Answer(&'static str, &'static str, Vec<u8>),
+    ModelOutput(&'static str, &'static str, Vec<u8>),
     /// Answers with these pieces, one after another, and then does this.
     Pieces(Vec<Vec<u8>>, Then),
     /// Closes the connection.
     HangUp,
 }
 
-/// What comes after the pieces of an answer.
+/// What comes after the pieces of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// The answer's proper end. The connection stays open for further requests.
+    /// The response's proper end. The connection stays open for further requests.
     End,
     /// The same, a little later than the last piece.
     EndLater,
-    /// The connection's end in the middle of the answer.
+    /// The connection's end in the middle of the response.
     HangUp,
     /// Nothing, until the client hangs up, which [`Server::hung_up`] tells.
     Silence,
 }
 
-/// An answer of success with this body.
+/// A response of success with this body.
 pub(super) fn whole(body: &str) -> Script {
-    Script::Answer("200 OK", "", body.as_bytes().to_vec())
+    Script::ModelOutput("200 OK", "", body.as_bytes().to_vec())
 }
 
-/// An answer of success in pieces, with its proper end.
+/// A response of success in pieces, with its proper end.
 pub(super) fn streamed(pieces: &[String]) -> Script {
     let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
     Script::Pieces(pieces.collect(), Then::End)
@@ -141,7 +141,7 @@ async fn serve(
         };
         // The client may hang up at any time, so that what is written may go nowhere.
         match script {
-            Some(Script::Answer(status, headers, body)) => {
+            Some(Script::ModelOutput(status, headers, body)) => {
                 let head = format!(
                     "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n",
                     body.len()

@@ -4,78 +4,78 @@ use super::*;
 fn faulty_settings_are_told_in_one_sentence() {
     let openai = settings(Protocol::OpenAiCompletions, "http://127.0.0.1:1");
     let faulty = [
-        Settings {
+        ModelSettings {
             url: None,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             url: Some("localhost:8080".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             url: Some("http://me:pw@host".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             name: None,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             name: Some("gpt-4o".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             family: Some("gpt".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             protocol: Protocol::LlamaCompletion,
             name: None,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             infill: Infill::Suffix,
             family: Some("gpt".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             url: Some("http://host?key=1".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             key_env: Some("OTHER".to_owned()),
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             protocol: Protocol::LlamaInfill,
             url: None,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             protocol: Protocol::Recorded,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             top_p: 0.0,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             temperature: f64::NAN,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             candidates: 0,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             max_tokens: 0,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             timeout_ms: 0,
             ..openai.clone()
         },
-        Settings {
+        ModelSettings {
             context_tokens: 1,
             ..openai.clone()
         },
@@ -107,7 +107,7 @@ fn faulty_settings_are_told_in_one_sentence() {
     model: timeout_ms must be at least 1.
     model: context_tokens must be at least 64.
     "#);
-    let read = |text: &str| match toml::from_str::<Settings>(text) {
+    let read = |text: &str| match toml::from_str::<ModelSettings>(text) {
         Ok(settings) => format!("{:?}", settings.protocol),
         Err(error) => error.message().to_owned(),
     };
@@ -125,7 +125,7 @@ fn every_protocol_opens_and_goes_there_and_back() {
         let back: Protocol = serde_json::from_str(&text).expect("its own name");
         assert_eq!(back, protocol);
     }
-    let settings = Settings::default();
+    let settings = ModelSettings::default();
     assert_eq!(
         open(&settings, &|_| None)
             .map(|model| model.name().to_owned())

@@ -7,8 +7,8 @@ use super::server::{Script, Then, streamed};
 use super::*;
 
 /// Settings for two candidates, streamed.
-fn two(protocol: Protocol, url: &str) -> Settings {
-    Settings {
+fn two(protocol: Protocol, url: &str) -> ModelSettings {
+    ModelSettings {
         candidates: 2,
         temperature: 0.5,
         stream: true,
@@ -25,21 +25,21 @@ async fn a_stream_is_heard_piece_by_piece_and_a_whole_answer_once() {
     for protocol in protocols() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let server = Server::start(vec![exchange.script(true), exchange.script(false)]).await;
-        let mut settings = Settings {
+        let mut settings = ModelSettings {
             stream: true,
             ..settings(protocol, &server.url)
         };
         let notes = Notes::of_all();
         completes(&settings, &notes).await;
         assert_eq!(
-            notes.heard(),
+            notes.receive(),
             [(0, "a".to_owned()), (0, "ab".to_owned())],
             "{protocol}"
         );
         settings.stream = false;
         let notes = Notes::of_all();
         completes(&settings, &notes).await;
-        assert_eq!(notes.heard(), [(0, "ab".to_owned())], "{protocol}");
+        assert_eq!(notes.receive(), [(0, "ab".to_owned())], "{protocol}");
     }
 }
 
@@ -49,7 +49,7 @@ async fn enough_ends_the_exchange() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let first = exchange.streamed[0].clone().into_bytes();
         let mut server = Server::start(vec![Script::Pieces(vec![first], Then::Silence)]).await;
-        let settings = Settings {
+        let settings = ModelSettings {
             stream: true,
             ..settings(protocol, &server.url)
         };
@@ -65,14 +65,14 @@ async fn a_dropped_request_ends_the_exchange() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let first = exchange.streamed[0].clone().into_bytes();
         let mut server = Server::start(vec![Script::Pieces(vec![first], Then::Silence)]).await;
-        let settings = Settings {
+        let settings = ModelSettings {
             stream: true,
             ..settings(protocol, &server.url)
         };
         let notes = Arc::new(Notes::of_all());
         let heard = Arc::clone(&notes);
         let completing = tokio::spawn(async move { completes(&settings, &*heard).await });
-        while notes.heard().is_empty() {
+        while notes.receive().is_empty() {
             tokio::task::yield_now().await;
         }
         completing.abort();
@@ -98,7 +98,7 @@ async fn a_stop_is_not_heard() {
     );
     let expected = [(1, "ab"), (0, "x "), (1, "abc")];
     assert_eq!(
-        notes.heard(),
+        notes.receive(),
         expected.map(|(index, text)| (index, text.to_owned()))
     );
 }
@@ -135,7 +135,7 @@ async fn a_fault_after_enough_costs_the_unfinished_alone() {
             then,
         )])
         .await;
-        let settings = Settings {
+        let settings = ModelSettings {
             timeout_ms: if then == Then::Silence { 1000 } else { 20_000 },
             ..two(Protocol::OpenAiCompletions, &server.url)
         };
@@ -146,7 +146,7 @@ async fn a_fault_after_enough_costs_the_unfinished_alone() {
 
 #[tokio::test]
 async fn a_server_that_gives_one_at_a_time_is_asked_for_each() {
-    let refusal = Script::Answer(
+    let refusal = Script::ModelOutput(
         "400 Bad Request",
         "",
         b"{\"error\": {\"message\": \"only one\"}}".to_vec(),
@@ -158,7 +158,9 @@ async fn a_server_that_gives_one_at_a_time_is_asked_for_each() {
     let settings = two(Protocol::OpenAiCompletions, &server.url);
     let model = open(&settings, &environment).expect("the settings are sound");
     for _ in 0..2 {
-        let answer = model.complete(&request(&settings), &Whole).await;
+        let answer = model
+            .complete(&request(&settings), &UnlimitedListener)
+            .await;
         assert_eq!(
             texts(&answer.expect("an answer")),
             [("same", Finish::Stop), ("same", Finish::Stop)]
@@ -192,7 +194,11 @@ async fn candidates_beyond_those_asked_for_are_left_out() {
         DONE.to_owned(),
     ])])
     .await;
-    let answer = completes(&two(Protocol::OpenAiCompletions, &server.url), &Whole).await;
+    let answer = completes(
+        &two(Protocol::OpenAiCompletions, &server.url),
+        &UnlimitedListener,
+    )
+    .await;
     assert_eq!(texts(&answer), [("a", Finish::Stop), ("b", Finish::Stop)]);
 }
 
@@ -206,15 +212,17 @@ async fn a_connection_is_used_again() {
             (false, exchange.script(false)),
         ] {
             let server = Server::start(vec![script; 4]).await;
-            let settings = Settings {
+            let settings = ModelSettings {
                 stream,
                 ..settings(protocol, &server.url)
             };
             let model = open(&settings, &environment).expect("the settings are sound");
             for _ in 0..4 {
-                let answer = model.complete(&request(&settings), &Whole).await;
+                let answer = model
+                    .complete(&request(&settings), &UnlimitedListener)
+                    .await;
                 assert!(answer.is_ok(), "{answer:?}");
-                // What ends the answer is read in the background.
+                // What ends the response is read in the background.
                 tokio::time::sleep(Duration::from_millis(60)).await;
             }
             // One, but on a machine that stands still meanwhile.

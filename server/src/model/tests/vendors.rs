@@ -2,13 +2,13 @@ use super::exchanges::exchange;
 use super::*;
 
 /// What a protocol sends: its first line, the headers that are its own, and its body.
-async fn sent(protocol: Protocol, changed: impl Fn(&mut Settings)) -> String {
+async fn sent(protocol: Protocol, changed: impl Fn(&mut ModelSettings)) -> String {
     let good = exchange(protocol).expect("it goes over HTTP");
     let mut settings = settings(protocol, "");
     changed(&mut settings);
     let server = Server::start(vec![good.script(settings.stream)]).await;
     settings.url = Some(server.url.clone());
-    completes(&settings, &Whole).await;
+    completes(&settings, &UnlimitedListener).await;
     let request = server.requests()[0].clone();
     let (head, _) = request.split_once("\r\n\r\n").expect("a head");
     let head: Vec<&str> = head
@@ -192,7 +192,11 @@ async fn thoughts_of_a_chat_are_no_text() {
             .to_owned(),
     ];
     let server = Server::start(vec![server::streamed(&stream)]).await;
-    let answer = completes(&settings(Protocol::AnthropicMessages, &server.url), &Whole).await;
+    let answer = completes(
+        &settings(Protocol::AnthropicMessages, &server.url),
+        &UnlimitedListener,
+    )
+    .await;
     assert_eq!(texts(&answer), [("f(1)", Finish::Length)]);
 }
 
@@ -204,15 +208,18 @@ async fn a_chat_is_asked_a_question_of_its_own_in_place_of_filling_in() {
         let server = Server::start(vec![good.script(settings.stream)]).await;
         settings.url = Some(server.url.clone());
         let model = open(&settings, &environment).expect("the settings are sound");
-        let question = Question {
+        let question = ChatQuestion {
             instructions: "Write tests.".to_owned(),
             text: "Of this code.".to_owned(),
         };
-        let asked = Request {
+        let asked = ModelRequest {
             question: Some(question),
             ..request(&settings)
         };
-        model.complete(&asked, &Whole).await.expect("an answer");
+        model
+            .complete(&asked, &UnlimitedListener)
+            .await
+            .expect("an answer");
         let body = server.bodies()[0].to_string();
         assert!(body.contains("\"Write tests.\""), "{body}");
         assert!(body.contains("\"Of this code.\""), "{body}");

@@ -1,50 +1,49 @@
-//! A model call under way, which outlives the request it was made for where the person types
-//! what the model writes.
+//! A running model call, which outlives its request while the person types what the model streams.
 
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::memory::{Asked, agrees};
+use super::cache::{RequestKey, agrees};
 use super::trace::Completion;
-use crate::text::Text;
+use crate::text::{ByteOffset, Text};
 
-/// One model call. It ends when nobody waits for it any more, after a moment of grace: editors
-/// cancel a request when a key is typed, and ask again right after.
+/// One model call. It ends when no request waits for it, after a grace period: editors cancel a
+/// request when a key is typed, and send the next one right after.
 #[derive(Debug)]
-pub(super) struct Flight {
-    pub(super) asked: Arc<Asked>,
-    heard: Arc<Heard>,
+pub(super) struct ModelCall {
+    pub(super) key: Arc<RequestKey>,
+    streamed: Arc<StreamedText>,
     outcome: watch::Receiver<Option<Arc<Completion>>>,
     task: AbortHandle,
     waiting: Mutex<Waiting>,
 }
 
-/// What each candidate has so far.
+/// The text of each candidate so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard(Mutex<Vec<String>>);
+pub(super) struct StreamedText(Mutex<Vec<String>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
     requests: usize,
-    /// Until when the call goes on though no request waits for it.
+    /// Until when the call goes on without a request.
     until: Option<Instant>,
 }
 
-/// How long a call goes on after its request was cancelled: an edit that goes with the cancel
-/// comes within this time.
+/// How long a call goes on after its request was cancelled: the edit that caused the cancel arrives
+/// within this time.
 const GRACE: Duration = Duration::from_millis(15);
 
-/// How long a call goes on after an edit that agrees with it: the next request comes within this
+/// How long a call goes on after an edit that agrees with it: the next request arrives within this
 /// time. VS Code waits 50 ms, Neovim 200 ms.
 const LINGER: Duration = Duration::from_millis(300);
 
-impl Heard {
-    /// Takes note of a candidate's text so far.
-    pub(super) fn note(&self, candidate: usize, text: &str) {
+impl StreamedText {
+    /// Keeps a candidate's text so far.
+    pub(super) fn update(&self, candidate: usize, text: &str) {
         let mut texts = self.0.lock();
         if texts.len() <= candidate {
             texts.resize(candidate + 1, String::new());
@@ -53,32 +52,32 @@ impl Heard {
         texts[candidate].push_str(text);
     }
 
-    /// Whether any candidate may go on as was typed. Before the first text, all may.
+    /// Whether any candidate may continue as was typed. Before the first text, all may.
     fn agrees(&self, typed: &str) -> bool {
         let texts = self.0.lock();
         texts.is_empty() || texts.iter().any(|text| agrees(text, typed))
     }
 }
 
-impl Flight {
-    /// Watches over a call that `task` makes; its end comes through `outcome`.
+impl ModelCall {
+    /// A call that `task` makes; its completion arrives through `outcome`.
     pub(super) fn new(
-        asked: Arc<Asked>,
-        heard: Arc<Heard>,
+        key: Arc<RequestKey>,
+        streamed: Arc<StreamedText>,
         outcome: watch::Receiver<Option<Arc<Completion>>>,
         task: AbortHandle,
     ) -> Arc<Self> {
         Arc::new(Self {
-            asked,
-            heard,
+            key,
+            streamed,
             outcome,
             task,
             waiting: Mutex::default(),
         })
     }
 
-    /// Waits for the call's end; nothing where it was given up. Dropping the future says that
-    /// the request is gone.
+    /// Waits for the completion; `None` if the call is aborted. Dropping the future withdraws the
+    /// request.
     pub(super) async fn wait(self: &Arc<Self>) -> Option<Arc<Completion>> {
         self.waiting.lock().requests += 1;
         let _request = Request(Arc::clone(self));
@@ -87,48 +86,47 @@ impl Flight {
         done.clone()
     }
 
-    /// Goes on for a while without a request: one is about to come.
+    /// Goes on for a while without a request, as one is about to arrive.
     pub(super) fn linger(self: &Arc<Self>) {
         self.waiting.lock().until = Some(Instant::now() + LINGER);
         self.end_when_unwanted();
     }
 
-    /// Tells the call of the document's text after an edit. A call that can't be right any more
-    /// ends at once.
+    /// Reacts to an edit of the document. A call that contradicts the new text ends at once.
     pub(super) fn edited(self: &Arc<Self>, text: &Text) {
-        match between(text, &self.asked) {
-            Some(typed) if self.heard.agrees(&typed) => self.linger(),
+        match text_between(text, &self.key) {
+            Some(typed) if self.streamed.agrees(&typed) => self.linger(),
             _ => self.end(),
         }
     }
 
-    /// Whether the call may yet answer a place where this was typed since it began.
-    pub(super) fn may_answer(&self, typed: &str) -> bool {
-        !self.task.is_finished() && self.heard.agrees(typed)
+    /// Whether the call may still serve a request before which this was typed since it began.
+    pub(super) fn may_serve(&self, typed: &str) -> bool {
+        !self.task.is_finished() && self.streamed.agrees(typed)
     }
 
-    /// Ends the call, unless a request waits for it: a newer one has taken its place.
+    /// Ends the call, which a newer one replaces, unless a request waits for it.
     pub(super) fn replaced(&self) {
         if self.waiting.lock().requests == 0 {
             self.end();
         }
     }
 
-    /// Gives the call up.
+    /// Aborts the call.
     pub(super) fn end(&self) {
         self.task.abort();
     }
 
-    /// Ends the call once nobody waits for it and its time is over.
+    /// Ends the call once no request waits for it and its time is over.
     fn end_when_unwanted(self: &Arc<Self>) {
-        let flight = Arc::clone(self);
+        let model_call = Arc::clone(self);
         tokio::spawn(async move {
             loop {
-                if flight.task.is_finished() {
+                if model_call.task.is_finished() {
                     return;
                 }
                 let until = {
-                    let waiting = flight.waiting.lock();
+                    let waiting = model_call.waiting.lock();
                     if waiting.requests > 0 {
                         return;
                     }
@@ -136,7 +134,7 @@ impl Flight {
                 };
                 match until.filter(|until| *until > Instant::now()) {
                     Some(until) => tokio::time::sleep_until(until.into()).await,
-                    None => return flight.end(),
+                    None => return model_call.end(),
                 }
             }
         });
@@ -144,7 +142,7 @@ impl Flight {
 }
 
 /// A request that waits for a call.
-struct Request(Arc<Flight>);
+struct Request(Arc<ModelCall>);
 
 impl Drop for Request {
     fn drop(&mut self) {
@@ -161,13 +159,12 @@ impl Drop for Request {
     }
 }
 
-/// What stands between the prefix and the suffix of an earlier place in a text, where both still
-/// stand.
-pub(super) fn between(text: &Text, asked: &Asked) -> Option<String> {
-    use crate::text::ByteOffset;
-    let (start, kept) = (asked.prefix.len(), asked.prefix.len() + asked.suffix.len());
+/// The text between the prefix and the suffix of an earlier request in a document's text; `None` if
+/// either has changed.
+pub(super) fn text_between(text: &Text, key: &RequestKey) -> Option<String> {
+    let (start, kept) = (key.prefix.len(), key.prefix.len() + key.suffix.len());
     let end = start + text.len().0.checked_sub(kept)?;
-    let same = text.slice(ByteOffset(0)..ByteOffset(start)) == *asked.prefix
-        && text.slice(ByteOffset(end)..text.len()) == *asked.suffix;
+    let same = text.slice(ByteOffset(0)..ByteOffset(start)) == *key.prefix
+        && text.slice(ByteOffset(end)..text.len()) == *key.suffix;
     same.then(|| text.slice(ByteOffset(start)..ByteOffset(end)))
 }

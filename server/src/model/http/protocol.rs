@@ -1,32 +1,33 @@
-//! What tells one protocol over HTTP from another.
+//! What differs between protocols over HTTP.
 
 use std::fmt;
 
 use serde_json::Value;
 
 use super::frames::Framing;
-use crate::model::{Finish, Request, Secret};
+use crate::model::{Finish, ModelRequest, Secret};
+use crate::prompt::Prompt;
 
-/// A protocol over HTTP: what is sent where, and how what comes back is read. Everything else is
-/// the same for all of them: see [`super::Remote`].
-pub(in crate::model) trait Wire: Send + Sync + fmt::Debug {
+/// A protocol over HTTP: what is sent where, and how responses are parsed. Everything else is the
+/// same for all of them: see [`super::HttpModel`].
+pub(in crate::model) trait HttpProtocol: Send + Sync + fmt::Debug {
     /// The name figures are reported under.
     fn name(&self) -> &str;
 
-    /// One sentence on how the prompt is written, and why so: see [`crate::model::Model::about`].
-    fn about(&self) -> String {
+    /// One sentence on how the prompt is written, and why so: see [`crate::model::Model::describe`].
+    fn describe(&self) -> String {
         String::new()
     }
 
-    /// Whether the model is asked as a chat is: see [`crate::model::Model::chats`].
+    /// Whether the model is a chat model: see [`crate::model::Model::chats`].
     fn chats(&self) -> bool {
         false
     }
 
-    /// What is laid on the settings' url, `/` first; a query may follow.
+    /// The path that is appended to the settings' url, `/` first; a query may follow.
     fn path(&self, stream: bool) -> String;
 
-    /// The address where the settings have none, for vendors that have one.
+    /// The vendor's address, which is used if the settings have none.
     fn default_url(&self) -> Option<&'static str> {
         None
     }
@@ -36,24 +37,24 @@ pub(in crate::model) trait Wire: Send + Sync + fmt::Debug {
         bearer(key)
     }
 
-    /// How a streamed answer is parted.
+    /// How a streamed response is parted.
     fn framing(&self) -> Framing {
         Framing::Events
     }
 
-    /// How several candidates are had.
-    fn several(&self) -> Several;
+    /// How several candidates are requested.
+    fn batching(&self) -> CandidateBatching;
 
-    /// What asks for these candidates at this place.
-    fn body(&self, request: &Request, draw: &Draw) -> Body;
+    /// The request for these candidates.
+    fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody;
 
-    /// The pieces that one value of an answer holds: an event of a stream, or a whole answer,
+    /// The pieces that one value of a response holds: an event of a stream, or a whole response,
     /// whichever comes. Values that hold none, such as signs of life, give none. Objects with a
     /// member `error` never come here.
     ///
     /// # Errors
     /// The value is not of the documented form: what is wrong with it.
-    fn read(&self, value: &Value) -> Result<Vec<Piece>, String>;
+    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String>;
 }
 
 /// A header's name, in small letters, and its value.
@@ -66,9 +67,9 @@ pub(super) fn bearer(key: Option<&Secret>) -> Vec<Header> {
         .collect()
 }
 
-/// How a protocol gives several candidates.
+/// How several candidates are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) enum Several {
+pub(in crate::model) enum CandidateBatching {
     /// A request may ask for any number.
     Together,
     /// A request for each, all at once.
@@ -79,8 +80,8 @@ pub(in crate::model) enum Several {
 
 /// Which candidates one request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) struct Draw {
-    /// How many; more than 1 only with [`Several::Together`].
+pub(in crate::model) struct CandidateRequest {
+    /// How many; more than 1 only with [`CandidateBatching::Together`].
     pub(in crate::model) count: usize,
     /// The seed of the first.
     pub(in crate::model) seed: u64,
@@ -88,21 +89,40 @@ pub(in crate::model) struct Draw {
     pub(in crate::model) stream: bool,
 }
 
-/// What is sent, and what ends a candidate.
+/// A request, and what ends its candidates.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::model) struct Body {
+pub(in crate::model) struct RequestBody {
     /// The request's JSON.
     pub(in crate::model) json: Value,
-    /// The prompt in it, for the trace, where the server gets one as it is; else the trace shows
-    /// the JSON.
+    /// The prompt in it, for the trace; `None` if the server writes it, and the trace shows the JSON.
     pub(in crate::model) prompt: Option<String>,
-    /// What ends a candidate, whether or not the server knows of it.
+    /// What ends a candidate, sent to the server or not.
     pub(in crate::model) stops: Vec<String>,
 }
 
-/// What one value of an answer adds to one candidate.
+impl RequestBody {
+    /// A body that holds a prompt, whose stops end the candidates.
+    pub(in crate::model) fn with_prompt(json: Value, prompt: Prompt) -> Self {
+        Self {
+            json,
+            stops: prompt.stops.iter().map(|&stop| stop.to_owned()).collect(),
+            prompt: Some(prompt.text),
+        }
+    }
+
+    /// A body without a prompt, as the server writes it.
+    pub(in crate::model) fn without_prompt(json: Value) -> Self {
+        Self {
+            json,
+            prompt: None,
+            stops: Vec::new(),
+        }
+    }
+}
+
+/// What one value of a response adds to one candidate.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::model) struct Piece {
+pub(in crate::model) struct CandidatePiece {
     /// The candidate, from 0, among those that the request asked for.
     pub(in crate::model) candidate: usize,
     /// The text to add.

@@ -1,22 +1,22 @@
-//! A place with its syntax: the file is parsed once, and a completion in it only makes a
-//! difference to that.
+//! A cursor site with its syntax: the file is parsed once, and again incrementally with each
+//! completion.
 
+use parking_lot::Mutex;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
 use tree_sitter::{InputEdit, Point, Tree};
 
-use super::Place;
+use super::CursorSite;
 use crate::syntax::Language;
 
-/// A place whose file is parsed when a rule first asks.
+/// A [`CursorSite`] whose file is parsed when a rule first needs it.
 #[derive(Debug)]
-pub(super) struct Site<'a> {
-    place: Place<'a>,
-    /// The file with nothing at the cursor, where the place has no tree.
+pub(super) struct SyntaxSite<'a> {
+    site: CursorSite<'a>,
+    /// The tree of the file without a completion, if the cursor site has none.
     base: OnceLock<Tree>,
-    /// The file with the completion that was asked for last.
+    /// The file with the completion it was last parsed with.
     last: Mutex<Option<(String, Arc<Parsed>)>>,
 }
 
@@ -27,24 +27,24 @@ pub(super) struct Parsed {
     pub(super) tree: Tree,
 }
 
-impl<'a> Site<'a> {
-    pub(super) fn new(place: Place<'a>) -> Self {
+impl<'a> SyntaxSite<'a> {
+    pub(super) fn new(site: CursorSite<'a>) -> Self {
         Self {
-            place,
+            site,
             base: OnceLock::new(),
             last: Mutex::default(),
         }
     }
 
-    /// The file with this completion, where its language is known.
+    /// Parses the file with this completion; `None` if its language is unknown.
     pub(super) fn with(&self, text: &str) -> Option<Arc<Parsed>> {
-        let language = self.place.language?;
+        let language = self.site.language?;
         let mut last = self.last.lock();
         if let Some((_, parsed)) = last.as_ref().filter(|(known, _)| known == text) {
             return Some(Arc::clone(parsed));
         }
-        let Place { prefix, suffix, .. } = self.place;
-        let mut old = match self.place.tree {
+        let CursorSite { prefix, suffix, .. } = self.site;
+        let mut old = match self.site.tree {
             Some(tree) => tree.clone(),
             None => self
                 .base
@@ -70,11 +70,11 @@ impl<'a> Site<'a> {
     }
 }
 
-impl<'a> Deref for Site<'a> {
-    type Target = Place<'a>;
+impl<'a> Deref for SyntaxSite<'a> {
+    type Target = CursorSite<'a>;
 
-    fn deref(&self) -> &Place<'a> {
-        &self.place
+    fn deref(&self) -> &CursorSite<'a> {
+        &self.site
     }
 }
 
@@ -83,6 +83,8 @@ fn point(text: &str) -> Point {
     after(Point::new(0, 0), text)
 }
 
+/// The point past a text that begins at another. Tree-sitter's rows end with a line feed alone, so
+/// these are not the lines of [`crate::text::LineIndex`].
 fn after(start: Point, text: &str) -> Point {
     match text.rfind('\n') {
         Some(at) => Point::new(start.row + text.matches('\n').count(), text.len() - at - 1),

@@ -1,0 +1,286 @@
+//! Completions that still hold: for the same request again, and while the person types their
+//! beginning.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::trace::Completion;
+use crate::context::Window;
+
+/// The last completions, newest first, bounded in number and size.
+#[derive(Debug, Default)]
+pub(super) struct CompletionCache {
+    completions: VecDeque<CachedCompletion>,
+    /// Bytes of prefixes and suffixes held.
+    bytes: usize,
+}
+
+/// What a request is for: a cursor and settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RequestKey {
+    /// The document.
+    pub(super) uri: String,
+    /// The document up to the cursor.
+    pub(super) prefix: Arc<str>,
+    /// The document from the cursor on.
+    pub(super) suffix: Arc<str>,
+    /// The settings, with the request's own context if the settings use it.
+    pub(super) settings: SettingsKey,
+}
+
+/// A completion with the request it was made for.
+#[derive(Clone, Debug)]
+pub(super) struct CachedCompletion {
+    pub(super) key: Arc<RequestKey>,
+    pub(super) completion: Arc<Completion>,
+}
+
+/// A hash of settings.
+pub(super) type SettingsKey = [u8; 32];
+
+/// The most completions kept.
+const MOST_COMPLETIONS: usize = 64;
+
+/// The most bytes of text kept with them.
+const MOST_BYTES: usize = 16 << 20;
+
+/// What editors insert after the cursor when a person opens a bracket or a string.
+const CLOSERS: [char; 6] = [')', ']', '}', '"', '\'', '`'];
+
+impl RequestKey {
+    /// What was typed between this request and a later one, without what the editor inserted;
+    /// `None` if the later one does not continue this one.
+    pub(super) fn leads_to<'a>(&self, now: &'a Self) -> Option<&'a str> {
+        if self.uri != now.uri || self.settings != now.settings {
+            return None;
+        }
+        let closers = now.suffix.strip_suffix(&*self.suffix)?;
+        let typed = now.prefix.strip_prefix(&*self.prefix)?;
+        let closed = closers.chars().all(|closer| CLOSERS.contains(&closer));
+        (closed && (closers.is_empty() || !typed.is_empty())).then_some(typed)
+    }
+}
+
+impl CompletionCache {
+    /// Keeps a completion, and drops the oldest ones beyond the bounds.
+    pub(super) fn keep(&mut self, cached: CachedCompletion) {
+        self.remove(|kept| kept.key == cached.key);
+        self.bytes += size(&cached);
+        self.completions.push_front(cached);
+        while self.completions.len() > MOST_COMPLETIONS
+            || (self.bytes > MOST_BYTES && self.completions.len() > 1)
+        {
+            if let Some(oldest) = self.completions.pop_back() {
+                self.bytes -= size(&oldest);
+            }
+        }
+    }
+
+    /// What is left of the newest completion whose beginning was typed since.
+    pub(super) fn typed_through(&self, now: &RequestKey) -> Option<(&Completion, Vec<String>)> {
+        self.completions.iter().find_map(|cached| {
+            let left = remaining_candidates(&cached.key, &cached.completion.candidates, now)?;
+            (cached.key.prefix != now.prefix).then_some((&*cached.completion, left))
+        })
+    }
+
+    /// The completion for the same request with the same windows.
+    pub(super) fn same(&self, now: &RequestKey, windows: &[Window]) -> Option<&Completion> {
+        self.completions
+            .iter()
+            .find(|cached| {
+                *cached.key == *now && prompt_equally(&cached.completion.trace.windows, windows)
+            })
+            .map(|cached| &*cached.completion)
+    }
+
+    fn remove(&mut self, which: impl Fn(&CachedCompletion) -> bool) {
+        let bytes = &mut self.bytes;
+        self.completions.retain(|cached| {
+            let removed = which(cached);
+            if removed {
+                *bytes -= size(cached);
+            }
+            !removed
+        });
+    }
+}
+
+fn size(cached: &CachedCompletion) -> usize {
+    cached.key.prefix.len() + cached.key.suffix.len()
+}
+
+/// Whether windows make the same prompt; scores are not part of it.
+fn prompt_equally(a: &[Window], b: &[Window]) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(a, b)| a.path == b.path && a.text == b.text)
+}
+
+/// What is left of an earlier request's candidates after the person typed on; `None` if the later
+/// request does not continue it or no candidate begins with what was typed. If the editor closed
+/// a bracket or a string after the cursor, the rest up to that closer is left.
+pub(super) fn remaining_candidates(
+    earlier: &RequestKey,
+    candidates: &[String],
+    now: &RequestKey,
+) -> Option<Vec<String>> {
+    let typed = earlier.leads_to(now)?;
+    let closers = now.suffix.strip_suffix(&*earlier.suffix)?;
+    let left: Vec<String> = candidates
+        .iter()
+        .filter_map(|candidate| {
+            let rest = candidate.strip_prefix(typed)?;
+            let rest = if closers.is_empty() {
+                rest
+            } else {
+                let line = rest.split(['\n', '\r']).next().unwrap_or_default();
+                line.strip_suffix(closers)?
+            };
+            (!rest.is_empty()).then(|| rest.to_owned())
+        })
+        .collect();
+    (!left.is_empty()).then_some(left)
+}
+
+/// Whether a candidate that begins with `streamed` may still fit after `typed` was typed.
+pub(super) fn agrees(streamed: &str, typed: &str) -> bool {
+    let opened = typed.trim_end_matches(CLOSERS);
+    streamed.starts_with(typed)
+        || typed.starts_with(streamed)
+        || (opened.len() < typed.len()
+            && !opened.is_empty()
+            && (streamed.starts_with(opened) || opened.starts_with(streamed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::trace::Trace;
+    use super::*;
+
+    /// The request at the `$0` of a fixture.
+    fn key(fixture: &str) -> RequestKey {
+        let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+        RequestKey {
+            uri: "file:///a.py".to_owned(),
+            prefix: prefix.into(),
+            suffix: suffix.into(),
+            settings: [1; 32],
+        }
+    }
+
+    fn cached(fixture: &str, candidates: &[&str]) -> CachedCompletion {
+        CachedCompletion {
+            key: Arc::new(key(fixture)),
+            completion: Arc::new(Completion {
+                candidates: candidates.iter().map(|text| (*text).to_owned()).collect(),
+                trace: Trace::default(),
+            }),
+        }
+    }
+
+    fn left(earlier: &str, candidates: &[&str], now: &str) -> Vec<String> {
+        let mut cache = CompletionCache::default();
+        cache.keep(cached(earlier, candidates));
+        cache
+            .typed_through(&key(now))
+            .map(|(_, left)| left)
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn candidates_hold_while_their_beginning_is_typed() {
+        assert_eq!(
+            left("x = $0\n", &["foo(a)", "fob"], "x = fo$0\n"),
+            ["o(a)", "b"]
+        );
+        assert_eq!(left("x = $0\n", &["foo(a)", "fob"], "x = foo$0\n"), ["(a)"]);
+    }
+
+    #[test]
+    fn candidates_typed_whole_or_otherwise_do_not_hold() {
+        assert!(left("x = $0\n", &["foo"], "x = foo$0\n").is_empty());
+        assert!(left("x = $0\n", &["foo"], "x = g$0\n").is_empty());
+        assert!(left("x = $0\n", &["foo"], "y = f$0\n").is_empty());
+        assert!(left("x = $0\n", &["foo"], "x = f$0\ny\n").is_empty());
+        assert!(left("x = $0\n", &["foo"], "x =$0\n").is_empty());
+    }
+
+    #[test]
+    fn closer_inserted_by_editor_is_not_offered_again() {
+        assert_eq!(left("f$0\n", &["(a, b)\ng()"], "f($0)\n"), ["a, b"]);
+        assert_eq!(left("s = $0\n", &["\"abc\""], "s = \"$0\"\n"), ["abc"]);
+        assert!(left("f$0\n", &["(a, b) + 1"], "f($0)\n").is_empty());
+    }
+
+    #[test]
+    fn same_request_gets_cached_completion() {
+        let mut cache = CompletionCache::default();
+        cache.keep(cached("x = $0\n", &["1"]));
+        let request = key("x = $0\n");
+        assert!(cache.same(&request, &[]).is_some());
+        let window = Window {
+            path: "b.py".to_owned(),
+            first_line: 0,
+            text: "y = 2".to_owned(),
+            score: 1.0,
+        };
+        assert!(cache.same(&request, &[window]).is_none());
+        let elsewhere = RequestKey {
+            uri: "file:///b.py".to_owned(),
+            ..request.clone()
+        };
+        assert!(cache.same(&elsewhere, &[]).is_none());
+        let otherwise = RequestKey {
+            settings: [2; 32],
+            ..request
+        };
+        assert!(cache.same(&otherwise, &[]).is_none());
+    }
+
+    #[test]
+    fn newest_completion_holds_and_oldest_is_dropped() {
+        let mut cache = CompletionCache::default();
+        for number in 0..2 * MOST_COMPLETIONS {
+            cache.keep(cached(&format!("x{number} = $0\n"), &["1"]));
+        }
+        cache.keep(cached("x = $0\n", &["first"]));
+        cache.keep(cached("x = $0\n", &["fast"]));
+        assert_eq!(cache.completions.len(), MOST_COMPLETIONS);
+        let (_, left) = cache
+            .typed_through(&key("x = f$0\n"))
+            .expect("it begins so");
+        assert_eq!(left, ["ast"]);
+        let held: usize = cache.completions.iter().map(size).sum();
+        assert_eq!(cache.bytes, held);
+    }
+
+    #[test]
+    fn streamed_text_agrees_with_typing_either_way() {
+        assert!(agrees("foo", "f"));
+        assert!(agrees("f", "foo"));
+        assert!(agrees("", "foo"));
+        assert!(agrees("(a, b)", "()"));
+        assert!(!agrees("foo", "b"));
+        assert!(!agrees("foo", ")"));
+    }
+
+    proptest! {
+        /// Typed text and what is left make up the candidate.
+        #[test]
+        fn nothing_is_lost_or_added(
+            prefix in "[a-z \n]{0,8}", suffix in "[a-z \n]{0,8}",
+            candidate in "[a-z()\n é]{1,12}", at in 0usize..12,
+        ) {
+            let cut = candidate.char_indices().map(|(index, _)| index).nth(at).unwrap_or(0);
+            let (typed, rest) = candidate.split_at(cut);
+            let earlier = key(&format!("{prefix}$0{suffix}"));
+            let now = key(&format!("{prefix}{typed}$0{suffix}"));
+            let left = remaining_candidates(&earlier, std::slice::from_ref(&candidate), &now);
+            prop_assert_eq!(left, Some(vec![rest.to_owned()]));
+        }
+    }
+}

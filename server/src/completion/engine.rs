@@ -1,0 +1,531 @@
+//! One model under one set of settings: what serves a request from the cache, from a running model
+//! call or from a new one.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use super::cache::{self, CachedCompletion, CompletionCache, RequestKey, SettingsKey};
+use super::generation::{build_request, generate};
+use super::model_call::{ModelCall, StreamedText, text_between};
+use super::repository::RepositoryState;
+use super::retrieval::{FoundWindows, RetrievedWindows, Retriever};
+use super::rhythm::{ModelTime, Rhythm};
+use super::trace::{Completion, CompletionOrigin, Trace, milliseconds};
+use crate::configuration::{AnsweringModel, Configuration};
+use crate::context::{GivenContext, IndexError};
+use crate::documents::Snapshot;
+use crate::model::embeddings::Embeddings;
+use crate::model::{Model, ModelError};
+use crate::text::ByteOffset;
+
+/// Everything that is needed to complete with one model under one set of settings.
+#[derive(Debug)]
+pub(super) struct ModelEngine {
+    /// The model's name in the configuration.
+    pub(super) name: String,
+    /// The settings, with this model as the only one.
+    pub(super) configuration: Configuration,
+    /// The part of a [`RequestKey`] that these settings and this name make.
+    settings: SettingsKey,
+    /// See [`Configuration::fingerprint`].
+    fingerprint: String,
+    model: Arc<dyn Model>,
+    repository: Arc<RepositoryState>,
+    /// The source of vectors, if the profile needs one.
+    embeddings: Option<Arc<Embeddings>>,
+    pub(super) typing: Arc<TypingState>,
+}
+
+/// What an engine knows of the person's typing, and what it has completed.
+#[derive(Debug)]
+pub(super) struct TypingState {
+    /// The moment that times are relative to.
+    start: Instant,
+    cache: Mutex<CompletionCache>,
+    /// By document.
+    documents: Mutex<HashMap<String, DocumentTyping>>,
+    /// How long the model usually takes.
+    model_time: Mutex<ModelTime>,
+}
+
+/// The typing in one document.
+#[derive(Debug, Default)]
+struct DocumentTyping {
+    rhythm: Rhythm,
+    /// The newest model call.
+    model_call: Option<Arc<ModelCall>>,
+    /// The completion that was last offered while the person typed.
+    offered: Option<CachedCompletion>,
+}
+
+/// How a request came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The person asked for it.
+    Invoked,
+    /// The person typed.
+    Typing,
+}
+
+/// Why an engine can't be opened or can't index.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The settings of `[model]` are faulty.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The settings of a named model are faulty.
+    #[error("[models.{name}]: {source}")]
+    Named {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        source: ModelError,
+    },
+    /// The index failed.
+    #[error("the index of the repository can't be built: {0}")]
+    Index(#[from] IndexError),
+}
+
+impl ModelEngine {
+    /// An engine for one model over a repository. With the typing state of an earlier one of the
+    /// same name, its cached completions still hold if the settings are the same.
+    pub(super) fn new(
+        contestant: AnsweringModel,
+        model: Arc<dyn Model>,
+        repository: Arc<RepositoryState>,
+        embeddings: Option<Arc<Embeddings>>,
+        typing: Option<Arc<TypingState>>,
+    ) -> Self {
+        Self {
+            settings: settings_key(&(&contestant.name, &contestant.configuration)),
+            fingerprint: contestant.configuration.fingerprint(),
+            name: contestant.name,
+            configuration: contestant.configuration,
+            model,
+            repository,
+            embeddings,
+            typing: typing.unwrap_or_default(),
+        }
+    }
+
+    /// The model and how it is prompted, in a few words for people.
+    pub(super) fn describe(&self) -> String {
+        let description = self.model.describe();
+        if description.is_empty() {
+            self.model.name().to_owned()
+        } else {
+            format!("{} ({description})", self.model.name())
+        }
+    }
+
+    /// Notes an edit of an open document. Returns the cursor if the edit accepted the completion
+    /// that was offered last.
+    pub(super) fn document_edited(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Option<ByteOffset> {
+        let now = self.typing.start.elapsed();
+        let (model_call, accepted) = {
+            let mut documents = self.typing.documents();
+            let typing = documents.entry(after.uri.clone()).or_default();
+            let grown = after.text.len().0.abs_diff(before.text.len().0);
+            typing.rhythm.edited(now, grown);
+            let accepted = typing
+                .offered
+                .take_if(|offered| cursor_after_accept(after, offered).is_some())
+                .and_then(|offered| cursor_after_accept(after, &offered));
+            (typing.model_call.clone(), accepted)
+        };
+        if let Some(model_call) = model_call {
+            model_call.edited(&after.text);
+        }
+        accepted
+    }
+
+    /// Forgets the typing in a document that was closed, and ends its model call.
+    pub(super) fn document_closed(&self, uri: &str) {
+        if let Some(typing) = self.typing.documents().remove(uri)
+            && let Some(model_call) = typing.model_call
+        {
+            model_call.end();
+        }
+    }
+
+    /// Whether a cached completion or a running model call still holds here.
+    pub(super) fn holds(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        given: &GivenContext,
+    ) -> bool {
+        let key = self.request_key(document, cursor, given);
+        if !self.configuration.typing.reuse {
+            return false;
+        }
+        if self.typing.cache().typed_through(&key).is_some() {
+            return true;
+        }
+        let documents = self.typing.documents();
+        let model_call = documents
+            .get(&key.uri)
+            .and_then(|typing| typing.model_call.as_ref());
+        model_call.is_some_and(|model_call| {
+            let typed = model_call.key.leads_to(&key);
+            typed.is_some_and(|typed| model_call.may_serve(typed))
+        })
+    }
+
+    /// Completes at a cursor. A document that the rules hide gets nothing, and the trace says why.
+    pub(super) async fn complete(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        trigger: Trigger,
+        given: &GivenContext,
+    ) -> Completion {
+        let path = match self.repository.relative_path(document) {
+            Ok(path) => path,
+            Err(reason) => return self.nothing(reason),
+        };
+        let key = Arc::new(self.request_key(document, cursor, given));
+        let completion = match self.reuse_earlier(&key).await {
+            Some(completion) => completion,
+            None => self.call_model(document, path, &key, trigger, given).await,
+        };
+        let offered = (trigger == Trigger::Typing).then(|| CachedCompletion {
+            key: Arc::clone(&key),
+            completion: Arc::new(completion.clone()),
+        });
+        self.typing
+            .documents()
+            .entry(key.uri.clone())
+            .or_default()
+            .offered = offered;
+        self.label(completion)
+    }
+
+    /// Writes the model's name and the settings' fingerprint into a completion's trace.
+    fn label(&self, mut completion: Completion) -> Completion {
+        completion.trace.named.clone_from(&self.name);
+        completion.trace.configuration.clone_from(&self.fingerprint);
+        completion
+    }
+
+    /// Completes at a cursor without the cache, for an explanation.
+    pub(super) async fn explain(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        given: &GivenContext,
+    ) -> Completion {
+        let path = match self.repository.relative_path(document) {
+            Ok(path) => path,
+            Err(reason) => return self.nothing(reason),
+        };
+        let key = Arc::new(self.request_key(document, cursor, given));
+        let started = Instant::now();
+        let found = match self.retriever().windows(&key, &path, document, given).await {
+            Ok(found) => found,
+            Err(fault) => return self.fault(fault),
+        };
+        let context_ms = milliseconds(started.elapsed());
+        let model_call = self.call(document, path, &key, found, given, context_ms);
+        let completion = self.outcome(&model_call).await;
+        self.label(completion)
+    }
+
+    /// What a cached completion or a running model call gives here, if one still holds.
+    async fn reuse_earlier(&self, key: &RequestKey) -> Option<Completion> {
+        if !self.configuration.typing.reuse {
+            return None;
+        }
+        let cached = self
+            .typing
+            .cache()
+            .typed_through(key)
+            .map(|(earlier, left)| derived(earlier, left, CompletionOrigin::TypedThrough));
+        if cached.is_some() {
+            return cached;
+        }
+        let model_call = {
+            let documents = self.typing.documents();
+            documents.get(&key.uri)?.model_call.clone()?
+        };
+        let typed = model_call
+            .key
+            .leads_to(key)
+            .filter(|typed| model_call.may_serve(typed))?;
+        let started = Instant::now();
+        let earlier = model_call.wait().await?;
+        let left = if typed.is_empty() && model_call.key.suffix == key.suffix {
+            earlier.candidates.clone()
+        } else {
+            cache::remaining_candidates(&model_call.key, &earlier.candidates, key)?
+        };
+        let mut completion = derived(&earlier, left, CompletionOrigin::Running);
+        completion.trace.model_ms = milliseconds(started.elapsed());
+        Some(completion)
+    }
+
+    /// Calls the model after the person's burst of keys, unless the same request is cached.
+    async fn call_model(
+        &self,
+        document: &Snapshot,
+        path: String,
+        key: &Arc<RequestKey>,
+        trigger: Trigger,
+        given: &GivenContext,
+    ) -> Completion {
+        let wait = self.wait(&key.uri, trigger);
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        let started = Instant::now();
+        let found = match self.retriever().windows(key, &path, document, given).await {
+            Ok(found) => found,
+            Err(fault) => return self.fault(fault),
+        };
+        let context_ms = milliseconds(started.elapsed());
+        let same = self
+            .typing
+            .cache()
+            .same(key, &found.windows)
+            .filter(|_| self.configuration.typing.reuse)
+            .map(|earlier| derived(earlier, earlier.candidates.clone(), CompletionOrigin::Cache));
+        let mut completion = match same {
+            Some(completion) => completion,
+            None => {
+                let model_call = self.call(document, path, key, found, given, context_ms);
+                self.outcome(&model_call).await
+            }
+        };
+        completion.trace.wait_ms = milliseconds(wait);
+        completion
+    }
+
+    /// How long to wait for the next key before the model is called.
+    fn wait(&self, uri: &str, trigger: Trigger) -> Duration {
+        let soon = self.typing.model_time.lock().is_short();
+        if trigger == Trigger::Invoked || soon {
+            return Duration::ZERO;
+        }
+        let most = Duration::from_millis(self.configuration.typing.wait_ms);
+        self.typing
+            .documents()
+            .get(uri)
+            .map_or(Duration::ZERO, |typing| {
+                typing.rhythm.delay(self.typing.start.elapsed(), most)
+            })
+    }
+
+    /// Starts a model call that requests may share. An older call for the document ends, unless a
+    /// request waits for it.
+    fn call(
+        &self,
+        document: &Snapshot,
+        path: String,
+        key: &Arc<RequestKey>,
+        found: FoundWindows,
+        given: &GivenContext,
+        context_ms: f64,
+    ) -> Arc<ModelCall> {
+        let repository = &self.repository.name;
+        let request = build_request(
+            &self.configuration,
+            repository,
+            document,
+            path,
+            key,
+            found.windows,
+            given,
+        );
+        let first_round = found.first_round;
+        let tree = document.tree().cloned();
+        let streamed = Arc::new(StreamedText::default());
+        let (sender, outcome) = watch::channel(None);
+        let extent = self.configuration.cleanup.extent;
+        let call = {
+            let (key, streamed) = (Arc::clone(key), Arc::clone(&streamed));
+            let (model, typing) = (Arc::clone(&self.model), Arc::clone(&self.typing));
+            async move {
+                let mut completion =
+                    generate(&*model, &request, tree.as_ref(), extent, &streamed).await;
+                completion.trace.context_ms = context_ms;
+                completion.trace.first_round = first_round;
+                typing.model_time.lock().took(completion.trace.model_ms);
+                let completion = Arc::new(completion);
+                if completion.trace.fault.is_none() {
+                    typing.cache().keep(CachedCompletion {
+                        key,
+                        completion: Arc::clone(&completion),
+                    });
+                }
+                // No request may wait any more; the completion is cached.
+                let _ = sender.send(Some(completion));
+            }
+        };
+        let task = tokio::spawn(call).abort_handle();
+        let model_call = ModelCall::new(Arc::clone(key), streamed, outcome, task);
+        let older = self
+            .typing
+            .documents()
+            .entry(key.uri.clone())
+            .or_default()
+            .model_call
+            .replace(Arc::clone(&model_call));
+        if let Some(older) = older {
+            older.replaced();
+        }
+        model_call
+    }
+
+    async fn outcome(&self, model_call: &Arc<ModelCall>) -> Completion {
+        match model_call.wait().await {
+            Some(completion) => (*completion).clone(),
+            None => self.nothing("the text changed while the model wrote".to_owned()),
+        }
+    }
+
+    /// Calls the model ahead of the editor's own request, which follows an accept at once.
+    pub(super) fn request_ahead(&self, document: &Arc<Snapshot>, cursor: ByteOffset) {
+        let given = GivenContext::default();
+        let Ok(path) = self.repository.relative_path(document) else {
+            return;
+        };
+        let key = Arc::new(self.request_key(document, cursor, &given));
+        let started = Instant::now();
+        // If the profile has to wait or fails, the editor's own request finds the windows.
+        if let Some(found) = self.retriever().windows_at_once(&key, &path, document) {
+            let context_ms = milliseconds(started.elapsed());
+            let model_call = self.call(document, path, &key, found, &given, context_ms);
+            model_call.linger();
+        }
+    }
+
+    /// The windows at a cursor, without a completion there.
+    pub(super) async fn retrieve(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        given: &GivenContext,
+    ) -> RetrievedWindows {
+        let key = self.request_key(document, cursor, given);
+        self.retriever().retrieve(&key, document, given).await
+    }
+
+    fn retriever(&self) -> Retriever<'_> {
+        Retriever {
+            configuration: &self.configuration,
+            model: &*self.model,
+            repository: &self.repository,
+            embeddings: self.embeddings.as_deref(),
+        }
+    }
+
+    fn request_key(
+        &self,
+        document: &Snapshot,
+        cursor: ByteOffset,
+        given: &GivenContext,
+    ) -> RequestKey {
+        let used = self.configuration.context.profile.heeds_given() || given.earlier.is_some();
+        let settings = if used {
+            settings_key(&(self.settings, given))
+        } else {
+            self.settings
+        };
+        RequestKey {
+            uri: document.uri.clone(),
+            prefix: document.text.slice(ByteOffset(0)..cursor).into(),
+            suffix: document.text.slice(cursor..document.text.len()).into(),
+            settings,
+        }
+    }
+
+    /// No candidates, because something failed.
+    fn fault(&self, fault: String) -> Completion {
+        self.without_candidates(Trace {
+            fault: Some(fault),
+            ..Trace::default()
+        })
+    }
+
+    /// No candidates, for a reason that is no fault.
+    fn nothing(&self, reason: String) -> Completion {
+        self.without_candidates(Trace {
+            nothing: Some(reason),
+            ..Trace::default()
+        })
+    }
+
+    fn without_candidates(&self, trace: Trace) -> Completion {
+        self.label(Completion {
+            candidates: Vec::new(),
+            trace: Trace {
+                model: self.model.name().to_owned(),
+                ..trace
+            },
+        })
+    }
+}
+
+impl Default for TypingState {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            cache: Mutex::default(),
+            documents: Mutex::default(),
+            model_time: Mutex::default(),
+        }
+    }
+}
+
+impl TypingState {
+    fn cache(&self) -> MutexGuard<'_, CompletionCache> {
+        self.cache.lock()
+    }
+
+    fn documents(&self) -> MutexGuard<'_, HashMap<String, DocumentTyping>> {
+        self.documents.lock()
+    }
+}
+
+/// An earlier completion with what is left of its candidates.
+fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrigin) -> Completion {
+    Completion {
+        candidates,
+        trace: Trace {
+            source,
+            wait_ms: 0.0,
+            context_ms: 0.0,
+            first_text_ms: None,
+            model_ms: 0.0,
+            cleanup_ms: 0.0,
+            ..earlier.trace.clone()
+        },
+    }
+}
+
+/// The cursor after an accept, if a document now holds an offered candidate.
+fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Option<ByteOffset> {
+    let inserted = text_between(&document.text, &offered.key)?;
+    offered
+        .completion
+        .candidates
+        .contains(&inserted)
+        .then(|| ByteOffset(offered.key.prefix.len() + inserted.len()))
+}
+
+/// The part of a [`RequestKey`] that some settings make: the SHA-256 of their JSON.
+fn settings_key(settings: &impl Serialize) -> SettingsKey {
+    let json = serde_json::to_vec(settings)
+        .expect("settings are numbers and texts under keys that are texts");
+    Sha256::digest(json).into()
+}

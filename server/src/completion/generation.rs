@@ -1,0 +1,148 @@
+//! One model call: the request, the streamed text that clean-up may end early, and the clean-up.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use tree_sitter::Tree;
+
+use super::cache::RequestKey;
+use super::model_call::StreamedText;
+use super::trace::{CandidateStep, Completion, Trace, milliseconds};
+use crate::cleanup::{Cleaner, CompletionExtent, CursorSite, EndDetector};
+use crate::configuration::Configuration;
+use crate::context::{GivenContext, Window};
+use crate::documents::Snapshot;
+use crate::model;
+
+/// What the model gets at a cursor.
+pub(super) fn build_request(
+    configuration: &Configuration,
+    repository: &str,
+    document: &Snapshot,
+    path: String,
+    key: &RequestKey,
+    windows: Vec<Window>,
+    given: &GivenContext,
+) -> model::ModelRequest {
+    model::ModelRequest {
+        prefix: key.prefix.to_string(),
+        suffix: key.suffix.to_string(),
+        path,
+        repository: repository.to_owned(),
+        language: document.language,
+        windows,
+        layout: configuration.context.profile.layout(),
+        earlier: given.earlier.clone(),
+        question: None,
+        parameters: configuration.model.parameters(),
+    }
+}
+
+/// Calls the model, ends each candidate once clean-up would drop what follows, and cleans up.
+pub(super) async fn generate(
+    model: &dyn model::Model,
+    request: &model::ModelRequest,
+    tree: Option<&Tree>,
+    extent: CompletionExtent,
+    streamed: &StreamedText,
+) -> Completion {
+    let mut trace = Trace {
+        model: model.name().to_owned(),
+        about: model.describe(),
+        windows: request.windows.clone(),
+        ..Trace::default()
+    };
+    let site = CursorSite {
+        prefix: &request.prefix,
+        suffix: &request.suffix,
+        language: request.language,
+        tree,
+        extent,
+        chat: model.chats(),
+    };
+    let cleaner = Cleaner::new(site);
+    let listener = CleanupListener {
+        streamed,
+        cleaner: &cleaner,
+        end_detectors: Mutex::default(),
+        started: Instant::now(),
+        first_text: Mutex::new(None),
+    };
+    let output = model.complete(request, &listener).await;
+    trace.model_ms = milliseconds(listener.started.elapsed());
+    trace.first_text_ms = listener.first_text.lock().map(milliseconds);
+
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            trace.fault = Some(error.to_string());
+            return Completion {
+                candidates: Vec::new(),
+                trace,
+            };
+        }
+    };
+    trace.prompt = output.prompt;
+
+    let started = Instant::now();
+    let mut candidates: Vec<String> = Vec::new();
+    for candidate in output.candidates {
+        let (text, decisions) = cleaner.clean(&candidate.text);
+        trace.steps.push(CandidateStep {
+            raw: candidate.text,
+            decisions,
+            mean_log_probability: candidate.mean_log_probability,
+        });
+        if !text.is_empty() && !candidates.contains(&text) {
+            candidates.push(text);
+        }
+    }
+    trace.cleanup_ms = milliseconds(started.elapsed());
+    if candidates.is_empty() {
+        trace.nothing = Some(explain_empty(&trace.steps));
+    }
+    Completion { candidates, trace }
+}
+
+/// Keeps streamed text, and ends candidates that are complete.
+struct CleanupListener<'a> {
+    streamed: &'a StreamedText,
+    cleaner: &'a Cleaner<'a>,
+    /// By candidate.
+    end_detectors: Mutex<HashMap<usize, EndDetector<'a>>>,
+    started: Instant,
+    first_text: Mutex<Option<Duration>>,
+}
+
+impl model::TextListener for CleanupListener<'_> {
+    fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()> {
+        self.first_text
+            .lock()
+            .get_or_insert_with(|| self.started.elapsed());
+        self.streamed.update(candidate, text);
+        let mut end_detectors = self.end_detectors.lock();
+        let end_detector = end_detectors
+            .entry(candidate)
+            .or_insert_with(|| self.cleaner.end_detector());
+        if end_detector.is_complete(text) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// Why no candidate is left after clean-up.
+fn explain_empty(steps: &[CandidateStep]) -> String {
+    let cut = steps
+        .iter()
+        .flat_map(|step| &step.decisions)
+        .map(|decision| decision.rule.as_str())
+        .next();
+    match cut {
+        Some(rule) => format!("clean-up left nothing of the model's text (rule `{rule}`)"),
+        None => "the model had nothing to say".to_owned(),
+    }
+}

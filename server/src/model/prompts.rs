@@ -1,0 +1,93 @@
+//! Prompts as protocols send them: written from a family's template, or left to the model's server.
+
+use super::settings::{ChosenFamily, Infill};
+use super::{ModelError, ModelRequest, ModelSettings};
+use crate::prompt::{self, Prompt, PromptParts, PromptSides};
+
+/// Writes prompts from the template of the model's family.
+#[derive(Debug)]
+pub(super) struct TemplatePrompts {
+    family: ChosenFamily,
+    context_tokens: usize,
+}
+
+impl TemplatePrompts {
+    /// # Errors
+    /// [`ModelError::Settings`] if the family is missing or unknown.
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
+        Ok(Self {
+            family: settings.template()?,
+            context_tokens: settings.context_tokens,
+        })
+    }
+
+    /// One sentence that says which template, and why.
+    pub(super) fn describe(&self) -> String {
+        self.family.describe()
+    }
+
+    /// The prompt of a request.
+    pub(super) fn render(&self, request: &ModelRequest) -> Prompt {
+        let input = request.prompt_input();
+        prompt::render(self.family.family, &input, self.context_tokens)
+    }
+}
+
+/// Bounds and escapes what a server writes the prompt from.
+#[derive(Debug)]
+pub(super) struct ServerPrompts {
+    /// What no text may spell, as the server would take it for a token.
+    reserved: Vec<&'static str>,
+    context_tokens: usize,
+}
+
+impl ServerPrompts {
+    /// # Errors
+    /// [`ModelError::Settings`] if the family is unknown.
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
+        Ok(Self {
+            reserved: settings.reserved()?,
+            context_tokens: settings.context_tokens,
+        })
+    }
+
+    /// Prefix and suffix of a request, windows in the prefix.
+    pub(super) fn sides(&self, request: &ModelRequest) -> PromptSides {
+        prompt::sides(&request.prompt_input(), &self.reserved, self.context_tokens)
+    }
+
+    /// Prefix, suffix and windows of a request.
+    pub(super) fn parts(&self, request: &ModelRequest) -> PromptParts {
+        prompt::parts(&request.prompt_input(), &self.reserved, self.context_tokens)
+    }
+}
+
+/// Who writes the prompt, for protocols with either choice.
+#[derive(Debug)]
+pub(super) enum ChosenPrompts {
+    /// This server.
+    Template(TemplatePrompts),
+    /// The model's server.
+    Server(ServerPrompts),
+}
+
+impl ChosenPrompts {
+    /// # Errors
+    /// [`ModelError::Settings`] if the family is missing or unknown.
+    pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
+        Ok(match settings.infill {
+            Infill::Template => Self::Template(TemplatePrompts::new(settings)?),
+            Infill::Suffix => Self::Server(ServerPrompts::new(settings)?),
+        })
+    }
+
+    /// One sentence that says who writes the prompt, and why.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Template(prompts) => prompts.describe(),
+            Self::Server(_) => {
+                "the server writes the prompt, because `infill` is \"suffix\"".to_owned()
+            }
+        }
+    }
+}

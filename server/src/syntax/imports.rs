@@ -1,0 +1,86 @@
+//! What imports say about the paths of the files they mean.
+
+use tree_sitter::Node;
+
+use super::{LANGUAGES, Language};
+
+/// What an import says about the path of the file it means, as [`module_path`] has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImportedModule {
+    /// It is this path.
+    Exact(String),
+    /// It ends with these segments.
+    Tail(String),
+}
+
+impl ImportedModule {
+    /// Whether it means the file with this [`module_path`].
+    pub fn matches(&self, module_path: &str) -> bool {
+        match self {
+            Self::Exact(path) => module_path == path,
+            Self::Tail(tail) => module_path
+                .strip_suffix(tail.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('/')),
+        }
+    }
+}
+
+/// A path without what an import leaves out: the file's ending, and the name of a file that
+/// stands for its folder. The endings of every language count, as a file of one may import a file
+/// of another.
+pub fn module_path(path: &str) -> &str {
+    let name = path.rfind('/').map_or(0, |slash| slash + 1);
+    let module = LANGUAGES
+        .into_iter()
+        .flat_map(|language| language.module_endings)
+        .find_map(|ending| path[name..].strip_suffix(ending))
+        .map_or(path, |name_only| &path[..name + name_only.len()]);
+    LANGUAGES
+        .into_iter()
+        .find_map(|language| {
+            let folder = module.strip_suffix(language.folder_module)?;
+            folder.strip_suffix('/')
+        })
+        .unwrap_or(module)
+}
+
+/// How many statements and blocks deep imports are looked for.
+const DEEPEST: usize = 8;
+
+/// The modules that the imports in a node name, in order.
+pub(super) fn find(
+    language: &Language,
+    root: Node<'_>,
+    text: &str,
+    folder: &str,
+) -> Vec<ImportedModule> {
+    let mut found = Vec::new();
+    add(
+        language,
+        root,
+        &|node| (language.imports)(node, text, folder),
+        0,
+        &mut found,
+    );
+    found
+}
+
+fn add(
+    language: &Language,
+    node: Node<'_>,
+    imports: &dyn Fn(Node<'_>) -> Option<Vec<ImportedModule>>,
+    depth: usize,
+    found: &mut Vec<ImportedModule>,
+) {
+    for child in node.named_children(&mut node.walk()) {
+        if let Some(modules) = imports(child) {
+            found.extend(modules);
+        } else if depth < DEEPEST
+            && (language.is_statement(child)
+                || language.is_block(child)
+                || language.is_clause(child))
+        {
+            add(language, child, imports, depth + 1, found);
+        }
+    }
+}
