@@ -790,6 +790,69 @@ fn forged_reports_do_not_pass() {
     withstand(&dir, &kitchen(), &hole, &attacks);
 }
 
+/// A completion that does random things to files, the same for the same seed, and answers wrong.
+fn vandalism(seed: u64) -> String {
+    format!(
+        "import os, random, shutil, socket
+    dice = random.Random({seed})
+    places = [b'/box/repo', b'/box/repo/src', b'/box/repo/tests', b'/tmp', b'/dev/shm', b'.']
+    def somewhere():
+        name = bytes(dice.choices(range(1, 256), k=dice.choice([1, 4, 60, 255, 300])))
+        places.append(dice.choice(places) + b'/' + name.replace(b'/', b'_'))
+        return places[-1]
+    def deep():
+        for _ in range(dice.choice([5, 60])):
+            os.mkdir(b'd' * 200)
+            os.chdir(b'd' * 200)
+    def flood():
+        folder = somewhere()
+        os.mkdir(folder)
+        for i in range(dice.choice([10, 25_000])):
+            open(folder + b'/%d' % i, 'w').close()
+    deeds = [
+        lambda: os.mkdir(somewhere()),
+        lambda: open(somewhere(), 'w').close(),
+        lambda: open(somewhere() + b'.py', 'w').close(),
+        lambda: os.chmod(dice.choice(places), dice.choice([0, 0o100, 0o200, 0o444, 0o7777])),
+        lambda: os.mkfifo(somewhere()),
+        lambda: os.mknod(somewhere(), dice.choice([0o020666, 0o060666, 0o140666]), 0),
+        lambda: socket.socket(socket.AF_UNIX).bind(somewhere()),
+        lambda: os.symlink(dice.choice(places), somewhere()),
+        lambda: os.link(dice.choice(places), somewhere()),
+        lambda: os.rename(dice.choice(places), somewhere()),
+        lambda: os.truncate(dice.choice(places), 1 << 27),
+        lambda: os.setxattr(dice.choice(places), b'user.x', b'y' * 4000),
+        lambda: shutil.rmtree(dice.choice(places)),
+        lambda: os.chdir(dice.choice(places)),
+        deep,
+        flood,
+    ]
+    for _ in range(dice.choice([1, 5, 60])):
+        try:
+            dice.choice(deeds)()
+        except (OSError, ValueError, RecursionError):
+            pass
+    return None"
+    )
+}
+
+/// `FILLRATE_VANDALISMS` is how many seeds are tried.
+#[test]
+fn no_random_vandalism_leaves_the_denominator() {
+    own_process!();
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let seeds = std::env::var("FILLRATE_VANDALISMS").map_or(12, |seeds| seeds.parse().unwrap());
+    let dir = TestDir::new();
+    let hole = kitchen_hole(&dir);
+    let outcomes: &[&str] = &["failed", "timeout", "memory", "sandbox"];
+    let attacks: Vec<Attack> = (0..seeds)
+        .map(|seed| attack("vandalism", &vandalism(seed), outcomes, ""))
+        .collect();
+    withstand(&dir, &kitchen(), &hole, &attacks);
+}
+
 /// A function's body in the demo's TypeScript.
 fn typescript_hole(dir: &TestDir) -> Value {
     let tasks = dir.path("mined.jsonl");

@@ -7,7 +7,40 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::Overlay;
+use super::wire::base64_paths;
+
+/// The most bytes of paths that are read of new files, so that a flood of files does not exceed
+/// the memory limit in pid 1.
+const PATH_BYTES: usize = 4 << 20;
+
+/// The files that a program changed. Paths are bytes: a program may choose names that are not
+/// UTF-8.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileChanges {
+    /// [`Finished::changed`](super::Finished::changed).
+    #[serde(with = "base64_paths")]
+    pub(super) changed: Vec<PathBuf>,
+    /// [`Finished::unreadable`](super::Finished::unreadable).
+    #[serde(with = "base64_paths")]
+    pub(super) unreadable: Vec<PathBuf>,
+}
+
+impl FileChanges {
+    /// What a program changed in overlays that were like this before. To be called when nothing of
+    /// the program is left.
+    pub(super) fn since(before: &[Before]) -> Self {
+        let mut all = Self::default();
+        for before in before {
+            let more = before.changes();
+            all.changed.extend(more.changed);
+            all.unreadable.extend(more.unreadable);
+        }
+        all
+    }
+}
 
 /// One overlay as it was before the program started, kept by pid 1.
 #[derive(Debug)]
@@ -49,7 +82,14 @@ impl Before {
     /// Of a copy that lies at `root`, the replaced files included.
     pub(super) fn copy(overlay: &Overlay, root: &Path) -> io::Result<Self> {
         let mut files = BTreeMap::new();
-        for path in leaves(root)? {
+        let leaves = Leaves::read(root, usize::MAX);
+        if leaves.unreadable.contains(&PathBuf::new()) {
+            return Err(io::Error::other(format!(
+                "{} is unreadable",
+                root.display()
+            )));
+        }
+        for path in leaves.paths {
             let stamp = Stamp::of(&fs::symlink_metadata(root.join(&path))?);
             files.insert(path, stamp);
         }
@@ -66,14 +106,17 @@ impl Before {
     }
 
     /// The paths inside of guarded files that are gone or were written to, and of new files,
-    /// sorted. To be called when nothing of the program is left.
-    pub(super) fn changed(&self) -> io::Result<Vec<PathBuf>> {
+    /// sorted; and of folders that can't be read.
+    fn changes(&self) -> FileChanges {
         let gone = |path: &PathBuf| fs::symlink_metadata(self.at.join(path)).is_err();
         let mut changed = BTreeSet::new();
+        let unreadable;
         match &self.state {
             State::Layers { upper, lower } => {
                 let (upper, lower) = (opened(upper), opened(lower));
-                for path in leaves(&upper)? {
+                let leaves = Leaves::read(&upper, PATH_BYTES);
+                unreadable = leaves.unreadable;
+                for path in leaves.paths {
                     let whiteout = fs::symlink_metadata(upper.join(&path))
                         .is_ok_and(|metadata| metadata.file_type().is_char_device());
                     let known = fs::symlink_metadata(lower.join(&path)).is_ok();
@@ -88,8 +131,14 @@ impl Before {
                 changed.extend(guarded.filter(|path| gone(path) || written(path)).cloned());
             }
             State::Files(before) => {
-                let now = leaves(&self.at)?;
-                changed.extend(now.into_iter().filter(|path| !before.contains_key(path)));
+                let known: usize = before.keys().map(|path| path.as_os_str().len()).sum();
+                let now = Leaves::read(&self.at, 2 * known + PATH_BYTES);
+                unreadable = now.unreadable;
+                changed.extend(
+                    now.paths
+                        .into_iter()
+                        .filter(|path| !before.contains_key(path)),
+                );
                 let written = |path: &PathBuf| {
                     let now = fs::symlink_metadata(self.at.join(path));
                     now.is_ok_and(|now| before.get(path) != Some(&Stamp::of(&now)))
@@ -98,7 +147,14 @@ impl Before {
                 changed.extend(guarded.filter(|path| gone(path) || written(path)).cloned());
             }
         }
-        Ok(changed.into_iter().map(|path| self.at.join(path)).collect())
+        let inside = |path: PathBuf| match path.as_os_str().is_empty() {
+            true => self.at.clone(),
+            false => self.at.join(path),
+        };
+        FileChanges {
+            changed: changed.into_iter().map(inside).collect(),
+            unreadable: unreadable.into_iter().map(inside).collect(),
+        }
     }
 }
 
@@ -116,29 +172,75 @@ fn opened(directory: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// Everything below `root` that is no directory, and directories that can't be read, relative to
-/// it.
-fn leaves(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut leaves = Vec::new();
-    let mut open = vec![PathBuf::new()];
-    while let Some(folder) = open.pop() {
-        let entries = match fs::read_dir(root.join(&folder)) {
-            Ok(entries) => entries,
-            Err(error) if folder.as_os_str().is_empty() => return Err(error),
-            Err(_) => {
-                leaves.push(folder);
+/// What lies below a folder, by paths relative to it.
+#[derive(Debug, Default)]
+struct Leaves {
+    /// Everything that is no directory.
+    paths: Vec<PathBuf>,
+    /// Directories that can't be read, or not to their end. Their paths may be too long, or the
+    /// program may have closed them.
+    unreadable: Vec<PathBuf>,
+}
+
+impl Leaves {
+    /// Reads everything below `root`, until the paths have this many bytes: then `root` counts as
+    /// unreadable.
+    fn read(root: &Path, most: usize) -> Self {
+        let mut leaves = Self::default();
+        let mut left = most;
+        let mut open = vec![PathBuf::new()];
+        while let Some(folder) = open.pop() {
+            let Ok(entries) = fs::read_dir(root.join(&folder)) else {
+                leaves.unreadable.push(folder);
                 continue;
-            }
-        };
-        for entry in entries {
-            let entry = entry?;
-            let path = folder.join(entry.file_name());
-            if entry.file_type()?.is_dir() {
-                open.push(path);
-            } else {
-                leaves.push(path);
+            };
+            for entry in entries {
+                let Ok((name, kind)) =
+                    entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?)))
+                else {
+                    leaves.unreadable.push(folder);
+                    break;
+                };
+                let path = folder.join(name);
+                let Some(rest) = left.checked_sub(path.as_os_str().len()) else {
+                    leaves.unreadable.push(PathBuf::new());
+                    return leaves;
+                };
+                left = rest;
+                if kind.is_dir() {
+                    open.push(path);
+                } else {
+                    leaves.paths.push(path);
+                }
             }
         }
+        leaves
     }
-    Ok(leaves)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn folders_that_cannot_be_read_to_their_end_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let all = Leaves::read(folder.path(), 3);
+        assert_eq!((all.paths.len(), all.unreadable), (3, Vec::new()));
+        let some = Leaves::read(folder.path(), 2);
+        assert_eq!(
+            (some.paths.len(), some.unreadable),
+            (2, vec![PathBuf::new()])
+        );
+        let missing = Leaves::read(&folder.path().join("d"), 2);
+        assert_eq!(
+            (missing.paths.len(), missing.unreadable),
+            (0, vec![PathBuf::new()])
+        );
+    }
 }

@@ -32,6 +32,7 @@ use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, pipe};
 
+use super::changes::FileChanges;
 use super::enter::PROGRAM_STAGE;
 use super::init::{InputChannel, command};
 use super::mounts::Renewal;
@@ -75,18 +76,14 @@ pub(super) fn serve(
         send(caller, &StageReport::Begun).map_err(lost)?;
         let mut round = Round::begin(&order.job, &next, &waiting)?;
         let mut end = round.attend(&mut waiting, caller)?;
-        waiting.kill_others()?;
+        if !waiting.kill_others()? {
+            end = RoundEnd::Dead;
+        }
         if end == RoundEnd::TooMuch && waiting.line().is_none() {
             end = RoundEnd::Dead;
         }
         round.drain();
-        let mut changed = Vec::new();
-        for before in &before {
-            let more = before
-                .changed()
-                .map_err(|error| SandboxError::setup("see what was changed", error))?;
-            changed.extend(more);
-        }
+        let files = FileChanges::since(&before);
         let over = StageReport::Round {
             status: match end {
                 _ if round.too_much() => ProgramStatus::SaidTooMuch,
@@ -96,7 +93,7 @@ pub(super) fn serve(
                 }
             },
             reply: STANDARD.encode(&round.channel.said),
-            changed,
+            files,
             stdout: round.stdout.capture.finish(),
             stderr: round.stderr.capture.finish(),
             last: end == RoundEnd::Dead,
@@ -118,7 +115,7 @@ fn answered(answer: Option<Vec<u8>>) -> StageReport {
         },
         last: answer.is_none(),
         reply: STANDARD.encode(answer.unwrap_or_default()),
-        changed: Vec::new(),
+        files: FileChanges::default(),
         stdout: nothing(),
         stderr: nothing(),
     }
@@ -222,12 +219,15 @@ impl ForkingProgram {
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
-    /// Kills and reaps everything but pid 1 and this program.
-    fn kill_others(&self) -> Result<(), SandboxError> {
+    /// Kills and reaps everything but pid 1 and this program. Whether nothing is left: what a round
+    /// leaves in the kernel may outlast [`KILL_TIME`], which ends the sandbox.
+    fn kill_others(&self) -> Result<bool, SandboxError> {
         let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a round", reason);
         let own = i32::try_from(self.child.id()).unwrap_or(-1);
         let deadline = Instant::now() + KILL_TIME;
         loop {
+            // It may have been stopped, and only it can reap its forks.
+            let _ = kill(Pid::from_raw(own), Signal::SIGCONT);
             while matches!(
                 waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)),
                 Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINVAL)
@@ -238,19 +238,16 @@ impl ForkingProgram {
                 .filter(|pid| *pid != 1 && *pid != own)
                 .collect();
             if others.is_empty() {
-                break;
+                return Ok(true);
             }
             for pid in others {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             }
             if Instant::now() > deadline {
-                return Err(failed(&"processes are left"));
+                return Ok(false);
             }
             std::thread::sleep(Duration::from_micros(100));
         }
-        // It may have been stopped.
-        let _ = kill(Pid::from_raw(own), Signal::SIGCONT);
-        Ok(())
     }
 }
 

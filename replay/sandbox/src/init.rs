@@ -24,6 +24,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket a
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, setsid};
 
+use super::changes::FileChanges;
 use super::wire::{Go, ProgramStatus, StageOrder, StageReport, receive, send};
 use super::{Job, Limits, MemoryControl, SandboxError, filter, fork_server, mounts};
 
@@ -82,13 +83,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         }
         reply = channel.said;
     }
-    let mut changed = Vec::new();
-    for before in &root.before {
-        let more = before
-            .changed()
-            .map_err(|error| SandboxError::setup("see what was changed", error))?;
-        changed.extend(more);
-    }
+    let files = FileChanges::since(&root.before);
     let collected = job
         .collect
         .iter()
@@ -97,7 +92,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     let ended = StageReport::Ended {
         status,
         reply: STANDARD.encode(reply),
-        changed,
+        files,
         collected,
     };
     send(socket, &ended).map_err(lost)

@@ -341,7 +341,13 @@ pub struct Finished {
     /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
     /// that are in an overlay now and were not when the program started. Empty when a limit
     /// stopped the job.
+    #[serde(with = "wire::base64_paths")]
     pub changed: Vec<PathBuf>,
+    /// Folders inside, of overlays, that can't be read or not to their end: the program closed
+    /// them, their paths are too long, or there are too many files. Then [`Finished::changed`]
+    /// lacks what lies in them. Empty when a limit stopped the job.
+    #[serde(with = "wire::base64_paths")]
+    pub unreadable: Vec<PathBuf>,
     /// The files asked for in [`Job::collect`]. Empty when a limit stopped the job.
     #[serde(with = "wire::base64_files")]
     pub collected: BTreeMap<PathBuf, Vec<u8>>,

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::cgroup::Group;
+use super::changes::FileChanges;
 use super::output::Capture;
 use super::watch::{INTERVAL, TreeWatch};
 use super::wire::{Go, ProgramStatus, RunRequest, StageOrder, StageReport, send, take};
@@ -120,7 +121,7 @@ pub(super) struct Session {
     status: Option<ProgramStatus>,
     wall: Duration,
     reply: String,
-    changed: Vec<PathBuf>,
+    files: FileChanges,
     collected: Vec<Option<String>>,
     peak: u64,
     /// Processor time at the last look: the kernel does not count processes that die with pid 1.
@@ -157,7 +158,7 @@ impl Session {
             status: None,
             wall: Duration::ZERO,
             reply: String::new(),
-            changed: Vec::new(),
+            files: FileChanges::default(),
             collected: Vec::new(),
             peak: 0,
             cpu: Duration::ZERO,
@@ -292,13 +293,13 @@ impl Session {
             StageReport::Ended {
                 status,
                 reply,
-                changed,
+                files,
                 collected,
             } => {
                 self.mark_end();
                 self.status = Some(status);
                 self.reply = reply;
-                self.changed = changed;
+                self.files = files;
                 self.collected = collected;
             }
             StageReport::Gone => {
@@ -327,7 +328,7 @@ impl Session {
             StageReport::Round {
                 status,
                 reply,
-                changed,
+                files,
                 stdout,
                 stderr,
                 last,
@@ -337,7 +338,7 @@ impl Session {
                 self.state = WorkerState::Over(Box::new(Over {
                     status,
                     reply,
-                    changed,
+                    files,
                     stdout,
                     stderr,
                     last,
@@ -468,7 +469,8 @@ impl Session {
             stdout: self.stdout.capture.finish(),
             stderr: self.stderr.capture.finish(),
             reply: decoded(self.reply)?,
-            changed: self.changed,
+            changed: self.files.changed,
+            unreadable: self.files.unreadable,
             collected,
             wall: self.wall,
             cpu: cpu.max(self.cpu),
@@ -490,7 +492,7 @@ enum WorkerState {
 struct Over {
     status: ProgramStatus,
     reply: String,
-    changed: Vec<PathBuf>,
+    files: FileChanges,
     stdout: Captured,
     stderr: Captured,
     last: bool,
@@ -598,7 +600,8 @@ impl WarmSandbox {
             stdout: over.stdout,
             stderr: over.stderr,
             reply,
-            changed: over.changed,
+            changed: over.files.changed,
+            unreadable: over.files.unreadable,
             collected: BTreeMap::new(),
             wall: over.wall,
             cpu: session.cpu.saturating_sub(session.cpu_before),

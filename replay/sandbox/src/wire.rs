@@ -2,11 +2,11 @@
 //! four little-endian bytes, over the socket that is the stages' standard input.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::changes::FileChanges;
 use super::{Captured, End, Job, Level, MemoryControl, OverlayKind, Replaced, SandboxError};
 
 /// From the stages to the caller.
@@ -22,8 +22,8 @@ pub(super) enum StageReport {
         status: ProgramStatus,
         /// What the program wrote to its standard input, in base64.
         reply: String,
-        /// [`Finished::changed`](super::Finished::changed).
-        changed: Vec<PathBuf>,
+        /// What the program changed.
+        files: FileChanges,
         /// Contents of [`Job::collect`], `None` where there is nothing to take.
         collected: Vec<Option<String>>,
     },
@@ -48,7 +48,7 @@ pub(super) enum StageReport {
         /// As in [`StageReport::Ended`].
         reply: String,
         /// As in [`StageReport::Ended`].
-        changed: Vec<PathBuf>,
+        files: FileChanges,
         stdout: Captured,
         stderr: Captured,
         /// Whether the waiting program is dead, so that there will be no other.
@@ -205,6 +205,37 @@ pub(super) mod base64_bytes {
     ) -> Result<Vec<u8>, D::Error> {
         let text = String::deserialize(deserializer)?;
         STANDARD.decode(text).map_err(D::Error::custom)
+    }
+}
+
+/// Paths as base64: they need not be text.
+pub(super) mod base64_paths {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    use std::path::PathBuf;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        paths: &[PathBuf],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let encode = |path: &PathBuf| STANDARD.encode(path.as_os_str().as_bytes());
+        serializer.collect_seq(paths.iter().map(encode))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        Vec::<String>::deserialize(deserializer)?
+            .into_iter()
+            .map(|text| {
+                let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
+                Ok(PathBuf::from(OsString::from_vec(bytes)))
+            })
+            .collect()
     }
 }
 

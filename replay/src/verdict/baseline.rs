@@ -117,7 +117,8 @@ impl Baseline {
                 .cloned()
                 .collect(),
             changed: results()
-                .flat_map(|result| result.changed.iter().cloned())
+                .flat_map(|result| result.changed.iter().chain(&result.unreadable))
+                .cloned()
                 .collect(),
             loaded: loaded.unwrap_or_default(),
             unfit: Some("it was not tried".to_owned()),
@@ -349,6 +350,7 @@ mod tests {
             end: End::Exited(1),
             report: TestReport::parse(signed.as_bytes(), "w"),
             changed: Vec::new(),
+            unreadable: Vec::new(),
             output: String::new(),
             wall: Duration::from_secs(1),
             peak_memory: 1,

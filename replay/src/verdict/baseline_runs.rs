@@ -154,6 +154,7 @@ fn try_warm(
         baseline.marks.extend(report.marks);
         baseline.marks.extend(report.broken);
         baseline.changed.extend(result.changed);
+        baseline.changed.extend(result.unreadable);
     }
     Ok(None)
 }

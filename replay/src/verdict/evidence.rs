@@ -126,6 +126,12 @@ impl Rules<'_> {
             let sentence = format!("{path} was made, changed or removed meanwhile");
             missing.push((Evidence::Files, sentence));
         }
+        let is_closed = |path: &&String| !self.baseline.changes_file(path);
+        if let Some(path) = run.unreadable.iter().find(is_closed) {
+            let name = if path.is_empty() { "the project" } else { path };
+            let sentence = format!("changes to files in {name} can't be seen");
+            missing.push((Evidence::Files, sentence));
+        }
         let expected_status = self.runner.status();
         match run.end {
             End::Exited(status) if status == expected_status => {}

@@ -71,6 +71,8 @@ pub(in crate::verdict) struct TestRunResult {
     /// New files of the project and guarded files that were written to, by their paths in it.
     /// Files outside the project begin with [`OUTSIDE_PROJECT`].
     pub(in crate::verdict) changed: Vec<String>,
+    /// Folders in which changes can't be seen, by paths as above; empty for the project's own.
+    pub(in crate::verdict) unreadable: Vec<String>,
     /// The end of the output.
     pub(in crate::verdict) output: String,
     pub(in crate::verdict) wall: Duration,
@@ -331,12 +333,8 @@ impl ProjectRunner {
         TestRunResult {
             end: finished.end,
             report,
-            changed: finished
-                .changed
-                .iter()
-                .filter_map(|path| path_from_project(path))
-                .map(|path| path.to_string_lossy().into_owned())
-                .collect(),
+            changed: paths_from_project(&finished.changed),
+            unreadable: paths_from_project(&finished.unreadable),
             output: last_bytes(&output, OUTPUT_KEPT).to_owned(),
             wall: finished.wall,
             peak_memory: finished.peak_memory,
@@ -356,6 +354,23 @@ impl ProjectRunner {
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
     }
+}
+
+/// Paths inside the sandbox as seen from the project, without those that belong to neither the
+/// project nor a transformer. In names that are not UTF-8, bytes that are not ASCII are escaped, so
+/// that different names stay different.
+fn paths_from_project(paths: &[PathBuf]) -> Vec<String> {
+    let inside = paths.iter().filter_map(|path| path_from_project(path));
+    inside
+        .map(|path| match path.to_str() {
+            Some(text) => text.to_owned(),
+            None => path
+                .as_os_str()
+                .as_encoded_bytes()
+                .escape_ascii()
+                .to_string(),
+        })
+        .collect()
 }
 
 /// A path inside the sandbox as seen from the project; `None` for one that belongs to neither the
