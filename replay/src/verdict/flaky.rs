@@ -10,8 +10,8 @@ use super::executor::Executor;
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRun;
 
-/// How often the tests of a doubtful failure are rerun with the change.
-const RERUNS: usize = 2;
+/// How often the tests of a doubtful failure are rerun without the change.
+const RERUNS: usize = 5;
 
 /// Tests that were stable at baseline and have proved flaky since.
 #[derive(Default)]
@@ -39,9 +39,9 @@ impl FlakyTests {
             || failed().all(|id| flaky.contains(id))
     }
 
-    /// Reruns a batch with failed tests twice with the change and once without it. The failure
-    /// stands if a test fails every time with the change and passes without it; otherwise the
-    /// outcome becomes flaky.
+    /// Reruns a batch with failed tests several times without the change. The failure stands if a
+    /// test passes every time; otherwise the outcome becomes flaky. Runs with the change decide
+    /// nothing: code that fails at random would leave the denominator.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -49,14 +49,14 @@ impl FlakyTests {
         &self,
         executor: &Executor,
         engine: Engine,
-        replaced: &[(&str, &str)],
         batch: &[&str],
         verdict: &mut Verdict,
     ) -> Result<(), VerdictError> {
         verdict.rerun = true;
-        let mut failures = |replaced| -> Result<BTreeSet<String>, VerdictError> {
+        let mut without: Vec<BTreeSet<String>> = Vec::new();
+        for _ in 0..RERUNS {
             let run = TestRun {
-                replaced,
+                replaced: &[],
                 select: Some(batch),
                 coverage: None,
                 // A failure of another test must not keep these tests from running.
@@ -66,35 +66,50 @@ impl FlakyTests {
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             let tests = result.report.tests.into_values();
-            Ok(tests
-                .filter(|test| test.outcome.is_failure())
-                .map(|test| test.id)
-                .collect())
-        };
-        let mut with = Vec::new();
-        for _ in 0..RERUNS {
-            with.push(failures(replaced)?);
+            let failed = tests.filter(|test| test.outcome.is_failure());
+            without.push(failed.map(|test| test.id).collect());
+            // What is known to be flaky needs no further runs.
+            if fails_without_change(&verdict.failed, &without) {
+                break;
+            }
         }
-        let without = failures(&[])?;
-        let mut unsteady = verdict.failed.iter().filter(|id| {
-            let every_time = with.iter().all(|failed| failed.contains(*id));
-            !every_time || without.contains(*id)
-        });
-        let Some(first) = unsteady.next() else {
-            return Ok(());
-        };
-        if unsteady.count() + 1 < verdict.failed.len() {
+        if !fails_without_change(&verdict.failed, &without) {
             return Ok(());
         }
-        let times = 1 + with.iter().filter(|failed| failed.contains(first)).count();
+        let first = verdict.failed.first().map_or("", String::as_str);
+        let times = without
+            .iter()
+            .filter(|failed| failed.contains(first))
+            .count();
         verdict.outcome = Outcome::Flaky;
         verdict.reason = format!(
-            "{first} does not agree with itself: it failed {times} of {} times with the change \
-             and {} of 1 without",
-            1 + RERUNS,
-            usize::from(without.contains(first)),
+            "{first} does not agree with itself: without the change it failed {times} of {} times",
+            without.len(),
         );
         self.ids.lock().extend(verdict.failed.iter().cloned());
         Ok(())
+    }
+}
+
+/// Whether each of these tests failed in any of these runs of the unchanged project.
+fn fails_without_change(failed: &[String], without: &[BTreeSet<String>]) -> bool {
+    failed
+        .iter()
+        .all(|id| without.iter().any(|failed| failed.contains(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tests_that_fail_without_the_change_are_flaky() {
+        let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        let without = [&[][..], &["a"], &["a", "b"]].map(|run| ids(run).into_iter().collect());
+        assert!(fails_without_change(&ids(&["a"]), &without));
+        assert!(fails_without_change(&ids(&["a", "b"]), &without));
+        assert!(!fails_without_change(&ids(&["c"]), &without));
+        assert!(!fails_without_change(&ids(&["a", "c"]), &without));
+        assert!(!fails_without_change(&ids(&["b"]), &without[..2]));
     }
 }

@@ -241,9 +241,7 @@ impl Judge {
                 verdict.outcome = Outcome::Syntax;
             }
             if self.flaky.is_doubtful(&verdict, &covering, is_changed) {
-                let change = [(path, contents)];
-                self.flaky
-                    .rerun(executor, engine, &change, batch, &mut verdict)?;
+                self.flaky.rerun(executor, engine, batch, &mut verdict)?;
             }
             if verdict.outcome != Outcome::Passed {
                 break;
