@@ -10,6 +10,7 @@ pub mod sensitivity;
 pub mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use comfy_table::Cell;
 use fillrate_metrics::metric::{
@@ -78,13 +79,16 @@ pub struct ReportRow {
     pub model: String,
     /// Holes that were attempted.
     pub holes: usize,
-    /// Completions that were offered: attempts that the server had an answer to.
+    /// Completions that were offered: attempts that the server had an answer to, but those that
+    /// are left out.
     pub completions: usize,
     /// By variant. Rates are between 0 and 1, `es/*` between 0 and 100, latencies in
     /// milliseconds.
     pub metrics: BTreeMap<String, Estimate>,
-    /// How many attempts ended how.
+    /// How many attempts ended how, those that no figure counts included.
     pub outcomes: BTreeMap<&'static str, usize>,
+    /// Attempts that failed by machinery or whose tests are flaky: no figure counts them.
+    pub left_out: usize,
     /// Attempts for whose verdicts tests were run again, since the completion can hardly have made
     /// them fail. Those that then did not agree with themselves have the outcome `flaky`.
     pub again: usize,
@@ -176,6 +180,7 @@ impl RunReport {
         }
         let mut text = format!("{table}\n");
         if let Some(all) = self.rows.last() {
+            text.insert_str(0, &left_out_line(all));
             let outcomes: Vec<String> = all
                 .outcomes
                 .iter()
@@ -209,7 +214,7 @@ impl RunReport {
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
             text.push_str(&format!(
                 "{} of {judged} verdicts hung on tests that run no line of the completion and \
-                 were run again; {flaky} ({:.1} %) are flaky and left out of pass@1\n",
+                 were run again; {flaky} ({:.1} %) are flaky and left out of every figure\n",
                 all.again,
                 100.0 * *flaky as f64 / judged as f64,
             ));
@@ -271,6 +276,34 @@ impl RunReport {
     }
 }
 
+/// The share of attempts that may be left out of the figures before a table begins with it.
+const QUIET_LEFT_OUT: f64 = 0.01;
+
+/// A table's first line where many attempts are left out of its figures, otherwise nothing.
+fn left_out_line(row: &ReportRow) -> String {
+    let attempts: usize = row.outcomes.values().sum();
+    let share = row.left_out as f64 / attempts.max(1) as f64;
+    if share <= QUIET_LEFT_OUT {
+        return String::new();
+    }
+    let reasons: Vec<String> = row
+        .outcomes
+        .iter()
+        .filter(|(name, _)| {
+            [Outcome::Infrastructure, Outcome::Flaky]
+                .iter()
+                .any(|outcome| outcome.name() == **name)
+        })
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    format!(
+        "Warning: {} of {attempts} attempts ({:.1} %) are left out of every figure: {}\n",
+        row.left_out,
+        100.0 * share,
+        reasons.join(", ")
+    )
+}
+
 fn projects_count(count: usize) -> String {
     match count {
         1 => "1 project".to_owned(),
@@ -325,7 +358,8 @@ fn context_of(identity: &serde_json::Value) -> Option<&str> {
     identity["context"].as_str().or_else(|| profile.as_str())
 }
 
-/// One attempt with what can be calculated of it.
+/// One attempt with what can be calculated of it: nothing where its
+/// [outcome is not counted](Outcome::is_counted).
 struct ScoredAttempt {
     attempt: Attempt,
     /// Holes of one file stand or fall together, so intervals are clustered by it.
@@ -333,7 +367,10 @@ struct ScoredAttempt {
     text: BTreeMap<&'static str, f64>,
     /// The share of the hole's dependencies that the completion names.
     invocation: Option<f64>,
-    accepted: bool,
+    /// Whether a simulated developer accepts a candidate; nothing where none was offered.
+    accepted: Option<bool>,
+    /// Milliseconds from request to answer; nothing where no answer came.
+    latency_ms: Option<f64>,
     reference: String,
     place: LinePosition,
     /// The hole's mutation score.
@@ -354,7 +391,7 @@ impl DeveloperFigures {
     fn load(run: &Run) -> Result<Self, StoreError> {
         let holes = run.holes()?;
         let typings = run.typings()?.into_iter().filter_map(|typing| {
-            let hole = holes.get(&typing.hole)?;
+            let hole = holes.get(&typing.hole).filter(|_| typing.is_counted())?;
             Some((cluster(hole), policies::characters(hole), typing))
         });
         Ok(Self {
@@ -408,7 +445,8 @@ fn cluster(hole: &Hole) -> String {
 impl ScoredAttempt {
     fn score(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
         let mut text = BTreeMap::new();
-        let language = Language::for_path(std::path::Path::new(&hole.path));
+        let is_counted = attempt.verdict.outcome.is_counted();
+        let language = Language::for_path(Path::new(&hole.path)).filter(|_| is_counted);
         if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
             let sample = Sample {
                 syntax: &ScoringLanguage::from(language),
@@ -422,23 +460,27 @@ impl ScoredAttempt {
                 }
             }
         }
-        let invocation = language
-            .zip(hole.dependencies.as_ref())
-            // Where the machinery failed there is no completion.
-            .filter(|_| attempt.verdict.outcome != Outcome::Infrastructure)
-            .and_then(|(language, dependencies)| {
-                let completion = attempt.completion();
-                dependency_invocation_rate(&syntax_identifiers(completion, language), dependencies)
-            });
-        let accepted = attempt
-            .offered
-            .iter()
-            .any(|candidate| oracle_prefix(&hole.reference, candidate).is_some());
+        let invocation =
+            language
+                .zip(hole.dependencies.as_ref())
+                .and_then(|(language, dependencies)| {
+                    let completion = attempt.completion();
+                    dependency_invocation_rate(
+                        &syntax_identifiers(completion, language),
+                        dependencies,
+                    )
+                });
+        let has_offer = is_counted && !attempt.offered.is_empty();
+        let accepted = has_offer.then(|| {
+            let mut offered = attempt.offered.iter();
+            offered.any(|candidate| oracle_prefix(&hole.reference, candidate).is_some())
+        });
         Self {
             cluster: cluster(hole),
             text,
             invocation,
             accepted,
+            latency_ms: latency_ms(&attempt),
             reference: hole.reference.clone(),
             place: policies::place(hole, contents),
             mutation: hole
@@ -452,10 +494,15 @@ impl ScoredAttempt {
 }
 
 impl ScoredAttempt {
+    /// Whether any figure counts the attempt.
+    fn is_counted(&self) -> bool {
+        self.attempt.verdict.outcome.is_counted()
+    }
+
     /// Whether an attempt at the same hole has the same figures, those of its verdict left out.
     fn is_alike(&self, attempt: &Attempt) -> bool {
-        let spoiled = |attempt: &Attempt| attempt.verdict.outcome == Outcome::Infrastructure;
-        self.attempt.offered == attempt.offered && spoiled(&self.attempt) == spoiled(attempt)
+        self.attempt.offered == attempt.offered
+            && self.is_counted() == attempt.verdict.outcome.is_counted()
     }
 
     /// The figures of an attempt that [is alike](Self::is_alike).
@@ -465,6 +512,7 @@ impl ScoredAttempt {
             text: self.text.clone(),
             invocation: self.invocation,
             accepted: self.accepted,
+            latency_ms: latency_ms(&attempt),
             reference: self.reference.clone(),
             place: self.place,
             mutation: self.mutation,
@@ -474,8 +522,17 @@ impl ScoredAttempt {
     }
 }
 
+/// See [`ScoredAttempt::latency_ms`].
+fn latency_ms(attempt: &Attempt) -> Option<f64> {
+    let has_latency = attempt.answered && attempt.verdict.outcome.is_counted();
+    has_latency.then_some(attempt.latency_ms)
+}
+
 /// See [`ScoredAttempt::probability`].
 fn probability(attempt: &Attempt) -> Option<f64> {
+    if !attempt.verdict.outcome.is_counted() {
+        return None;
+    }
     let completion = attempt.offered.first()?;
     let steps = &attempt.trace.as_ref()?.steps;
     let step = steps.iter().find(|step| step.raw.contains(completion))?;
@@ -592,28 +649,21 @@ fn row(project: &str, language: &str, scored: &[&ScoredAttempt]) -> ReportRow {
         .collect();
     let invocation = rate(&invocations).map(|estimate| estimate.within(0.0..=1.0));
     put(INVOCATION.name, invocation);
-    let offered: Vec<&&ScoredAttempt> = scored
+    let accepted: Vec<(&str, bool)> = scored
         .iter()
-        .filter(|one| !one.attempt.offered.is_empty())
-        .collect();
-    let accepted: Vec<(&str, bool)> = offered
-        .iter()
-        .map(|one| (one.cluster.as_str(), one.accepted))
+        .filter_map(|one| Some((one.cluster.as_str(), one.accepted?)))
         .collect();
     put(ORACLE_ACCEPTANCE.name, clustered_proportion(&accepted));
     let typed: Vec<(&str, bool)> = scored
         .iter()
+        .filter(|one| one.is_counted())
         .filter_map(|one| {
             let types = one.attempt.verdict.types.as_ref()?;
             Some((one.cluster.as_str(), types.passes()))
         })
         .collect();
     put(TYPE_CHECK.name, clustered_proportion(&typed));
-    let latencies: Vec<f64> = scored
-        .iter()
-        .filter(|one| one.attempt.answered)
-        .map(|one| one.attempt.latency_ms)
-        .collect();
+    let latencies: Vec<f64> = scored.iter().filter_map(|one| one.latency_ms).collect();
     put(MEDIAN_LATENCY.name, median(&latencies));
 
     let mut outcomes: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -630,9 +680,10 @@ fn row(project: &str, language: &str, scored: &[&ScoredAttempt]) -> ReportRow {
             .map(|one| one.attempt.model.clone())
             .unwrap_or_default(),
         holes: by_hole.len(),
-        completions: offered.len(),
+        completions: accepted.len(),
         metrics,
         outcomes,
+        left_out: scored.iter().filter(|one| !one.is_counted()).count(),
         again: scored
             .iter()
             .filter(|one| one.attempt.verdict.rerun)
@@ -778,18 +829,18 @@ mod tests {
             panic!("one project takes part: {:?}", report.rows);
         };
         assert_eq!((demo.project.as_str(), all.project.as_str()), ("demo", "*"));
-        assert_eq!((demo.holes, demo.completions), (3, 5));
+        assert_eq!((demo.holes, demo.completions, demo.left_out), (3, 4, 1));
         let figure = |name: &str| {
             let estimate = demo.metrics[name];
             (estimate.value, estimate.n)
         };
         // (1/2 + 1 + 0/1) / 3: what the machinery spoiled is no sample.
         assert_eq!(figure("pass@1"), (0.5, 3));
-        // Three of six attempts, the unanswered one among them.
-        assert_eq!(figure("em/cceval"), (0.5, 6));
-        // "total = a" is a prefix of the reference too, so four of the five that were offered.
-        assert_eq!(figure(ORACLE_ACCEPTANCE.name), (0.8, 5));
-        assert_eq!(figure(MEDIAN_LATENCY.name), (10.5, 6));
+        // Three of five attempts, the unanswered one among them.
+        assert_eq!(figure("em/cceval"), (0.6, 5));
+        // "total = a" is a prefix of the reference too, so all four that were offered.
+        assert_eq!(figure(ORACLE_ACCEPTANCE.name), (1.0, 4));
+        assert_eq!(figure(MEDIAN_LATENCY.name), (10.0, 5));
         // 2/3 twice, and 0 of an unanswered attempt: the second hole has no dependencies, and
         // what the machinery spoiled names nothing.
         let (rate, n) = figure(INVOCATION.name);
@@ -816,5 +867,59 @@ mod tests {
         1 project left out:
           other: node is needed
         ");
+    }
+
+    #[test]
+    fn a_table_begins_with_what_is_left_out_of_its_figures() {
+        let (_folder, report) = report();
+        let table = report.table();
+        let first = table.lines().next();
+        assert_eq!(
+            first,
+            Some(
+                "Warning: 1 of 6 attempts (16.7 %) are left out of every figure: infrastructure 1"
+            )
+        );
+        let mut all = report.rows[1].clone();
+        all.outcomes.insert("passed", 97);
+        assert_eq!(left_out_line(&all), "", "1 of 100");
+        all.outcomes.insert("passed", 96);
+        assert!(left_out_line(&all).starts_with("Warning: 1 of 99"));
+    }
+
+    #[test]
+    fn attempts_that_failed_by_machinery_change_no_figure() {
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let score = |sample, offered: &[&str], outcome| {
+            ScoredAttempt::score(&hole, FILE, attempt(&hole, sample, offered, outcome))
+        };
+        let right = score(0, &["total = a + 1"], Outcome::Passed);
+        let wrong = score(1, &["total = b"], Outcome::Failed);
+        let untested = score(2, &["total = a + 1"], Outcome::Unjudged);
+        let refused = score(90, &[], Outcome::Infrastructure);
+        let spoiled = score(91, &["pass"], Outcome::Infrastructure);
+        let flaky = score(92, &["pass"], Outcome::Flaky);
+        let alone = row("*", "*", &[&right, &wrong, &untested]);
+        let beside = row(
+            "*",
+            "*",
+            &[&right, &refused, &wrong, &spoiled, &untested, &flaky],
+        );
+        assert_eq!(beside.metrics, alone.metrics);
+        assert_eq!(beside.completions, 3);
+        assert_eq!((alone.left_out, beside.left_out), (0, 3));
+        assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
+        let behaviour = DeveloperSettings {
+            policies: vec![crate::developer::policy::Policy::default()],
+            typing: Default::default(),
+        };
+        let figures = |scored: &[&ScoredAttempt]| {
+            let figures = policies::of_attempts(scored, &behaviour);
+            figures.into_iter().next().map(|one| one.metrics)
+        };
+        assert_eq!(
+            figures(&[&right, &spoiled, &wrong, &flaky]),
+            figures(&[&right, &wrong])
+        );
     }
 }

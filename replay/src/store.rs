@@ -115,6 +115,12 @@ pub struct TypingAttempt {
 }
 
 impl TypingAttempt {
+    /// Whether figures count it: not where a verdict failed by machinery or hangs on flaky tests.
+    pub fn is_counted(&self) -> bool {
+        let mut outcomes = self.session.requests.iter().filter_map(|one| one.outcome);
+        outcomes.all(Outcome::is_counted)
+    }
+
     /// Whether a verdict is an infrastructure failure, so that the typing is repeated.
     pub fn has_infrastructure_failure(&self) -> bool {
         let mut outcomes = self.session.requests.iter().map(|request| request.outcome);

@@ -14,10 +14,9 @@ use super::sensitivity::{HoleValues, Sensitivity, Standing};
 use super::table::{TextTable, figure_text, right};
 use super::{
     DeveloperFigures, PolicyFigures, RepairRound, ReportRow, ScoredAttempt, TEXT_METRICS, evidence,
-    first_answers, rounds, rounds_table, row, scored,
+    first_answers, left_out_line, rounds, rounds_table, row, scored,
 };
 use crate::store::{Run, StoreError};
-use crate::verdict::Outcome;
 
 /// Runs on the same holes, each held against the first.
 #[derive(Clone, Debug, Serialize)]
@@ -158,6 +157,14 @@ impl Comparison {
         }
         let first = self.contexts.first();
         let (first, model) = first.map_or(("", ""), |first| (&first.context, &first.row.model));
+        let left_out = self.contexts.iter().map(|run| {
+            let line = left_out_line(&run.row);
+            match line.is_empty() {
+                true => line,
+                false => format!("{}: {line}", run.context),
+            }
+        });
+        let left_out: String = left_out.collect();
         let one = self.contexts.iter().all(|run| run.row.model == model);
         let models: Vec<&str> = self.contexts.iter().map(|run| &*run.row.model).collect();
         let models = if one {
@@ -166,7 +173,7 @@ impl Comparison {
             format!("models {}", models.join(", "))
         };
         let mut text = format!(
-            "{table}\n{models}. Rates in %, each with its 95 % interval (clustered by file) \
+            "{left_out}{table}\n{models}. Rates in %, each with its 95 % interval (clustered by file) \
              and its n. Δ: the paired difference from {first}\non the same holes, with its \
              interval; p: McNemar's exact test, and how many holes this one alone : {first} \
              alone\nhas right. Acceptance is simulated, not a person's.\n",
@@ -254,10 +261,8 @@ pub(super) fn by_hole<'a>(
                 .into_iter()
                 .map(|passed| f64::from(u8::from(passed)))
                 .collect(),
-            // A hole at which the machinery failed has no value.
             _ => samples
                 .iter()
-                .filter(|one| one.attempt.verdict.outcome != Outcome::Infrastructure)
                 .filter_map(|one| one.text.get(metric).copied())
                 .collect(),
         };

@@ -151,7 +151,10 @@ pub static COLUMNS: [ExportColumn; 41] = [
     column!("context", Text, |row| row.context.into()),
     column!("sample", Whole, |row| row.scored.attempt.sample.into()),
     column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
-    column!("answered", Truth, |row| row.scored.attempt.answered.into()),
+    column!("answered", Truth, |row| {
+        let is_counted = row.scored.is_counted();
+        is_counted.then_some(row.scored.attempt.answered).into()
+    }),
     column!("offered", Whole, |row| {
         row.scored.attempt.offered.len().into()
     }),
@@ -189,10 +192,7 @@ pub static COLUMNS: [ExportColumn; 41] = [
     column!("audit", Text, |row| {
         row.audit.map(|audit| audit.again.name()).into()
     }),
-    column!("latency_ms", Real, |row| {
-        let attempt = &row.scored.attempt;
-        attempt.answered.then_some(attempt.latency_ms).into()
-    }),
+    column!("latency_ms", Real, |row| { row.scored.latency_ms.into() }),
     column!("context_ms", Real, |row| traced(row, |trace| Some(
         trace.context_ms
     ))),
@@ -213,17 +213,21 @@ pub static COLUMNS: [ExportColumn; 41] = [
     column!("id_f1/cceval", Real, |row| text(row, "id_f1/cceval")),
     column!(INVOCATION.name, Real, |row| row.scored.invocation.into()),
     column!(ORACLE_ACCEPTANCE.name, Truth, |row| {
-        let offered = !row.scored.attempt.offered.is_empty();
-        offered.then_some(row.scored.accepted).into()
+        row.scored.accepted.into()
     }),
     column!(TYPE_CHECK.name, Truth, |row| {
         let types = row.scored.attempt.verdict.types.as_ref();
+        let types = types.filter(|_| row.scored.is_counted());
         types.map(crate::verdict::TypeCheck::passes).into()
     }),
 ];
 
 fn traced(row: &Row<'_>, of: fn(&fillrate_server::completion::Trace) -> Option<f64>) -> Value {
-    row.scored.attempt.trace.as_ref().and_then(of).into()
+    let trace = row.scored.attempt.trace.as_ref();
+    trace
+        .filter(|_| row.scored.is_counted())
+        .and_then(of)
+        .into()
 }
 
 fn text(row: &Row<'_>, metric: &str) -> Value {

@@ -448,9 +448,9 @@ impl HtmlReport {
             columns.outcome.push(outcome.unwrap_or_default());
             columns
                 .latency
-                .push(attempt.answered.then(|| rounded(attempt.latency_ms, 10.0)));
+                .push(one.latency_ms.map(|value| rounded(value, 10.0)));
             columns.offered.push(attempt.offered.len());
-            columns.accepted.push(u8::from(one.accepted));
+            columns.accepted.push(one.accepted.map(u8::from));
             columns
                 .exact
                 .push(one.text.get("em/cceval").map(|value| *value as u8));
@@ -662,7 +662,7 @@ struct AttemptColumns {
     latency: Vec<Option<f64>>,
     /// How many candidates.
     offered: Vec<usize>,
-    accepted: Vec<u8>,
+    accepted: Vec<Option<u8>>,
     /// `em/cceval`.
     exact: Vec<Option<u8>>,
     /// `es/cceval-levenshtein`.

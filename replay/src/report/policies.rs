@@ -212,6 +212,7 @@ pub(super) fn estimate_attempts(
         let hands = &behaviour.typing;
         let judged: Vec<(&str, JudgedCompletion, f64)> = scored
             .iter()
+            .filter(|one| one.is_counted())
             .filter_map(|one| {
                 let attempt = &one.attempt;
                 let latency = attempt.latency_ms + EDITOR_DELAY_MS;
@@ -256,8 +257,11 @@ pub(super) fn estimate_attempts(
         for (metric, estimate) in estimate_judged(&judged) {
             put(metric, estimate);
         }
-        let holes: std::collections::BTreeSet<&str> =
-            scored.iter().map(|one| &*one.attempt.hole).collect();
+        let holes: std::collections::BTreeSet<&str> = scored
+            .iter()
+            .filter(|one| one.is_counted())
+            .map(|one| &*one.attempt.hole)
+            .collect();
         PolicyFigures {
             policy: name.clone(),
             version: policy.version(),

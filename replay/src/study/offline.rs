@@ -146,7 +146,10 @@ fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Fig
 
     let mut texts: BTreeMap<&'static str, Vec<(String, f64, f64)>> = BTreeMap::new();
     let mut invocations = Vec::new();
-    for one in group {
+    for one in group
+        .iter()
+        .filter(|one| one.attempt.verdict.outcome.is_counted())
+    {
         let Some(language) = Language::for_path(Path::new(&one.hole.path)) else {
             continue;
         };
@@ -163,9 +166,7 @@ fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Fig
             let rows = texts.entry(metric.metric.name).or_default();
             rows.push((cluster(one), 1.0, value));
         }
-        // An infrastructure failure leaves no completion.
-        let failed = one.attempt.verdict.outcome == Outcome::Infrastructure;
-        if let Some(dependencies) = one.hole.dependencies.as_ref().filter(|_| !failed) {
+        if let Some(dependencies) = &one.hole.dependencies {
             let completion = one.attempt.completion();
             let rate =
                 dependency_invocation_rate(&syntax_identifiers(completion, language), dependencies);

@@ -28,7 +28,7 @@ pub fn simulated_side(
     label: Option<&str>,
 ) -> StudySide {
     let mut groups: BTreeMap<GroupKey<'_>, TypedByPolicy<'_>> = BTreeMap::new();
-    for (typing, hole) in typed {
+    for (typing, hole) in typed.iter().filter(|(typing, _)| typing.is_counted()) {
         let own = Some(typing.configuration.as_str()).filter(|own| !own.is_empty());
         let key = (&*typing.model, own.or(configuration), &*hole.language);
         let policies = groups.entry(key).or_default();

@@ -126,6 +126,13 @@ impl Outcome {
     pub fn is_evidence(self) -> bool {
         !matches!(self, Self::Infrastructure | Self::Flaky | Self::Unjudged)
     }
+
+    /// Whether an attempt with it takes part in figures that need no verdict: text metrics,
+    /// latency, acceptance and keystrokes. Other attempts are counted beside them. A project
+    /// without tests has these figures and no others.
+    pub fn is_counted(self) -> bool {
+        !matches!(self, Self::Infrastructure | Self::Flaky)
+    }
 }
 
 /// What a pass needs beside tests that pass, in the order in which it is checked.

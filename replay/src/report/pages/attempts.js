@@ -21,8 +21,8 @@
   /** Grows with each drawing of the page, so that an older one stops. */
   let turn = 0;
 
-  const whole = ['run', 'hole', 'sample', 'round', 'outcome', 'offered', 'accepted', 'characters'];
-  const real = ['latency', 'exact', 'similarity', 'probability', 'seconds'];
+  const whole = ['run', 'hole', 'sample', 'round', 'outcome', 'offered', 'characters'];
+  const real = ['latency', 'accepted', 'exact', 'similarity', 'probability', 'seconds'];
 
   /** What is asked for; the part after `#` says it, so that it can be kept as a bookmark. */
   const filters = ['run', 'language', 'kind', 'project', 'category', 'outcome'];
@@ -174,7 +174,7 @@
       }, compare: byNumber('outcome') },
       { name: 'EM', width: 6, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },
       { name: 'ES', width: 7, numeric: true, about: 'es/cceval-levenshtein: edit similarity, from 0 to 100', cell: value('similarity', 0), compare: byNumber('similarity') },
-      { name: 'accepted', width: 9, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => columns.offered[item] === 0 ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
+      { name: 'accepted', width: 9, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => Number.isNaN(columns.accepted[item]) ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
       { name: 'ms', width: 8, numeric: true, about: 'Milliseconds from request to answer', cell: value('latency', 1), compare: byNumber('latency') },
       { name: 'p', width: 7, numeric: true, about: "Geometric mean of the model's probabilities of the tokens", cell: value('probability', 3), compare: byNumber('probability') },
       { name: 'chars', width: 7, numeric: true, about: 'Characters of the completion', cell: (item) => String(columns.characters[item]), compare: byNumber('characters') },

@@ -58,7 +58,7 @@ struct AttemptDetail {
     run: usize,
     #[serde(flatten)]
     attempt: Attempt,
-    accepted: bool,
+    accepted: Option<bool>,
     probability: Option<f64>,
     invocation: Option<f64>,
     /// The text metrics of the report.

@@ -62,7 +62,7 @@
     const ms = (/** @type {number|null|undefined} */ value) => value === null || value === undefined ? null : `${number(value, 1)} ms`;
     /** @type {[string, string|null|undefined|false][]} */
     const rows = [
-      ['accepted by oracle-prefix', attempt.offered.length === 0 ? 'nothing was offered' : attempt.accepted ? 'yes' : 'no'],
+      ['accepted by oracle-prefix', attempt.accepted === null ? attempt.offered.length === 0 ? 'nothing was offered' : null : attempt.accepted ? 'yes' : 'no'],
       ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([name, number(value, 2)])),
       ['DIR', attempt.invocation === null ? null : number(attempt.invocation, 2)],
       ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],

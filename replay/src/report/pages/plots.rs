@@ -329,9 +329,8 @@ impl HtmlReport {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         let series = self.series(|reported| {
             let answered = reported.first_answers().into_iter();
-            let answered = answered.filter(|one| one.attempt.answered);
             let mut latencies: Vec<f64> = answered
-                .map(|one| one.attempt.latency_ms)
+                .filter_map(|one| one.latency_ms)
                 .filter(|latency| *latency > 0.0)
                 .collect();
             latencies.sort_by(f64::total_cmp);

@@ -295,9 +295,10 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         let attempt = &one.attempt;
         let outcome = attempt.verdict.outcome;
         funnel.asked += 1;
-        let offered = attempt.answered && !attempt.offered.is_empty();
+        let answered = attempt.answered && one.is_counted();
+        let offered = answered && !attempt.offered.is_empty();
         let judged = offered && outcome.is_evidence();
-        funnel.answered += usize::from(attempt.answered);
+        funnel.answered += usize::from(answered);
         funnel.offered += usize::from(offered);
         funnel.judged += usize::from(judged);
         funnel.passed += usize::from(judged && outcome == crate::verdict::Outcome::Passed);
