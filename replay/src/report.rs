@@ -747,6 +747,9 @@ fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::developer::policy::{Policy, Rule};
+    use crate::developer::typing::{Pace, TypistSettings};
+    use crate::developer::typist::Typist;
     use crate::mine::Rejection;
     use crate::store::MiningCounts;
     use crate::task::HoleKind;
@@ -910,8 +913,16 @@ mod tests {
         assert_eq!((alone.left_out, beside.left_out), (0, 3));
         assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
         let behaviour = DeveloperSettings {
-            policies: vec![crate::developer::policy::Policy::default()],
-            typing: Default::default(),
+            policies: vec![Policy {
+                rule: Rule::AcceptAll,
+                latency: false,
+            }],
+            typing: TypistSettings {
+                typist: Typist::default(),
+                seed: 1,
+                pace: Pace::Virtual,
+                latency_ms: None,
+            },
         };
         let figures = |scored: &[&ScoredAttempt]| {
             let figures = policies::of_attempts(scored, &behaviour);
