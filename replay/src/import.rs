@@ -18,8 +18,8 @@
 mod crosscodeeval;
 mod deveval;
 mod error;
-mod hole_text;
 mod humaneval_infilling;
+mod located_hole;
 mod mrg_bench;
 mod record;
 mod repobench;

@@ -67,7 +67,7 @@ pub fn raising_mutant(
     language: &'static Language,
     contents: &str,
     range: Range<usize>,
-) -> Option<SourceEdit> {
+) -> Option<MutantEdit> {
     before_statement(language, contents, range, language.raising_statement)
 }
 
@@ -80,7 +80,7 @@ pub fn neutral_mutant(
     language: &'static Language,
     contents: &str,
     range: Range<usize>,
-) -> Option<SourceEdit> {
+) -> Option<MutantEdit> {
     let rules = LanguageSupport::for_language(language).mutation;
     before_statement(language, contents, range, rules.neutral_statement)
 }
@@ -91,7 +91,7 @@ fn before_statement(
     contents: &str,
     range: Range<usize>,
     statement: &str,
-) -> Option<SourceEdit> {
+) -> Option<MutantEdit> {
     let tree = language.parse(contents);
     if tree.root_node().has_error() {
         return None;
@@ -112,7 +112,7 @@ fn before_statement(
 }
 
 /// Puts the language's raising statement before the statement that begins at a byte.
-pub fn raise_before(language: &Language, contents: &str, statement: usize) -> SourceEdit {
+pub fn raise_before(language: &Language, contents: &str, statement: usize) -> MutantEdit {
     insert_before(language, contents, statement, language.raising_statement)
 }
 
@@ -121,7 +121,7 @@ fn insert_before(
     contents: &str,
     statement: usize,
     inserted: &str,
-) -> SourceEdit {
+) -> MutantEdit {
     let lead = lead(contents, statement);
     let indentation: String = lead.chars().take_while(|c| c.is_whitespace()).collect();
     // After other code on the line (`case 1: return x`) a line break would leave the block.
@@ -131,7 +131,7 @@ fn insert_before(
         let rules = LanguageSupport::for_language(language).mutation;
         rules.statement_separator.to_owned()
     };
-    SourceEdit {
+    MutantEdit {
         range: statement..statement,
         replacement: [inserted, &separator].concat(),
     }
@@ -161,7 +161,7 @@ pub struct Mutant {
     pub operator: MutationOperator,
     /// What it changes.
     #[serde(flatten)]
-    pub edit: SourceEdit,
+    pub edit: MutantEdit,
 }
 
 impl Mutant {
@@ -182,26 +182,26 @@ impl Mutant {
     }
 
     fn place(&self) -> (usize, usize, &str) {
-        let SourceEdit { range, replacement } = &self.edit;
+        let MutantEdit { range, replacement } = &self.edit;
         (range.start, range.end, replacement)
     }
 
     fn order(&self) -> (usize, MutationOperator, &str, usize) {
-        let SourceEdit { range, replacement } = &self.edit;
+        let MutantEdit { range, replacement } = &self.edit;
         (range.start, self.operator, replacement, range.end)
     }
 }
 
 /// A stretch of a file replaced by another text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SourceEdit {
+pub struct MutantEdit {
     /// Bytes of the original file; empty for an insertion.
     pub range: Range<usize>,
     /// What stands there instead; empty for a deletion.
     pub replacement: String,
 }
 
-impl SourceEdit {
+impl MutantEdit {
     /// The file with the edit made.
     pub fn apply(&self, contents: &str) -> String {
         [

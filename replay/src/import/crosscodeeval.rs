@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::error::RecordFault;
-use super::hole_text::{self, HoleText};
+use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::name_for_path;
@@ -36,17 +36,17 @@ fn read(
             format!("is `{file}`, which is no Python, Java, TypeScript or C#"),
         )
     })?;
-    let text = match hole_text::repository(options, "metadata.repository", name)? {
+    let text = match located_hole::repository(options, "metadata.repository", name)? {
         Some(repository) => {
-            let contents = hole_text::read(&repository, "metadata.file", file)?;
+            let contents = located_hole::read(&repository, "metadata.file", file)?;
             let line = record.number("metadata.context_start_lineno")?;
-            let range = hole_text::locate(
+            let range = located_hole::locate(
                 &contents,
                 ("prompt", prompt),
                 ("groundtruth", reference),
                 Some(line),
             )?;
-            HoleText {
+            LocatedHole {
                 contents,
                 range,
                 origin: FileOrigin::Repository(repository),
@@ -54,7 +54,7 @@ fn read(
         }
         None => {
             let after = record.optional_text("right_context")?.unwrap_or_default();
-            HoleText::from_parts(prompt, reference, after)
+            LocatedHole::from_parts(prompt, reference, after)
         }
     };
     // Its holes begin where the name of something in another file is due.

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use super::error::RecordFault;
-use super::hole_text;
+use super::located_hole;
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, project_name};
 use crate::language::name_for_path;
@@ -31,7 +31,7 @@ fn read(
     let name = record.path("project_path")?;
     let whole = record.path("completion_path")?;
     let (first, last) = record.lines("body_position")?;
-    let Some(repository) = hole_text::repository(options, "project_path", name)? else {
+    let Some(repository) = located_hole::repository(options, "project_path", name)? else {
         return Err(RecordFault::new(
             "completion_path",
             "names the code, which records don't hold; give the benchmark's `Source_Code` by \
@@ -44,8 +44,8 @@ fn read(
         .ok_or_else(|| RecordFault::new("completion_path", "must begin with `project_path`"))?;
     let language = name_for_path(Path::new(file))
         .ok_or_else(|| RecordFault::new("completion_path", format!("names `{file}`, no Python")))?;
-    let contents = hole_text::read(&repository, "completion_path", file)?;
-    let range = hole_text::lines(&contents, first - 1, last - 1)
+    let contents = located_hole::read(&repository, "completion_path", file)?;
+    let range = located_hole::lines(&contents, first - 1, last - 1)
         .filter(|range| !contents[range.clone()].trim().is_empty())
         .ok_or_else(|| {
             RecordFault::new(

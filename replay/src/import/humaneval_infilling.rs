@@ -6,7 +6,7 @@
 //! a file. Tests run in the program's names, as they do where the two are one file.
 
 use super::error::RecordFault;
-use super::hole_text::HoleText;
+use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
 use crate::task::{HoleKind, sha256_hex};
@@ -26,7 +26,7 @@ fn read(
     options: &ImportOptions,
 ) -> Result<ImportedTask, RecordFault> {
     let id = record.text("task_id")?;
-    let program_text = HoleText::from_parts(
+    let program_text = LocatedHole::from_parts(
         record.text("prompt")?,
         record.text("canonical_solution")?,
         record.text("suffix")?,

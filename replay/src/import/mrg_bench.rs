@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use super::error::RecordFault;
-use super::hole_text::{self, HoleText};
+use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::{LanguageSupport, name_for_path};
@@ -44,12 +44,12 @@ fn read(
     };
     let (before, body) = function.split_at(head);
     let tests = record.optional_text("test_funcs")?.unwrap_or_default();
-    let text = match hole_text::repository(options, "project", name)? {
+    let text = match located_hole::repository(options, "project", name)? {
         Some(repository) => {
-            let contents = hole_text::read(&repository, "file_path", file)?;
+            let contents = located_hole::read(&repository, "file_path", file)?;
             let first = record.number("func_start")?;
             let last = record.number("func_end")?;
-            let stands = hole_text::lines(&contents, first, last.max(first));
+            let stands = located_hole::lines(&contents, first, last.max(first));
             let start = stands.and_then(|range| {
                 let text = &contents[range.clone()];
                 let indent = text.len() - text.trim_start().len();
@@ -67,13 +67,13 @@ fn read(
                     ),
                 )
             })?;
-            HoleText {
+            LocatedHole {
                 range: start + head..start + function.len(),
                 contents,
                 origin: FileOrigin::Repository(repository),
             }
         }
-        None => HoleText::from_parts(before, body, "\n"),
+        None => LocatedHole::from_parts(before, body, "\n"),
     };
     let task = text.into_task(
         id.to_owned(),

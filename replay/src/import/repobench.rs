@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::error::RecordFault;
-use super::hole_text::{self, HoleText};
+use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::name_for_path;
@@ -45,11 +45,11 @@ fn read(
     let parts = [name, file, code, next_line].join("\0");
     let hash = &sha256_hex(parts.as_bytes())[..8];
     let id = format!("{name}/{file}:{hash}");
-    let text = match hole_text::repository(options, "repo_name", name)? {
+    let text = match located_hole::repository(options, "repo_name", name)? {
         Some(repository) => {
-            let contents = hole_text::read(&repository, "file_path", file)?;
+            let contents = located_hole::read(&repository, "file_path", file)?;
             let range = after(&contents, code, next_line)?;
-            HoleText {
+            LocatedHole {
                 contents,
                 range,
                 origin: FileOrigin::Repository(repository),
@@ -60,7 +60,7 @@ fn read(
             let before = format!("{imports}\n{}\n", code.trim_end());
             let indent = next_line.len() - next_line.trim_start().len();
             let (indent, rest) = next_line.split_at(indent);
-            HoleText::from_parts(&[&before, indent].concat(), rest, "\n")
+            LocatedHole::from_parts(&[&before, indent].concat(), rest, "\n")
         }
     };
     let folder = format!("{}_{hash}", file_name(name));

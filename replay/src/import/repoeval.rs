@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::error::RecordFault;
-use super::hole_text::{self, HoleText};
+use super::located_hole::{self, LocatedHole};
 use super::record::{self, BenchmarkRecord};
 use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
 use crate::language::name_for_path;
@@ -52,23 +52,23 @@ fn read(
     } else {
         HoleKind::Line
     };
-    let text = match hole_text::repository(options, "metadata.fpath_tuple", name)? {
+    let text = match located_hole::repository(options, "metadata.fpath_tuple", name)? {
         Some(repository) => {
-            let contents = hole_text::read(&repository, "metadata.fpath_tuple", &file)?;
+            let contents = located_hole::read(&repository, "metadata.fpath_tuple", &file)?;
             let line = record.number("metadata.context_start_lineno").ok();
-            let range = hole_text::locate(
+            let range = located_hole::locate(
                 &contents,
                 ("prompt", prompt),
                 ("metadata.ground_truth", reference),
                 line,
             )?;
-            HoleText {
+            LocatedHole {
                 contents,
                 range,
                 origin: FileOrigin::Repository(repository),
             }
         }
-        None => HoleText::from_parts(prompt, reference, "\n"),
+        None => LocatedHole::from_parts(prompt, reference, "\n"),
     };
     Ok(text.into_task(id.to_owned(), name, kind, language, &file_name(id), &file))
 }

@@ -13,7 +13,7 @@ use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
 use super::error::RecordFault;
-use super::hole_text;
+use super::located_hole;
 use super::record::{self, BenchmarkRecord};
 use super::task::{
     BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name,
@@ -50,7 +50,7 @@ fn read(
             "must be names with dots between",
         ));
     }
-    let Some(repository) = hole_text::repository(options, "project", name)? else {
+    let Some(repository) = located_hole::repository(options, "project", name)? else {
         return Err(RecordFault::new(
             "project",
             "names a repository, without which nothing can be run; give the folder that holds it \
@@ -63,8 +63,8 @@ fn read(
             format!("is `{module}`, which {name} does not have"),
         )
     })?;
-    let contents = hole_text::read(&repository, "module", &path)?;
-    let whole = hole_text::locate(
+    let contents = located_hole::read(&repository, "module", &path)?;
+    let whole = located_hole::locate(
         &contents,
         ("focal_function", ""),
         ("focal_function", function),

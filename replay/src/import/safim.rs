@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::RecordFault;
-use super::hole_text::HoleText;
+use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
 use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
 use crate::task::HoleKind;
@@ -70,7 +70,7 @@ fn read(
             format!("must have `{HOLE}` in it once"),
         ));
     };
-    let program_text = HoleText::from_parts(before, reference, after);
+    let program_text = LocatedHole::from_parts(before, reference, after);
     let kind = if id.starts_with("block") {
         HoleKind::Block
     } else {

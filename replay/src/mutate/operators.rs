@@ -5,7 +5,7 @@ use std::ops::Range;
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
-use super::{MutationOperator, SourceEdit, lead, number};
+use super::{MutantEdit, MutationOperator, lead, number};
 use crate::language::mutation::{MutationRules, Swaps, named};
 
 /// A node, with all that an operator may look at.
@@ -20,7 +20,7 @@ pub(super) struct MutationSite<'a, 't> {
 
 impl<'a, 't> MutationSite<'a, 't> {
     /// What an operator does here.
-    pub(super) fn edits(&self, operator: MutationOperator) -> Vec<SourceEdit> {
+    pub(super) fn edits(&self, operator: MutationOperator) -> Vec<MutantEdit> {
         match operator {
             MutationOperator::Aor => self.arithmetic_operator_replacement(),
             MutationOperator::Asr => self.assignment_operator_replacement(),
@@ -48,7 +48,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             || (self.rules.is_untouched)(self.node, self.contents)
     }
 
-    fn arithmetic_operator_replacement(&self) -> Vec<SourceEdit> {
+    fn arithmetic_operator_replacement(&self) -> Vec<MutantEdit> {
         const UNARY: Swaps = &[("+", &["-"]), ("-", &["+"])];
         if self.node.kind() == self.rules.unary {
             self.swap(UNARY)
@@ -57,7 +57,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         }
     }
 
-    fn assignment_operator_replacement(&self) -> Vec<SourceEdit> {
+    fn assignment_operator_replacement(&self) -> Vec<MutantEdit> {
         if self.node.kind() != self.rules.augmented_assignment {
             return Vec::new();
         }
@@ -66,7 +66,7 @@ impl<'a, 't> MutationSite<'a, 't> {
 
     /// Only where the language allows the other: `break` also ends a `switch` and a labelled
     /// block, but `continue` needs a loop.
-    fn break_continue_replacement(&self) -> Option<SourceEdit> {
+    fn break_continue_replacement(&self) -> Option<MutantEdit> {
         let other = match self.node.kind() {
             "break_statement" => "continue",
             "continue_statement" => "break",
@@ -90,7 +90,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand goes.
-    fn binary_operator_deletion(&self) -> Vec<SourceEdit> {
+    fn binary_operator_deletion(&self) -> Vec<MutantEdit> {
         if !self.is_binary(self.node) {
             return Vec::new();
         }
@@ -117,7 +117,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     /// Drops `not`, `!`, and the `not` of `not in`.
-    fn conditional_operator_deletion(&self) -> Vec<SourceEdit> {
+    fn conditional_operator_deletion(&self) -> Vec<MutantEdit> {
         if let Some(operand) = self.negated(self.node) {
             let kept = self.text(operand);
             return vec![if (self.rules.begins_statement)(kept) {
@@ -135,7 +135,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     /// Negates a condition, unless another mutant is the same: it is a negation, which COD deletes,
     /// `true` or `false`, which CRP exchanges, or nothing but a comparison with an exact opposite,
     /// which ROR has, or COI itself for `in`.
-    fn conditional_operator_insertion(&self) -> Vec<SourceEdit> {
+    fn conditional_operator_insertion(&self) -> Vec<MutantEdit> {
         let mut found = match self.rules.not_in {
             Some(not_in) => self.swap_token("in", not_in),
             None if self.only_operator(self.node) == Some("in") => vec![self.negate(self.node)],
@@ -157,7 +157,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     /// A number grows by one; a string becomes another and becomes empty, its prefix and quotes
     /// kept; `true` and `false` change places. A string with expressions in it, and strings side
     /// by side, are one literal.
-    fn constant_replacement(&self) -> Vec<SourceEdit> {
+    fn constant_replacement(&self) -> Vec<MutantEdit> {
         const STRING: &str = "mutant";
         const OTHER_STRING: &str = "another";
         let range = self.node.byte_range();
@@ -203,7 +203,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     /// All decorators of a definition at once; those of a parameter stay.
-    fn decorator_deletion(&self) -> Vec<SourceEdit> {
+    fn decorator_deletion(&self) -> Vec<MutantEdit> {
         if matches!(
             self.node.kind(),
             "required_parameter" | "optional_parameter"
@@ -226,27 +226,27 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     /// A handler raises again what it caught.
-    fn exception_handler_deletion(&self) -> Option<SourceEdit> {
+    fn exception_handler_deletion(&self) -> Option<MutantEdit> {
         let (range, text) = (self.rules.raise_again)(self.node, self.contents)?;
         Some(self.replace(range, &text))
     }
 
-    fn increment_decrement_exchange(&self) -> Vec<SourceEdit> {
+    fn increment_decrement_exchange(&self) -> Vec<MutantEdit> {
         if self.node.kind() != "update_expression" {
             return Vec::new();
         }
         self.swap(self.rules.update)
     }
 
-    fn logical_connector_replacement(&self) -> Vec<SourceEdit> {
+    fn logical_connector_replacement(&self) -> Vec<MutantEdit> {
         self.swap_rebound(self.rules.logical)
     }
 
-    fn logical_operator_replacement(&self) -> Vec<SourceEdit> {
+    fn logical_operator_replacement(&self) -> Vec<MutantEdit> {
         self.swap_rebound(self.rules.bitwise)
     }
 
-    fn logical_assignment_replacement(&self) -> Vec<SourceEdit> {
+    fn logical_assignment_replacement(&self) -> Vec<MutantEdit> {
         if self.node.kind() != self.rules.augmented_assignment {
             return Vec::new();
         }
@@ -254,7 +254,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     /// A `break` at the end of a loop's body, unless the body never gets there.
-    fn one_iteration_loop(&self) -> Option<SourceEdit> {
+    fn one_iteration_loop(&self) -> Option<MutantEdit> {
         if !self.is_loop(self.node) {
             return None;
         }
@@ -288,7 +288,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         Some(self.replace(last.end_byte()..last.end_byte(), &text))
     }
 
-    fn relational_operator_replacement(&self) -> Vec<SourceEdit> {
+    fn relational_operator_replacement(&self) -> Vec<MutantEdit> {
         if !self.is_binary(self.node) {
             return Vec::new();
         }
@@ -297,7 +297,7 @@ impl<'a, 't> MutationSite<'a, 't> {
 
     /// A statement becomes the one that does nothing, so that no block is left empty. Definitions
     /// and mere declarations of a type stay.
-    fn statement_deletion(&self) -> Option<SourceEdit> {
+    fn statement_deletion(&self) -> Option<MutantEdit> {
         if !self.rules.deletable.contains(&self.node.kind()) {
             return None;
         }
@@ -319,7 +319,7 @@ impl<'a, 't> MutationSite<'a, 't> {
 
     /// An edit that runs together with neither neighbour: blanks go in between two words and
     /// between two operators.
-    fn replace(&self, range: Range<usize>, replacement: &str) -> SourceEdit {
+    fn replace(&self, range: Range<usize>, replacement: &str) -> MutantEdit {
         let before = self.contents[..range.start].chars().next_back();
         let after = self.contents[range.end..].chars().next();
         let mut text = String::new();
@@ -330,14 +330,14 @@ impl<'a, 't> MutationSite<'a, 't> {
         if run_together(replacement.chars().next_back(), after) {
             text.push(' ');
         }
-        SourceEdit {
+        MutantEdit {
             range,
             replacement: text,
         }
     }
 
     /// Replaces each operator of the node that has a row.
-    fn swap(&self, swaps: Swaps) -> Vec<SourceEdit> {
+    fn swap(&self, swaps: Swaps) -> Vec<MutantEdit> {
         let mut found = Vec::new();
         for token in self.tokens(self.node) {
             for replacement in replacements(swaps, token) {
@@ -348,7 +348,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     /// Replaces one operator of a binary expression by another.
-    fn swap_token(&self, old: &str, new: &str) -> Vec<SourceEdit> {
+    fn swap_token(&self, old: &str, new: &str) -> Vec<MutantEdit> {
         if !self.is_binary(self.node) {
             return Vec::new();
         }
@@ -361,7 +361,7 @@ impl<'a, 't> MutationSite<'a, 't> {
 
     /// Replaces the operator of a binary expression. Where the new one binds otherwise,
     /// parentheses keep the operands what they are.
-    fn swap_rebound(&self, swaps: Swaps) -> Vec<SourceEdit> {
+    fn swap_rebound(&self, swaps: Swaps) -> Vec<MutantEdit> {
         if !self.is_binary(self.node) {
             return Vec::new();
         }
@@ -480,7 +480,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         }
     }
 
-    fn negate(&self, condition: Node<'_>) -> SourceEdit {
+    fn negate(&self, condition: Node<'_>) -> MutantEdit {
         let text = self.text(condition);
         let not = self.rules.not;
         let negated = match condition.kind() {

@@ -10,13 +10,13 @@ use super::task::{FileOrigin, ImportOptions, ImportedTask, project_name};
 use crate::task::HoleKind;
 
 /// A file and the hole in it.
-pub(super) struct HoleText {
+pub(super) struct LocatedHole {
     pub(super) contents: String,
     pub(super) range: Range<usize>,
     pub(super) origin: FileOrigin,
 }
 
-impl HoleText {
+impl LocatedHole {
     /// A file of what stands before the hole, in it and after it.
     pub(super) fn from_parts(before: &str, reference: &str, after: &str) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl HoleText {
     }
 }
 
-impl HoleText {
+impl LocatedHole {
     /// Makes a task that no test decides over. A file made of the record stands in `folder`, so
     /// that records with equal paths don't meet.
     pub(super) fn into_task(
