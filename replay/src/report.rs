@@ -548,11 +548,11 @@ fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
     (0..=last)
         .map(|round| {
             let mut standing: BTreeMap<(&str, u32), &ScoredAttempt> = BTreeMap::new();
-            // A later answer stands for an earlier one, unless the machinery spoiled it.
+            // A later answer stands for an earlier one, unless the machinery broken it.
             let so_far = scored.iter().filter(|one| {
                 let attempt = &one.attempt;
-                let spoiled = attempt.verdict.outcome == Outcome::Infrastructure;
-                let counts = attempt.repair_round == 0 || !spoiled;
+                let broken = attempt.verdict.outcome == Outcome::Infrastructure;
+                let counts = attempt.repair_round == 0 || !broken;
                 attempt.repair_round <= round && counts
             });
             for one in so_far {
@@ -837,7 +837,7 @@ mod tests {
             let estimate = demo.metrics[name];
             (estimate.value, estimate.n)
         };
-        // (1/2 + 1 + 0/1) / 3: what the machinery spoiled is no sample.
+        // (1/2 + 1 + 0/1) / 3: what the machinery broken is no sample.
         assert_eq!(figure("pass@1"), (0.5, 3));
         // Three of five attempts, the unanswered one among them.
         assert_eq!(figure("em/cceval"), (0.6, 5));
@@ -845,7 +845,7 @@ mod tests {
         assert_eq!(figure(ORACLE_ACCEPTANCE.name), (1.0, 4));
         assert_eq!(figure(MEDIAN_LATENCY.name), (10.0, 5));
         // 2/3 twice, and 0 of an unanswered attempt: the second hole has no dependencies, and
-        // what the machinery spoiled names nothing.
+        // what the machinery broken names nothing.
         let (rate, n) = figure(INVOCATION.name);
         assert!((rate - 4.0 / 9.0).abs() < 1e-12 && n == 3, "{rate}, {n}");
         let outcomes: Vec<_> = demo.outcomes.iter().map(|(name, n)| (*name, *n)).collect();
@@ -900,13 +900,13 @@ mod tests {
         let wrong = score(1, &["total = b"], Outcome::Failed);
         let untested = score(2, &["total = a + 1"], Outcome::Unjudged);
         let refused = score(90, &[], Outcome::Infrastructure);
-        let spoiled = score(91, &["pass"], Outcome::Infrastructure);
+        let broken = score(91, &["pass"], Outcome::Infrastructure);
         let flaky = score(92, &["pass"], Outcome::Flaky);
         let alone = row("*", "*", &[&right, &wrong, &untested]);
         let beside = row(
             "*",
             "*",
-            &[&right, &refused, &wrong, &spoiled, &untested, &flaky],
+            &[&right, &refused, &wrong, &broken, &untested, &flaky],
         );
         assert_eq!(beside.metrics, alone.metrics);
         assert_eq!(beside.completions, 3);
@@ -925,11 +925,11 @@ mod tests {
             },
         };
         let figures = |scored: &[&ScoredAttempt]| {
-            let figures = policies::of_attempts(scored, &behaviour);
+            let figures = policies::estimate_attempts(scored, &behaviour);
             figures.into_iter().next().map(|one| one.metrics)
         };
         assert_eq!(
-            figures(&[&right, &spoiled, &wrong, &flaky]),
+            figures(&[&right, &broken, &wrong, &flaky]),
             figures(&[&right, &wrong])
         );
     }
