@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::support::play::{
-    self, Finished, TestDir, attempts, files, has_tools, holes, kitchen, repository, text,
+    self, FinishedCommand, TestDir, attempts, files, has_tools, holes, kitchen, repository, text,
 };
 use crate::support::programs;
 
@@ -31,7 +31,7 @@ fn mined(dir: &TestDir, count: &str) -> PathBuf {
 }
 
 /// Replays the small project, or another corpus, with a model.
-fn replay(dir: &TestDir, corpus: &str, more: &[&str]) -> Finished {
+fn replay(dir: &TestDir, corpus: &str, more: &[&str]) -> FinishedCommand {
     let run = text(&dir.path("run"));
     let mut arguments = vec!["replay", corpus, "--out", &run, "--jobs", "1"];
     arguments.extend(more);

@@ -11,14 +11,14 @@ use fillrate_server::lsp::frame::encode;
 use serde_json::{Value, json};
 
 use crate::support::play::{
-    self, Finished, TestDir, attempts, demo, has_tools, holes, kitchen, text,
+    self, FinishedCommand, TestDir, attempts, demo, has_tools, holes, kitchen, text,
 };
 
 /// Few enough to be quick, and enough for both projects and four kinds.
 const HOLES: &str = "8";
 
 /// Replays the demo corpus.
-fn replay(dir: &TestDir, run: &str, more: &[&str]) -> Finished {
+fn replay(dir: &TestDir, run: &str, more: &[&str]) -> FinishedCommand {
     let (corpus, run) = (demo(), text(&dir.path(run)));
     let mut arguments = vec!["replay", &corpus, "--out", &run, "--json", "--jobs", "1"];
     if !more.contains(&"--tasks") {
@@ -361,7 +361,7 @@ fn npm() -> PathBuf {
 }
 
 /// The table that a person sees on a machine with these programs and no others.
-fn summary(dir: &TestDir, path: &Path) -> Finished {
+fn summary(dir: &TestDir, path: &Path) -> FinishedCommand {
     let run = text(&dir.path("run"));
     play::run(
         dir.command(&[

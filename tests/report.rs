@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use fillrate::developer::typing::{
-    AcceptedCandidate, KeyCounts, RequestResult, TypingRequest, TypingSession,
+    KeyCounts, RequestResult, TypedAcceptance, TypingRequest, TypingSession,
 };
 use fillrate::mine::Rejection;
 use fillrate::store::{
@@ -194,7 +194,7 @@ fn typing(hole: &Hole, model: &str, policy: &str, accepts: bool) -> TypingAttemp
                 candidates: vec![hole.reference.clone()],
                 result: RequestResult::Shown,
                 shown_ms: 880.0,
-                accepted: accepts.then_some(AcceptedCandidate {
+                accepted: accepts.then_some(TypedAcceptance {
                     candidate: 0,
                     kept: characters,
                     removed: 0,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use fillrate::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
-use crate::support::play::{self, Finished, TestDir, has_tools, kitchen, text};
+use crate::support::play::{self, FinishedCommand, TestDir, has_tools, kitchen, text};
 
 /// What the model answers to a user's message, or the status that its server refuses with.
 type Script = fn(requests: &str, before: usize) -> Result<&'static str, u16>;
@@ -134,7 +134,12 @@ fn mending(requests: &str, before: usize) -> Result<&'static str, u16> {
     }
 }
 
-fn replay(dir: &TestDir, [corpus, tasks]: &[String; 2], model: &str, rounds: &str) -> Finished {
+fn replay(
+    dir: &TestDir,
+    [corpus, tasks]: &[String; 2],
+    model: &str,
+    rounds: &str,
+) -> FinishedCommand {
     let mut command = dir.command(&[
         "replay",
         corpus,

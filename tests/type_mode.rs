@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::play::{Finished, TestDir, attempts, demo, has_tools, holes, kitchen, text};
+use crate::support::play::{
+    FinishedCommand, TestDir, attempts, demo, has_tools, holes, kitchen, text,
+};
 
 /// The typings of a run, by hole and policy.
 fn typings(run: &Path) -> BTreeMap<(String, String), Value> {
@@ -29,7 +31,7 @@ fn typings(run: &Path) -> BTreeMap<(String, String), Value> {
 
 /// What is exported of a run in which no clock counts: all that was typed, and the report without
 /// its folder.
-fn exported(run: &Path, finished: &Finished) -> String {
+fn exported(run: &Path, finished: &FinishedCommand) -> String {
     let mut report = finished.json();
     report.as_object_mut().unwrap().remove("run");
     let typed: Vec<Value> = typings(run).into_values().collect();
@@ -37,7 +39,7 @@ fn exported(run: &Path, finished: &Finished) -> String {
 }
 
 /// Replays a corpus with a developer who types.
-fn typed(dir: &TestDir, corpus: &str, run: &str, more: &[&str]) -> Finished {
+fn typed(dir: &TestDir, corpus: &str, run: &str, more: &[&str]) -> FinishedCommand {
     let run = text(&dir.path(run));
     let always = ["--mode", "type", "--jobs", "1", "--json", "--out"];
     let arguments = [&["replay", corpus], &always[..], &[&run], more].concat();

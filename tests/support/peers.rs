@@ -13,7 +13,7 @@ use fillrate::language::environment::Toolchain;
 use fillrate::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
-use crate::support::play::{Finished, TestDir, cache, copy, holes, repository, text};
+use crate::support::play::{FinishedCommand, TestDir, cache, copy, holes, repository, text};
 
 /// Whether all is compared, and not only what is done in seconds.
 pub(crate) fn everything() -> bool {
@@ -96,7 +96,7 @@ impl Module {
             .collect()
     }
 
-    fn mutate(&self, dir: &TestDir, more: &[&str]) -> Finished {
+    fn mutate(&self, dir: &TestDir, more: &[&str]) -> FinishedCommand {
         let mutate = ["mutate", &self.tasks, "--corpus", &self.corpus];
         dir.fillrate(&[&mutate[..], more].concat()).exits_with(0)
     }

@@ -12,13 +12,13 @@ use crate::support::programs;
 
 /// A finished command: its output and exit status.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedCommand {
     pub(crate) status: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Finished {
+impl FinishedCommand {
     /// The one JSON object on standard output.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out)
@@ -89,7 +89,7 @@ impl TestDir {
     }
 
     /// Runs the program to its end.
-    pub(crate) fn fillrate(&self, arguments: &[&str]) -> Finished {
+    pub(crate) fn fillrate(&self, arguments: &[&str]) -> FinishedCommand {
         run(&mut self.command(arguments))
     }
 
@@ -100,13 +100,13 @@ impl TestDir {
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(command: &mut Command) -> Finished {
+pub(crate) fn run(command: &mut Command) -> FinishedCommand {
     let Output {
         status,
         stdout,
         stderr,
     } = command.output().unwrap();
-    Finished {
+    FinishedCommand {
         status: status.code(),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),

@@ -21,7 +21,7 @@ pub(super) struct TreeWatch {
 
 /// One look at the tree, pid 1 left out of memory and tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct ResourceSample {
     /// Resident memory in bytes. Pages shared by several processes count in each: never too
     /// little, often too much.
     pub(super) resident: u64,
@@ -43,8 +43,8 @@ impl TreeWatch {
     }
 
     /// Looks once.
-    pub(super) fn sample(&self) -> io::Result<Sample> {
-        let mut sample = Sample::default();
+    pub(super) fn sample(&self) -> io::Result<ResourceSample> {
+        let mut sample = ResourceSample::default();
         for pid in self.pids()? {
             // A process may be gone since the listing.
             let Ok(stat) = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")) else {

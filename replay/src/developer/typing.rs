@@ -144,7 +144,7 @@ pub struct TypingRequest {
     pub shown_ms: f64,
     /// What was accepted; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accepted: Option<AcceptedCandidate>,
+    pub accepted: Option<TypedAcceptance>,
     /// What the tests say of the file in which the completion stands for the rest of the hole:
     /// of the one accepted, and of the first one that is shown where nothing is written yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,7 +170,7 @@ pub enum RequestResult {
 
 /// A candidate that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AcceptedCandidate {
+pub struct TypedAcceptance {
     /// Which of the candidates.
     pub candidate: usize,
     /// How many of its characters stayed.
@@ -532,7 +532,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             end -= key.len();
         }
         self.session.keys.deletes += back.len();
-        self.session.requests[request].accepted = Some(AcceptedCandidate {
+        self.session.requests[request].accepted = Some(TypedAcceptance {
             candidate,
             kept: right.chars().count(),
             removed: wrong.chars().count(),
@@ -732,7 +732,7 @@ mod tests {
         });
         assert_eq!(text, "f(abc)\n");
         let accepted: Vec<_> = session.requests.iter().map(|one| one.accepted).collect();
-        let wrong = AcceptedCandidate {
+        let wrong = TypedAcceptance {
             candidate: 0,
             kept: 1,
             removed: 2,

@@ -29,15 +29,15 @@ use super::requests::retrieve::{RETRIEVE, RetrieveParams};
 use super::requests::{
     completion, execute_command, explain, inline_completion, models, purge, retrieve,
 };
-use super::session::Session;
+use super::session::EditorSession;
 use crate::completion::RetrievedWindows;
 
 /// The session as tower-lsp holds it.
-pub(super) struct Backend(Arc<Session>);
+pub(super) struct Backend(Arc<EditorSession>);
 
 /// A service for one client, to which methods may be added.
 pub(super) fn build(options: ServerOptions) -> LspServiceBuilder<Backend> {
-    LspService::build(|client| Backend(Arc::new(Session::new(client, options))))
+    LspService::build(|client| Backend(Arc::new(EditorSession::new(client, options))))
         .custom_method(INLINE_COMPLETION, Backend::inline_completion)
         .custom_method(EXPLAIN, Backend::explain)
         .custom_method(RETRIEVE, Backend::retrieve)
@@ -47,7 +47,7 @@ pub(super) fn build(options: ServerOptions) -> LspServiceBuilder<Backend> {
 }
 
 impl Backend {
-    pub(super) fn session(&self) -> &Arc<Session> {
+    pub(super) fn session(&self) -> &Arc<EditorSession> {
         &self.0
     }
 }

@@ -9,20 +9,25 @@ use tokio::sync::mpsc;
 
 use super::indexing::IndexingProgress;
 use super::reporting::{report, report_indexed, report_switch};
-use super::session::{Job, Session};
+use super::session::{BackgroundJob, EditorSession};
 use super::status::{self, ServerState};
 use crate::completion::{EngineError, Engines};
 use crate::configuration::Configuration;
 
 /// Runs jobs one after the other until the session is dropped.
-pub(super) async fn run(session: Arc<Session>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+pub(super) async fn run(
+    session: Arc<EditorSession>,
+    mut jobs: mpsc::UnboundedReceiver<BackgroundJob>,
+) {
     report(&session, ServerState::Starting).await;
     while let Some(job) = jobs.recv().await {
         let job = async {
             match job {
-                Job::Configure(configuration) => configure(&session, *configuration).await,
-                Job::Switch => switch(&session).await,
-                Job::Discover(folder) => discover(&session, folder).await,
+                BackgroundJob::Configure(configuration) => {
+                    configure(&session, *configuration).await
+                }
+                BackgroundJob::Switch => switch(&session).await,
+                BackgroundJob::Discover(folder) => discover(&session, folder).await,
             }
         };
         // A panic is reported by its hook; the next job may succeed.
@@ -31,7 +36,7 @@ pub(super) async fn run(session: Arc<Session>, mut jobs: mpsc::UnboundedReceiver
 }
 
 /// Opens engines for these settings, indexes the repository and reports both to the client.
-async fn configure(session: &Session, configuration: Configuration) {
+async fn configure(session: &EditorSession, configuration: Configuration) {
     report(session, ServerState::Indexing).await;
     let (folders, id, shows_progress) = {
         let Some(mut state) = session.state() else {
@@ -71,12 +76,12 @@ async fn configure(session: &Session, configuration: Configuration) {
     // Settings that changed meanwhile were applied to the engines before these.
     let now = session.configuration();
     if now.is_ok_and(|now| now != *engines.configuration()) {
-        session.queue(Job::Switch);
+        session.queue(BackgroundJob::Switch);
     }
 }
 
 /// Applies the current settings, over the same index if it serves them.
-async fn switch(session: &Session) {
+async fn switch(session: &EditorSession) {
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
         Err(error) => return status::send_error(&session.client, error).await,
@@ -100,7 +105,7 @@ async fn switch(session: &Session) {
 }
 
 /// Searches a folder for visible files that are not indexed yet.
-async fn discover(session: &Session, folder: PathBuf) {
+async fn discover(session: &EditorSession, folder: PathBuf) {
     if let Some(engines) = session.engines() {
         let discovered = tokio::task::spawn_blocking(move || engines.discover(&folder)).await;
         if let Err(error) = discovered {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::reporting::report;
-use super::session::Session;
+use super::session::EditorSession;
 use super::status::ServerState;
 
 /// Duration of a request after which the client is told that a model is writing.
@@ -13,13 +13,13 @@ const BUSY_AFTER: Duration = Duration::from_millis(100);
 
 /// Reports the state `busy` if it lives longer than [`BUSY_AFTER`], and `ready` when it is dropped.
 pub(super) struct BusyGuard {
-    session: Arc<Session>,
+    session: Arc<EditorSession>,
     reported: Arc<AtomicBool>,
     timer: tokio::task::AbortHandle,
 }
 
 impl BusyGuard {
-    pub(super) fn new(session: &Arc<Session>) -> Self {
+    pub(super) fn new(session: &Arc<EditorSession>) -> Self {
         let reported = Arc::new(AtomicBool::new(false));
         let timer = {
             let (session, reported) = (Arc::clone(session), Arc::clone(&reported));

@@ -12,14 +12,17 @@ use tower_lsp::lsp_types::{InitializeParams, InitializeResult, MessageType, Serv
 use super::background;
 use super::capabilities::{ClientFeatures, file_watching, server_capabilities};
 use super::options::unwrap_settings;
-use super::session::{Job, Queues, Session, SessionState};
+use super::session::{BackgroundJob, EditorSession, Queues, SessionState};
 use crate::completion::Engines;
 use crate::documents::{Documents, file_path};
 use crate::telemetry::Recorder;
 
 /// Starts the session. If the settings are invalid, nothing of it is kept: tower-lsp lets a client
 /// try again, and then only the second attempt counts.
-pub(super) fn initialize(session: &Session, params: InitializeParams) -> Result<InitializeResult> {
+pub(super) fn initialize(
+    session: &EditorSession,
+    params: InitializeParams,
+) -> Result<InitializeResult> {
     let features = ClientFeatures::from_params(&params);
     let folders = workspace_folders(&params);
     let initialization_options = unwrap_settings(params.initialization_options.unwrap_or_default());
@@ -41,7 +44,7 @@ pub(super) fn initialize(session: &Session, params: InitializeParams) -> Result<
     let recorder = Arc::new(Recorder::new(name, version, warning_sender));
     recorder.configure(&configuration.telemetry);
     let (job_sender, jobs) = mpsc::unbounded_channel();
-    let _ = job_sender.send(Job::Configure(Box::new(configuration)));
+    let _ = job_sender.send(BackgroundJob::Configure(Box::new(configuration)));
     session.start(SessionState {
         id: format!("{:032x}", rand::random::<u128>()),
         features,
@@ -68,7 +71,7 @@ pub(super) fn initialize(session: &Session, params: InitializeParams) -> Result<
 }
 
 /// Starts the background worker and asks the client to watch files.
-pub(super) fn initialized(session: &Arc<Session>) {
+pub(super) fn initialized(session: &Arc<EditorSession>) {
     let Some((queues, watches_files)) = session
         .state()
         .and_then(|mut state| Some((state.queues.take()?, state.features.watches_files)))
@@ -94,7 +97,7 @@ pub(super) fn initialized(session: &Arc<Session>) {
 }
 
 /// Waits until all telemetry is stored.
-pub(super) async fn shutdown(session: &Session) {
+pub(super) async fn shutdown(session: &EditorSession) {
     if let Some(recorder) = session.recorder() {
         recorder.finish().await;
     }

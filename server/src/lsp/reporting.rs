@@ -2,18 +2,18 @@
 
 use tower_lsp::lsp_types::MessageType;
 
-use super::session::Session;
+use super::session::EditorSession;
 use super::status::{self, ServerState, ServerStatus};
 use crate::completion::{Engines, IndexSummary};
 
 /// Sends a status unless it was the last one sent.
-pub(super) async fn report(session: &Session, state: ServerState) {
+pub(super) async fn report(session: &EditorSession, state: ServerState) {
     report_response(session, None, state, None).await;
 }
 
 /// As [`report`], after a response in a document, with the reason why it was empty.
 pub(super) async fn report_response(
-    session: &Session,
+    session: &EditorSession,
     uri: Option<&str>,
     state: ServerState,
     message: Option<String>,
@@ -50,7 +50,7 @@ pub(super) async fn report_response(
 }
 
 /// Reports whether the texts of completions are stored, if that changed.
-pub(super) async fn report_content(session: &Session) {
+pub(super) async fn report_content(session: &EditorSession) {
     let status = {
         let Some(mut session) = session.state() else {
             return;
@@ -69,7 +69,11 @@ pub(super) async fn report_content(session: &Session) {
 }
 
 /// Logs and reports that the repository is indexed, and which model answers.
-pub(super) async fn report_indexed(session: &Session, engines: &Engines, indexed: &IndexSummary) {
+pub(super) async fn report_indexed(
+    session: &EditorSession,
+    engines: &Engines,
+    indexed: &IndexSummary,
+) {
     let mut message = format!(
         "fillrate {}: {}; {} files indexed",
         env!("CARGO_PKG_VERSION"),
@@ -84,7 +88,7 @@ pub(super) async fn report_indexed(session: &Session, engines: &Engines, indexed
 }
 
 /// Logs and reports which model answers from now on.
-pub(super) async fn report_switch(session: &Session, engines: &Engines) {
+pub(super) async fn report_switch(session: &EditorSession, engines: &Engines) {
     let message = format!("fillrate: {}", engines.describe());
     session.client.log_message(MessageType::INFO, message).await;
     let files = session
@@ -94,7 +98,7 @@ pub(super) async fn report_switch(session: &Session, engines: &Engines) {
 }
 
 /// Sends a status even if it repeats the last: other settings are in force.
-async fn report_engines(session: &Session, engines: &Engines, files: Option<usize>) {
+async fn report_engines(session: &EditorSession, engines: &Engines, files: Option<usize>) {
     let status = {
         let Some(mut session) = session.state() else {
             return;

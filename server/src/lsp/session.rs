@@ -19,7 +19,7 @@ use crate::telemetry::{Recorder, RequestKind};
 use crate::text::Encoding;
 
 /// A client and its state, shared by handlers and background jobs.
-pub(super) struct Session {
+pub(super) struct EditorSession {
     pub(super) client: Client,
     pub(super) options: ServerOptions,
     /// `None` until `initialize` succeeds.
@@ -47,20 +47,20 @@ pub(super) struct SessionState {
     /// Files that changed on disk while an index is built, which may have read them before.
     pub(super) changed_while_indexing: Option<Vec<PathBuf>>,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) jobs: mpsc::UnboundedSender<Job>,
+    pub(super) jobs: mpsc::UnboundedSender<BackgroundJob>,
     /// What `initialized` starts to consume.
     pub(super) queues: Option<Queues>,
 }
 
 /// The receiving ends of the session's channels.
 pub(super) struct Queues {
-    pub(super) jobs: mpsc::UnboundedReceiver<Job>,
+    pub(super) jobs: mpsc::UnboundedReceiver<BackgroundJob>,
     /// Messages of the recorder for the user.
     pub(super) warnings: mpsc::UnboundedReceiver<String>,
 }
 
 /// Slow work for the background.
-pub(super) enum Job {
+pub(super) enum BackgroundJob {
     /// Open engines for these settings and index the repository.
     Configure(Box<Configuration>),
     /// Apply the current settings, over the same index if possible.
@@ -69,7 +69,7 @@ pub(super) enum Job {
     Discover(PathBuf),
 }
 
-impl Session {
+impl EditorSession {
     pub(super) fn new(client: Client, options: ServerOptions) -> Self {
         Self {
             client,
@@ -132,7 +132,7 @@ impl Session {
     }
 
     /// Queues a job for the background.
-    pub(super) fn queue(&self, job: Job) {
+    pub(super) fn queue(&self, job: BackgroundJob) {
         if let Some(state) = self.state() {
             let _ = state.jobs.send(job);
         }
@@ -168,11 +168,11 @@ impl Session {
             state.engines.clone()
         };
         if let Some(folder) = engines.and_then(|engines| engines.file_changed(path)) {
-            self.queue(Job::Discover(folder));
+            self.queue(BackgroundJob::Discover(folder));
         }
     }
 
-    /// As [`Session::file_changed`], by URI.
+    /// As [`EditorSession::file_changed`], by URI.
     pub(super) fn uri_changed(&self, uri: &str) {
         if let Some(path) = file_path(uri) {
             self.file_changed(&path);

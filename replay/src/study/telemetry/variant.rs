@@ -14,13 +14,13 @@ use super::impression::{Cluster, Impression};
 /// A share among completions or characters. Ordered as reports print them, the main one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
-    /// AcceptedCandidate / shown.
+    /// Accepted / shown.
     Shown,
-    /// AcceptedCandidate / shown for [`READ_MS`](fillrate_metrics::READ_MS) or longer, or accepted.
+    /// Accepted / shown for [`READ_MS`](fillrate_metrics::READ_MS) or longer, or accepted.
     Read,
     /// As [`Variant::Read`], weighted by characters.
     Characters,
-    /// AcceptedCandidate characters / all characters that entered the files, by file.
+    /// Accepted characters / all characters that entered the files, by file.
     CompletedCode,
     /// Retained / accepted and observed so many seconds later, in one of two measures.
     AfterAccept(u64, RetentionMeasure),

@@ -4,9 +4,9 @@ use tower_lsp::lsp_types::DidChangeTextDocumentParams;
 
 use crate::documents::ContentChange;
 use crate::lsp::position::from_protocol;
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 
-pub(in crate::lsp) fn handle(session: &Session, params: DidChangeTextDocumentParams) {
+pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocumentParams) {
     let uri = params.text_document.uri.as_str();
     let version = params.text_document.version;
     let edits: Vec<ContentChange> = params

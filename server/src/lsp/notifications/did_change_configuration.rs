@@ -8,11 +8,11 @@ use crate::completion::Engines;
 use crate::configuration::Configuration;
 use crate::lsp::options::unwrap_settings;
 use crate::lsp::reporting::{report_content, report_switch};
-use crate::lsp::session::{Job, Session};
+use crate::lsp::session::{BackgroundJob, EditorSession};
 use crate::lsp::status;
 
 /// Applies the client's settings.
-pub(in crate::lsp) async fn handle(session: &Session, params: DidChangeConfigurationParams) {
+pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeConfigurationParams) {
     if let Some(mut state) = session.state() {
         state.client_settings = unwrap_settings(params.settings);
     }
@@ -32,7 +32,7 @@ pub(in crate::lsp) async fn handle(session: &Session, params: DidChangeConfigura
 
 /// Puts settings in force: at once if every model they name is open, and returns the engines; else
 /// in the background.
-fn apply(session: &Session, configuration: &Configuration) -> Option<Arc<Engines>> {
+fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<Engines>> {
     let (tuned, replaced) = {
         let mut state = session.state()?;
         let current = state.engines.as_ref();
@@ -49,7 +49,7 @@ fn apply(session: &Session, configuration: &Configuration) -> Option<Arc<Engines
     };
     drop(replaced);
     if tuned.is_none() {
-        session.queue(Job::Switch);
+        session.queue(BackgroundJob::Switch);
     }
     tuned
 }

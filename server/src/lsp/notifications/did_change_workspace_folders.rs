@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use tower_lsp::lsp_types::{DidChangeWorkspaceFoldersParams, WorkspaceFolder};
 
 use crate::documents::file_path;
-use crate::lsp::session::{Job, Session};
+use crate::lsp::session::{BackgroundJob, EditorSession};
 use crate::lsp::status;
 
 /// Changes the folders and has the repository indexed again.
-pub(in crate::lsp) async fn handle(session: &Session, params: DidChangeWorkspaceFoldersParams) {
+pub(in crate::lsp) async fn handle(
+    session: &EditorSession,
+    params: DidChangeWorkspaceFoldersParams,
+) {
     let removed = paths(&params.event.removed);
     let added = paths(&params.event.added);
     if let Some(mut state) = session.state() {
@@ -19,7 +22,7 @@ pub(in crate::lsp) async fn handle(session: &Session, params: DidChangeWorkspace
         state.folders.extend(added);
     }
     match session.configuration() {
-        Ok(configuration) => session.queue(Job::Configure(Box::new(configuration))),
+        Ok(configuration) => session.queue(BackgroundJob::Configure(Box::new(configuration))),
         Err(error) => status::send_error(&session.client, error).await,
     }
 }

@@ -2,9 +2,9 @@
 
 use tower_lsp::lsp_types::DidCloseTextDocumentParams;
 
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 
-pub(in crate::lsp) fn handle(session: &Session, params: &DidCloseTextDocumentParams) {
+pub(in crate::lsp) fn handle(session: &EditorSession, params: &DidCloseTextDocumentParams) {
     let uri = params.text_document.uri.as_str();
     let (recorder, engines) = {
         let Some(mut state) = session.state() else {

@@ -2,9 +2,9 @@
 
 use tower_lsp::lsp_types::DidOpenTextDocumentParams;
 
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 
-pub(in crate::lsp) fn handle(session: &Session, params: DidOpenTextDocumentParams) {
+pub(in crate::lsp) fn handle(session: &EditorSession, params: DidOpenTextDocumentParams) {
     let item = params.text_document;
     let uri = item.uri.as_str();
     let (document, recorder, engines) = {

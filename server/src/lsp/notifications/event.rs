@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::telemetry::{Certainty, ClientEvent, Displayed};
 
 /// The notification's method.
@@ -59,7 +59,7 @@ enum PartialAcceptUnit {
 }
 
 /// Records the event.
-pub(in crate::lsp) fn handle(session: &Session, params: &EventParams) {
+pub(in crate::lsp) fn handle(session: &EditorSession, params: &EventParams) {
     if let Some(recorder) = session.recorder() {
         recorder.record_client_event(
             &params.completion,

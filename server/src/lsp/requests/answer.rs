@@ -10,7 +10,7 @@ use crate::context::GivenContext;
 use crate::documents::Snapshot;
 use crate::lsp::busy::BusyGuard;
 use crate::lsp::reporting::report_response;
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::lsp::status::ServerState;
 use crate::lsp::task::AbortOnDrop;
 use crate::telemetry::{CompletionRequest, Recorder, RequestKind};
@@ -28,7 +28,7 @@ pub(super) struct CompletionAnswer {
 /// Completes at a position of an open document. Returns `None` if the document is not open, a newer
 /// request replaced this one, or the document changed.
 pub(super) async fn complete(
-    session: &Arc<Session>,
+    session: &Arc<EditorSession>,
     kind: RequestKind,
     uri: &str,
     position: Position,

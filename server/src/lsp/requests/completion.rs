@@ -12,7 +12,7 @@ use super::execute_command::accept_command;
 use crate::completion::Trigger;
 use crate::context::GivenContext;
 use crate::lsp::position::{from_protocol, to_protocol};
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::telemetry::RequestKind;
 use crate::text::{ByteOffset, Encoding};
 
@@ -20,7 +20,7 @@ use crate::text::{ByteOffset, Encoding};
 const LABEL_CHARACTERS: usize = 60;
 
 pub(in crate::lsp) async fn handle(
-    session: &Arc<Session>,
+    session: &Arc<EditorSession>,
     params: CompletionParams,
 ) -> Option<CompletionResponse> {
     let target = params.text_document_position;

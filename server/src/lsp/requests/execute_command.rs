@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{Command, ExecuteCommandParams};
 
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::telemetry::{Certainty, Displayed};
 
 /// The command of every item: its text was accepted. Any client runs it after the text is inserted,
@@ -31,7 +31,7 @@ struct AcceptArgument {
 
 /// Records the acceptance and returns once it is stored.
 pub(in crate::lsp) async fn handle(
-    session: &Session,
+    session: &EditorSession,
     params: ExecuteCommandParams,
 ) -> Result<Option<Value>> {
     if params.command != ACCEPT {

@@ -8,7 +8,7 @@ use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 use crate::completion::{Completion, Trace};
 use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::lsp::task::AbortOnDrop;
 
 /// The request's method.
@@ -49,7 +49,7 @@ impl From<Completion> for Explanation {
 }
 
 pub(in crate::lsp) async fn handle(
-    session: &Arc<Session>,
+    session: &Arc<EditorSession>,
     params: ExplainParams,
 ) -> Option<Explanation> {
     let uri = params.text_document.uri.as_str();

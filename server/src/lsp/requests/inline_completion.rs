@@ -11,7 +11,7 @@ use super::execute_command::accept_command;
 use crate::completion::Trigger;
 use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::telemetry::RequestKind;
 
 /// The request's method.
@@ -70,7 +70,7 @@ pub struct InlineCompletionItem {
 }
 
 pub(in crate::lsp) async fn handle(
-    session: &Arc<Session>,
+    session: &Arc<EditorSession>,
     params: InlineCompletionParams,
 ) -> Option<InlineCompletionList> {
     let answer = complete(

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::configuration::{Configuration, TrialUnit};
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::telemetry::default_path;
 
 /// The request's method.
@@ -60,7 +60,7 @@ struct TrialInfo {
     seed: u64,
 }
 
-pub(in crate::lsp) fn handle(session: &Session) -> Result<ModelList> {
+pub(in crate::lsp) fn handle(session: &EditorSession) -> Result<ModelList> {
     // The settings in force: invalid ones that the client sent since are not.
     let configuration = match session.engines() {
         Some(engines) => engines.configuration().clone(),

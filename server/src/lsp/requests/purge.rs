@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 
 /// The request's method.
 pub(in crate::lsp) const PURGE: &str = "fillrate/purge";
@@ -20,7 +20,7 @@ pub(in crate::lsp) struct PurgeResult {
 }
 
 /// Returns once the store is empty.
-pub(in crate::lsp) async fn handle(session: &Session) -> Result<PurgeResult> {
+pub(in crate::lsp) async fn handle(session: &EditorSession) -> Result<PurgeResult> {
     let refused = |reason: String| Error {
         code: ErrorCode::ServerError(1),
         message: reason.into(),

@@ -8,7 +8,7 @@ use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 use crate::completion::RetrievedWindows;
 use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
-use crate::lsp::session::Session;
+use crate::lsp::session::EditorSession;
 use crate::lsp::task::AbortOnDrop;
 
 /// The request's method. The response is a [`RetrievedWindows`], or `null` if the document is not open.
@@ -28,7 +28,7 @@ pub struct RetrieveParams {
 }
 
 pub(in crate::lsp) async fn handle(
-    session: &Arc<Session>,
+    session: &Arc<EditorSession>,
     params: RetrieveParams,
 ) -> Option<RetrievedWindows> {
     let document = session.snapshot(params.text_document.uri.as_str())?;
