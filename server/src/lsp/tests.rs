@@ -152,7 +152,7 @@ async fn retried_initialize_forgets_the_refused_attempt() {
         .await;
     let capabilities = &accepted["result"]["capabilities"];
     assert_eq!(capabilities["positionEncoding"], "utf-32", "{accepted}");
-    let models = client.request("fillrate/models", Value::Null).await;
+    let models = client.request("fillrate/models", json!({})).await;
     let second = &models["result"]["models"][1];
     assert_eq!(
         (&second["name"], &second["active"]),
