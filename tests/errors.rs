@@ -381,7 +381,7 @@ fn predictions_without_a_hole_are_reported() {
     let id = second["id"].as_str().unwrap();
     assert_eq!(
         finished.error_message(),
-        format!("the predictions have nothing for the hole {id}")
+        format!("the predictions have no completion for the hole {id}")
     );
     let twice = format!("{}\n{}\n", line(first), line(first));
     assert!(
@@ -504,8 +504,8 @@ fn a_full_disk_loses_no_attempt() {
     // The first of the two runs ends with it; the second does not mention it.
     assert!(
         finished.error_message().contains(
-            "database or disk is full; make room and start the same command again, nothing that \
-             was done is lost\n"
+            "database or disk is full; make room and start the same command again, finished \
+             attempts are kept\n"
         ),
         "{finished:#?}"
     );

@@ -144,7 +144,7 @@ fn fit_refuses_simulated_or_too_few_completions() {
     assert!(
         finished
             .out
-            .contains("simulated completions (no person's) accepted"),
+            .contains("simulated completions (not a person's) accepted"),
         "{finished:#?}"
     );
     let file = std::fs::read_to_string(&policy).unwrap();

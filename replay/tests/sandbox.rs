@@ -1406,9 +1406,10 @@ fn what_a_round_changes_of_guarded_and_new_files_is_told() {
 const UNREADABLE: [(&str, &[&str], &[&str]); 5] = [
     ("open(b'/repo/\\xff.py', 'w')", &["/repo/\\xff.py"], &[]),
     (
-        "import os\nos.makedirs(b'/repo/\\xff/n')\nos.chmod(b'/repo/\\xff', 0)",
+        // What supervises a run may read what its owner has closed.
+        "import os\nos.makedirs(b'/repo/\\xff')\nopen(b'/repo/\\xff/n.py', 'w')\nos.chmod(b'/repo/\\xff', 0)",
+        &["/repo/\\xff/n.py"],
         &[],
-        &["/repo/\\xff"],
     ),
     (
         "import os\nopen('/repo/c.py', 'w')\nos.chmod('/repo', 0)",

@@ -152,14 +152,12 @@ fn altered_number(source: &str) -> Option<String> {
 }
 
 /// Another string that looks like this one: its last letter or digit is another. `None` where it
-/// has neither outside of an escape.
+/// has neither, or an escape, whose letters are not the string's.
 fn altered_string(source: &str) -> Option<String> {
     let (at, letter) = source
         .char_indices()
         .rev()
-        .find(|(at, letter)| {
-            letter.is_ascii_alphanumeric() && !source[..*at].ends_with(['\\', 'x', 'u', '%', '{'])
-        })
+        .find(|(at, letter)| letter.is_ascii_alphanumeric() && !source[..*at].ends_with(['%', '{']))
         .filter(|_| !source.contains('\\') && !source.contains("${"))?;
     let other = match letter {
         '9' => '8',
