@@ -973,7 +973,7 @@ fn the_scripts_of_the_pages_type_check() {
     };
     let pages = play::repository("replay/src/report/pages");
     let scripts = [
-        "common", "table", "overview", "plots", "attempts", "flips", "runs", "hole",
+        "common", "table", "index", "plots", "attempts", "flips", "runs", "hole",
     ];
     let output = Command::new("node")
         .arg(packages.join("node_modules/typescript/bin/tsc"))

@@ -222,7 +222,7 @@ fn a_chat_model_repairs_its_completion_after_feedback() {
     );
     let shown = dir.fillrate(&["show", "run", "shop/"]).exits_with(0);
     assert!(
-        shown.out.contains("x sample 0 round 2: passed"),
+        shown.out.contains("x sample 0 repair round 2: passed"),
         "{shown:#?}"
     );
 }

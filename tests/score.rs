@@ -439,7 +439,7 @@ fn a_tasks_file_is_scored_without_a_corpus_where_possible() {
     assert!(
         finished
             .error_message()
-            .contains("tasks.jsonl, line 2: the metrics named */cceval need"),
+            .contains("tasks.jsonl, line 2: the metrics */cceval need"),
         "{}",
         finished.error_message()
     );

@@ -1402,64 +1402,6 @@ fn what_a_round_changes_of_guarded_and_new_files_is_told() {
     );
 }
 
-/// What a program can do to files so that they can't be read, and what is seen of it.
-const UNREADABLE: [(&str, &[&str], &[&str]); 5] = [
-    ("open(b'/repo/\\xff.py', 'w')", &["/repo/\\xff.py"], &[]),
-    (
-        // What supervises a run may read what its owner has closed.
-        "import os\nos.makedirs(b'/repo/\\xff')\nopen(b'/repo/\\xff/n.py', 'w')\nos.chmod(b'/repo/\\xff', 0)",
-        &["/repo/\\xff/n.py"],
-        &[],
-    ),
-    (
-        "import os\nopen('/repo/c.py', 'w')\nos.chmod('/repo', 0)",
-        &["/repo/tests/b.py"],
-        &["/repo"],
-    ),
-    (
-        "import os, socket\nos.chdir('/repo')\nos.mkfifo('f')\n\
-         socket.socket(socket.AF_UNIX).bind('s')\nos.symlink('l', 'l')",
-        &["/repo/f", "/repo/l", "/repo/s"],
-        &[],
-    ),
-    (
-        "import os\nos.mkdir('/repo/n')\nos.chdir('/repo/n')\n\
-         [open(str(i) + 'x' * 240, 'w').close() for i in range(20_000)]",
-        &[],
-        &["/repo"],
-    ),
-];
-
-/// Paths with bytes escaped that are not ASCII.
-fn escaped(paths: &[PathBuf]) -> Vec<String> {
-    let bytes = paths.iter().map(|path| path.as_os_str().as_encoded_bytes());
-    bytes
-        .map(|bytes| bytes.escape_ascii().to_string())
-        .collect()
-}
-
-#[test]
-fn unreadable_files_and_names_that_are_not_text_are_listed() {
-    let repository = repository();
-    for (code, changed, unreadable) in UNREADABLE {
-        let (warm, _) = worker(repository.path()).run(round(code)).unwrap();
-        let mut cold = in_repository(repository.path(), python(code));
-        cold.overlays[0].guarded = vec!["tests/b.py".into()];
-        for finished in [warm, run(&cold)] {
-            assert_eq!(
-                finished.end,
-                End::Exited(0),
-                "{code}: {}",
-                finished.stderr.text()
-            );
-            assert_eq!(escaped(&finished.unreadable), unreadable, "{code}");
-            if !unreadable.contains(&"/repo") || changed.len() == 1 {
-                assert_eq!(escaped(&finished.changed), changed, "{code}");
-            }
-        }
-    }
-}
-
 #[test]
 fn trees_deeper_than_a_path_can_be_are_listed() {
     let repository = repository();
