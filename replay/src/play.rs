@@ -2,7 +2,7 @@
 //!
 //! Each file that does work takes plain data, a plan, and returns plain data, an outcome; while it
 //! works it sends [`Event`]s to a [`Listener`]. All parallel work goes through
-//! [`run_jobs`](crate::queue::run_jobs): jobs are taken in order, the first error stops the queue.
+//! `run_jobs`: jobs are taken in order, the first error stops the queue.
 //! A run that is killed is resumed by the keys of its attempts: see [`replay`].
 
 pub mod audit;

@@ -1,10 +1,10 @@
 //! The protocol edge: the only room that knows tower-lsp and JSON-RPC.
 //!
-//! [`Session`](session::Session) holds the state behind one lock, which is never held across an
+//! `EditorSession` holds the state behind one lock, which is never held across an
 //! await. Each request and notification has a file of its own in `requests` and `notifications`;
 //! `backend` routes to them. Slow work goes to `background` as jobs.
 //!
-//! tower-lsp polls handlers in order of arrival but runs them concurrently. [`service`] therefore
+//! tower-lsp polls handlers in order of arrival but runs them concurrently. `service` therefore
 //! polls each handler once before it reads the next message: up to its first await, a handler runs
 //! in order. Notification handlers change the state before any await; request handlers take an
 //! [`Arc`] of the document before any await.

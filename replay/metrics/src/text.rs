@@ -135,7 +135,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The prediction's first statement, [`truncate_cceval`].
+    /// The prediction's first statement, `truncate_cceval`.
     pub fn truncated(&self) -> &'a str {
         self.cleaned().truncated
     }

@@ -1,4 +1,4 @@
-//! The baseline: the results of a project's own tests before any change, from [`RUNS`] runs, one of
+//! The baseline: the results of a project's own tests before any change, from `RUNS` runs, one of
 //! which records the lines that each test runs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{LANGUAGES, Language};
 
-/// What an import says about the path of the file it means, as [`module_path`] has it.
+/// What an import says about the path of the file it means, as [`module_path()`] has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportedModule {
     /// It is this path.
@@ -14,7 +14,7 @@ pub enum ImportedModule {
 }
 
 impl ImportedModule {
-    /// Whether it means the file with this [`module_path`].
+    /// Whether it means the file with this [`module_path()`].
     pub fn matches(&self, module_path: &str) -> bool {
         match self {
             Self::Exact(path) => module_path == path,
