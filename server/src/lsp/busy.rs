@@ -8,7 +8,7 @@ use super::reporting::report;
 use super::session::EditorSession;
 use super::status::ServerState;
 
-/// Duration of a request after which the client is told that a model is writing.
+/// Duration of a request after which the client is notified that a model is writing.
 const BUSY_AFTER: Duration = Duration::from_millis(100);
 
 /// Reports the state `busy` if it lives longer than [`BUSY_AFTER`], and `ready` when it is dropped.

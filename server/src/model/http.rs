@@ -148,7 +148,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
 
     /// At temperature 0 one candidate is asked for: all would be the same, and vLLM rejects more.
     /// A fault fails the whole, unless a listener already has enough of some candidate: then
-    /// those that have come to an end are the response.
+    /// those that have ended are the response.
     async fn complete(
         &self,
         request: &ModelRequest,
