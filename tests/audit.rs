@@ -187,7 +187,7 @@ fn an_audit_lists_a_verdict_that_differs() {
     assert!(
         shown
             .out
-            .contains("3 verdicts judged again in the slow way, 1 differ"),
+            .contains("3 verdicts judged again by the naive engine, 1 differ"),
         "{}",
         shown.out
     );

@@ -113,8 +113,8 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     );
     let shown = dir.fillrate(&["show", &text(&run)]).exits_with(0).out;
     let line = format!(
-        "{again} of {} verdicts hung on tests that run no line of the completion and were run \
-         again; 0 (0.0 %) are flaky and left out of every figure",
+        "{again} of {} verdicts depended on tests that run no line of the completion and were rerun; \
+         0 (0.0 %) are flaky and left out of every figure",
         completions.len()
     );
     assert!(shown.contains(&line), "{line}\n{shown}");

@@ -365,8 +365,8 @@ fn completions_reach_neither_secrets_nor_network_nor_files() {
     withstand(&dir, &kitchen(), &hole, &attacks);
 
     listener.set_nonblocking(true).unwrap();
-    let nobody = listener.accept().map(|_| ()).unwrap_err();
-    assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
+    let connection = listener.accept().map(|_| ()).unwrap_err();
+    assert_eq!(connection.kind(), ErrorKind::WouldBlock);
     // A connection would have been accepted.
     let _caller = TcpStream::connect(("127.0.0.1", port)).unwrap();
     listener.set_nonblocking(false).unwrap();
@@ -902,7 +902,7 @@ fn typescript_runs_leave_nothing_for_later_runs() {
             "in none of ",
         ),
         forgery(
-            "what other files of tests are told to load",
+            "files that other test files load",
             &format!(
                 "{fs}
   fs.appendFileSync('/box/transformed/index.json', ' ');

@@ -344,7 +344,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
     says("runs", "full/cgroup-v2, verdicts: 36");
     says(
         "runs",
-        "judged again in the slow way: 1; of these differ: 1",
+        "judged again by the naive engine: 1; of these differ: 1",
     );
     says("runs", "empty-passes");
     says("hole", "Reference against completion");
@@ -696,7 +696,7 @@ struct Live {
 }
 
 impl Live {
-    fn of(dir: &TestDir, runs: &[&Path]) -> Self {
+    fn start(dir: &TestDir, runs: &[&Path]) -> Self {
         let runs: Vec<String> = runs.iter().map(|run| text(run)).collect();
         let mut arguments = vec!["report", "--live"];
         arguments.extend(runs.iter().map(String::as_str));
@@ -743,7 +743,7 @@ impl Drop for Live {
 fn the_live_server_answers_only_its_own_pages() {
     let dir = TestDir::new();
     let [first, _] = small(&dir);
-    let live = Live::of(&dir, &[&first]);
+    let live = Live::start(&dir, &[&first]);
     let host = live
         .address
         .trim_start_matches("http://")
@@ -797,7 +797,7 @@ fn a_live_report_follows_a_run() {
         Outcome::Passed,
     ))
     .unwrap();
-    let live = Live::of(&dir, &[&folder]);
+    let live = Live::start(&dir, &[&folder]);
     let mut child = browser
         .command("live", &live.address)
         .stdout(Stdio::piped())

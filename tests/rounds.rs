@@ -120,7 +120,7 @@ fn shop(dir: &TestDir) -> [String; 2] {
 
 /// Repairs its completion only if both requests contain the tests' output, and its server fails
 /// once in between.
-fn mending(requests: &str, before: usize) -> Result<&'static str, u16> {
+fn repair(requests: &str, before: usize) -> Result<&'static str, u16> {
     let told = |answer: &str| {
         requests.contains(answer) && requests.contains("failed: test_shop.py::test_price")
     };
@@ -163,7 +163,7 @@ fn a_chat_model_repairs_its_completion_after_feedback() {
     }
     let dir = TestDir::new();
     let files = shop(&dir);
-    let chat = Chat::new(mending);
+    let chat = Chat::new(repair);
     let settings = format!(
         "[model]\nprotocol = \"openai-chat\"\nurl = \"{}\"\nname = \"x\"\nkey_env = \"SHOP_KEY\"\n\
          stream = false\nretries = 0\n",

@@ -383,10 +383,10 @@ fn missing_and_duplicate_tasks_are_named() {
         score(&doubled, &lines),
         "E, line 5: the task `a/1` occurs on line 1 already"
     );
-    let spoiled = contents.replacen("\"groundtruth\":\"g(2)\"", "\"groundtruth\":2", 1);
-    let spoiled = text(&dir.write("spoiled.jsonl", &spoiled));
+    let invalid = contents.replacen("\"groundtruth\":\"g(2)\"", "\"groundtruth\":2", 1);
+    let invalid = text(&dir.write("invalid.jsonl", &invalid));
     assert_eq!(
-        score(&spoiled, &lines),
+        score(&invalid, &lines),
         "E, line 2: the field `groundtruth` is a number and should be a string"
     );
     let unnamed = contents.replacen("\"n.py\"", "\"n\"", 1);

@@ -192,12 +192,12 @@ fn the_fate_of_completions_is_recorded() {
         typist.tell(&partly, step);
     }
     // These were never offered.
-    let nobody = Offered {
+    let unknown = Offered {
         id: "no-such-id".to_owned(),
         text: String::new(),
         command: accepted.command.clone(),
     };
-    typist.tell(&nobody, json!({"event": "dismissed"}));
+    typist.tell(&unknown, json!({"event": "dismissed"}));
     let listed = typist.editor.request(
         "textDocument/completion",
         json!({
@@ -534,7 +534,7 @@ fn completions_continue_with_an_unwritable_store() {
         }
         let until = Instant::now() + TIME_LIMIT;
         while messages(&editor).is_empty() {
-            assert!(Instant::now() < until, "nobody was told");
+            assert!(Instant::now() < until, "the status did not change");
             editor.receive(Duration::from_millis(50));
         }
         editor.request("shutdown", Value::Null);

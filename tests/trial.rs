@@ -351,7 +351,7 @@ fn a_session_uses_one_model() {
     let arms: BTreeSet<_> = models_called.iter().flatten().cloned().collect();
     assert_eq!(arms.len(), 1, "{models_called:?}");
     let name = arms.into_iter().next().unwrap();
-    person.until("who answers is told", |status| {
+    person.until("the answering model is named", |status| {
         status["trial"] == true && status["model"] == *name
     });
 }
@@ -486,7 +486,7 @@ fn switching_models_does_not_reindex_the_repository() {
     let offer = person.ask_at(0, 0);
     assert_eq!(offer.texts(), ["alpha(beta)"]);
     assert!(offer.trial.is_null());
-    person.until("who answers is told", |status| {
+    person.until("the answering model is named", |status| {
         status["model"] == "default" && status["trial"] == false
     });
     person.settings(json!({"use": "sharp"}));

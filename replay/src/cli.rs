@@ -133,7 +133,7 @@ enum Command {
     Report(report::ReportArguments),
     /// Write the attempts of runs as a table for other programs: JSON lines, CSV or Parquet
     Export(export::ExportArguments),
-    /// Judge a sample of a run again in the slow way, and list the verdicts that differ
+    /// Judge a sample of a run again by the naive engine, and list the verdicts that differ
     Audit(audit::AuditArguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'
     Score(score::ScoreArguments),

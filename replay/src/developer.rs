@@ -119,7 +119,7 @@ impl Developer {
                 program: server.program.clone(),
                 source,
             })?;
-        let wire = Wire::of(&mut child)?;
+        let wire = Wire::open(&mut child)?;
         let mut developer = Self {
             server: child,
             wire,

@@ -42,6 +42,12 @@ pub const SCHEMA: u32 = 1;
 /// The file in a run's folder.
 pub const FILE_NAME: &str = "run.db";
 
+/// The context that a run's [identity](Run::identity) names: a paper's, or the server's profile.
+pub fn context_name(identity: &serde_json::Value) -> Option<&str> {
+    let profile = &identity["configuration"]["context"]["profile"];
+    identity["context"].as_str().or_else(|| profile.as_str())
+}
+
 /// A run that is open for reading and adding.
 pub struct Run {
     folder: PathBuf,

@@ -795,13 +795,13 @@ import os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for target in (1, 0, -1):
     try: os.kill(target, signal.SIGTERM)
-    except ProcessLookupError: print('nobody')
+    except ProcessLookupError: print('no process')
 os.kill(1, signal.SIGKILL)
 os.kill(1, signal.SIGSTOP)
 print('pid 1 lives')
 ",
     ));
-    assert_eq!(text, "nobody\npid 1 lives\n");
+    assert_eq!(text, "no process\npid 1 lives\n");
     // To its own group, which must not be the first stage's.
     assert_eq!(
         run(&python("import os; os.kill(0, 9)")).end,
@@ -1279,7 +1279,7 @@ orders = socket.socket(fileno=os.dup(0))
 first = b""
 while not first.endswith(b"\n"):
     first += orders.recv(4096)
-orders.sendall(b"ready\n" if first == b"go\n" else b"unfit it was told to be\n")
+orders.sendall(b"ready\n" if first == b"go\n" else b"unfit as the order says\n")
 while True:
     byte, streams, _, _ = socket.recv_fds(orders, 1, 3)
     if not byte:
@@ -1507,7 +1507,7 @@ fn a_program_that_is_not_fit_to_wait_says_why() {
     job.input = Some("stay\n".into());
     let error = Worker::start(sandbox().executable, job).unwrap_err();
     assert!(
-        error.to_string().contains("unfit it was told to be"),
+        error.to_string().contains("unfit as the order says"),
         "{error}"
     );
 }

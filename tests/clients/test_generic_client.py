@@ -1,4 +1,4 @@
-"""A client that nobody here wrote and that knows nothing of Fillrate: pytest-lsp."""
+"""A client that knows nothing of Fillrate: pytest-lsp."""
 
 import os
 import pathlib

@@ -90,7 +90,7 @@ impl Before {
             )));
         }
         for path in leaves.paths {
-            let stamp = Stamp::of(&fs::symlink_metadata(root.join(&path))?);
+            let stamp = Stamp::from_metadata(&fs::symlink_metadata(root.join(&path))?);
             files.insert(path, stamp);
         }
         Ok(Self::with(overlay, State::Files(files)))
@@ -141,7 +141,7 @@ impl Before {
                 );
                 let written = |path: &PathBuf| {
                     let now = fs::symlink_metadata(self.at.join(path));
-                    now.is_ok_and(|now| before.get(path) != Some(&Stamp::of(&now)))
+                    now.is_ok_and(|now| before.get(path) != Some(&Stamp::from_metadata(&now)))
                 };
                 let guarded = self.guarded.iter();
                 changed.extend(guarded.filter(|path| gone(path) || written(path)).cloned());
@@ -159,7 +159,7 @@ impl Before {
 }
 
 impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
+    fn from_metadata(metadata: &fs::Metadata) -> Self {
         Self {
             inode: metadata.ino(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),

@@ -260,7 +260,7 @@ fn reap(child: &mut Child) -> Result<Option<ProgramStatus>, SandboxError> {
     let target = i32::try_from(child.id()).unwrap_or(-1);
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return Ok(Some(told(status))),
+            Ok(Some(status)) => return Ok(Some(program_status(status))),
             Ok(None) => {}
             // Reaped by a waitpid below that could not name its signal: nix knows no real-time
             // signals, of which this is the first.
@@ -280,7 +280,7 @@ fn reap(child: &mut Child) -> Result<Option<ProgramStatus>, SandboxError> {
     }
 }
 
-fn told(status: ExitStatus) -> ProgramStatus {
+fn program_status(status: ExitStatus) -> ProgramStatus {
     match (status.code(), status.signal()) {
         (Some(code), _) => ProgramStatus::Exited(code),
         (None, signal) => ProgramStatus::Signalled(signal.unwrap_or(0)),
@@ -290,7 +290,7 @@ fn told(status: ExitStatus) -> ProgramStatus {
 /// Kills and reaps everything but pid 1. What is taken out no longer changes then, and processor
 /// time is counted: that of processes which die with pid 1 is lost to the kernel.
 fn end_survivors() {
-    // With nobody left this is ESRCH, which is as good.
+    // ESRCH means that no process is left.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     while !matches!(waitpid(Pid::from_raw(-1), None), Err(Errno::ECHILD)) {}
 }

@@ -516,7 +516,7 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
             fs::set_permissions(&target, metadata.permissions())?;
         } else if metadata.is_file() {
             fs::copy(&source, &target)?;
-            // A stale .pyc is told by its source's time.
+            // Python recognises a stale .pyc by its source's time.
             File::open(&target)?.set_modified(metadata.modified()?)?;
         }
     }

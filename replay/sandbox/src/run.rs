@@ -266,7 +266,7 @@ impl Session {
                 self.tree.init = Some(Pid::from_raw(pid));
                 send(&self.tree.socket, &self.order).map_err(lost)?;
                 // After the order, because the kernel takes some 7 ms for the first of a series of
-                // moves; pid 1 builds its root meanwhile and starts nothing before it is told to.
+                // moves; pid 1 builds its root meanwhile and waits for a command before it starts anything.
                 if let Some(group) = &self.group {
                     group.admit(pid).map_err(|error| {
                         SandboxError::setup("move it into its control group", error)
@@ -276,7 +276,7 @@ impl Session {
             StageReport::Ready(overlay) => {
                 let watch = self.tree.init.map(|init| TreeWatch::new(init.as_raw()));
                 let watch = watch.transpose().map_err(lost)?;
-                // Better no run than one that nobody watches.
+                // Without a watcher no limit holds.
                 if let Some(watch) = &watch {
                     watch
                         .sample()

@@ -32,7 +32,7 @@ pub(super) struct Wire {
 
 impl Wire {
     /// Takes over a child's pipes.
-    pub(super) fn of(child: &mut Child) -> Result<Self, DeveloperError> {
+    pub(super) fn open(child: &mut Child) -> Result<Self, DeveloperError> {
         let missing = || DeveloperError::Garbled("no pipe to the server".to_owned());
         let input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;

@@ -311,6 +311,17 @@ impl<'a> PhaseProgress<'a> {
         subject: Option<&str>,
         total: usize,
     ) -> Self {
+        Self::resume(listener, phase, subject, 0, total)
+    }
+
+    /// Starts a phase of which `done` units were completed by an earlier process.
+    pub(crate) fn resume(
+        listener: &'a dyn Listener,
+        phase: Phase,
+        subject: Option<&str>,
+        done: usize,
+        total: usize,
+    ) -> Self {
         let subject = subject.map(str::to_owned);
         listener.receive(&Event::PhaseStarted {
             phase,
@@ -320,11 +331,11 @@ impl<'a> PhaseProgress<'a> {
             listener,
             phase,
             subject,
-            done: AtomicUsize::new(0),
+            done: AtomicUsize::new(done),
             total,
         };
         if total > 0 {
-            progress.set(0, total);
+            progress.set(done, total);
         }
         progress
     }

@@ -82,8 +82,8 @@ impl<'a> SubjectReplay<'a> {
             .sum();
         let total = self.parameters.total(holes);
         let name = self.parameters.subject.name.as_str();
-        let progress = PhaseProgress::start(self.listener, Phase::Replay, Some(name), total);
-        progress.advance(total - missing);
+        let done = total - missing;
+        let progress = PhaseProgress::resume(self.listener, Phase::Replay, Some(name), done, total);
         run_jobs(
             &jobs,
             threads,

@@ -9,13 +9,13 @@ use fillrate_metrics::metric::{
 use fillrate_metrics::{Estimate, Metric, Unit, mcnemar_exact, paired_difference};
 use serde::Serialize;
 
-use super::policies;
+use super::developers::DeveloperFigures;
+use super::figures::{ReportRow, left_out_line, passes, report_row};
+use super::policies::{self, PolicyFigures};
+use super::rounds::{RepairRound, rounds, rounds_table};
+use super::scored::{ScoredAttempt, TEXT_METRICS, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
 use super::table::{TextTable, figure_text, right};
-use super::{
-    DeveloperFigures, PolicyFigures, RepairRound, ReportRow, ScoredAttempt, TEXT_METRICS, evidence,
-    first_answers, left_out_line, rounds, rounds_table, row, scored,
-};
 use crate::store::{Run, StoreError};
 
 /// Runs on the same holes, each held against the first.
@@ -41,8 +41,7 @@ pub struct ComparedRun {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, RunDifference>,
-    /// What became of its attempts when the model was told what was wrong with them; empty where
-    /// it was not.
+    /// Its figures by repair round; empty without repair rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<RepairRound>,
 }
@@ -89,10 +88,10 @@ impl Comparison {
         let mut by_round = Vec::new();
         let mut developers = Vec::new();
         for (_, run) in runs {
-            let scored = scored(run)?;
+            let scored = load_scored(run)?;
             developers.push(DeveloperFigures::load(run)?);
             by_round.push(rounds(&scored));
-            attempts.push(first_answers(scored));
+            attempts.push(without_repairs(scored));
         }
         let contexts = runs.iter().zip(&attempts).zip(by_round).enumerate();
         let contexts = contexts.map(|(index, (((context, run), these), rounds))| {
@@ -107,7 +106,7 @@ impl Comparison {
                 }
             }
             let all: Vec<&ScoredAttempt> = these.iter().collect();
-            let mut row = row("*", "*", &all);
+            let mut row = report_row("*", "*", &all);
             row.policies = developers[index].figures(None, &all);
             ComparedRun {
                 context: context.clone(),
@@ -257,7 +256,7 @@ pub(super) fn by_hole<'a>(
     }
     let values = of_hole.into_iter().filter_map(|(hole, samples)| {
         let values: Vec<f64> = match metric {
-            "pass@1" => evidence(&samples)
+            "pass@1" => passes(&samples)
                 .into_iter()
                 .map(|passed| f64::from(u8::from(passed)))
                 .collect(),

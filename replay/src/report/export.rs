@@ -12,7 +12,7 @@ use std::path::Path;
 
 use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, TYPE_CHECK};
 
-use super::ScoredAttempt;
+use super::scored::ScoredAttempt;
 use crate::store::{AuditRecord, Run, StoreError};
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -315,7 +315,7 @@ fn each(
     for run in runs {
         let name = run.folder().display().to_string();
         let identity = run.identity()?;
-        let context = super::context_of(&identity);
+        let context = crate::store::context_name(&identity);
         let holes = run.holes()?;
         let audits = run.audits()?;
         // Attempts at one hole follow each other, so its file is kept at hand.

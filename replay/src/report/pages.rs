@@ -30,15 +30,16 @@ use maud::html;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::developers::DeveloperFigures;
 use super::page::Page;
-use super::{DeveloperFigures, ScoredAttempt, context_of};
-use crate::store::{Attempt, AuditRecord, Run, StoreError};
+use super::scored::ScoredAttempt;
+use crate::store::{Attempt, AuditRecord, Run, StoreError, context_name};
 use crate::task::Hole;
 
 /// How many attempts a shard holds.
 pub const SHARD: usize = 10_000;
 
-/// About how many attempts are told in detail in one file.
+/// About how many attempts one file describes in detail.
 const ATTEMPTS_IN_DETAIL: usize = 60;
 
 /// The names of the outcomes, in the order in which shards number them.
@@ -233,7 +234,7 @@ impl HtmlReport {
             let identity = run.identity()?;
             let text = |value: &Value| value.as_str().map(str::to_owned);
             let model = text(&identity["model"]).unwrap_or_else(|| "?".to_owned());
-            let context = context_of(&identity).unwrap_or("?").to_owned();
+            let context = context_name(&identity).unwrap_or("?").to_owned();
             reported_runs.push(ReportedRun {
                 developers: DeveloperFigures::load(&run)?,
                 typed: run.typings_state()?,
@@ -561,7 +562,7 @@ impl ReportedRun {
     }
 
     /// First answers: those that all figures but those by round are of.
-    fn first_answers(&self) -> Vec<&ScoredAttempt> {
+    fn first_attempts(&self) -> Vec<&ScoredAttempt> {
         let first = self
             .scored
             .iter()

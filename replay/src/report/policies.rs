@@ -13,9 +13,9 @@ use fillrate_metrics::{
 };
 use serde::Serialize;
 
-use super::ScoredAttempt;
+use super::scored::ScoredAttempt;
 use super::table::{TextTable, figure, right};
-use crate::developer::policy::{DisplayedCompletion, LinePosition};
+use crate::developer::policy::DisplayedCompletion;
 use crate::developer::typing::{EDITOR_DELAY_MS, RequestResult, TypingRequest};
 use crate::store::{DeveloperSettings, TypingAttempt};
 use crate::task::Hole;
@@ -75,7 +75,7 @@ pub struct TypedHole<'a> {
 
 impl<'a> TypedHole<'a> {
     /// The requests whose completion was displayed.
-    fn shown(self) -> impl Iterator<Item = &'a TypingRequest> {
+    fn displayed(self) -> impl Iterator<Item = &'a TypingRequest> {
         let requests = self.typing.session.requests.iter();
         requests.filter(|request| request.result == RequestResult::Shown)
     }
@@ -98,7 +98,7 @@ pub fn typing_samples<'a>(typed: &[TypedHole<'a>]) -> [(Metric, Vec<PolicySample
     let (mut shown, mut read, mut characters) = (Vec::new(), Vec::new(), Vec::new());
     let (mut completed, mut saved) = (Vec::new(), Vec::new());
     for hole in typed {
-        for request in hole.shown() {
+        for request in hole.displayed() {
             let accepted = f64::from(u8::from(request.accepted.is_some()));
             shown.push((hole.cluster, 1.0, accepted));
             if request.accepted.is_some() || request.shown_ms >= READ_MS {
@@ -158,12 +158,12 @@ pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
         for (metric, samples) in typing_samples(&typed) {
             put(metric, estimate_samples(metric, &samples));
         }
-        let shown = || {
+        let displayed = || {
             typed
                 .iter()
-                .flat_map(|hole| hole.shown().map(|one| (hole.cluster, one)))
+                .flat_map(|hole| hole.displayed().map(|one| (hole.cluster, one)))
         };
-        let judged: Vec<(&str, JudgedCompletion)> = shown()
+        let judged: Vec<(&str, JudgedCompletion)> = displayed()
             .map(|(cluster, one)| {
                 let judged = JudgedCompletion {
                     accepted: one.accepted.is_some(),
@@ -176,7 +176,7 @@ pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
         for (metric, estimate) in estimate_judged(&judged) {
             put(metric, estimate);
         }
-        let repaired = shown().filter_map(|(cluster, one)| {
+        let repaired = displayed().filter_map(|(cluster, one)| {
             let accepted = one.accepted?;
             Some((cluster.to_owned(), accepted.removed > 0))
         });
@@ -189,7 +189,7 @@ pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
             })
         });
         put(LATE, proportion(late));
-        let latencies: Vec<f64> = shown().filter_map(|(_, one)| one.latency_ms).collect();
+        let latencies: Vec<f64> = displayed().filter_map(|(_, one)| one.latency_ms).collect();
         put(MEDIAN_LATENCY, median(&latencies));
         PolicyFigures {
             policy: policy.to_owned(),
@@ -224,7 +224,7 @@ pub(super) fn estimate_attempts(
                     remaining: &one.reference,
                     candidates: &attempt.offered,
                     latency_ms: attempt.latency_ms,
-                    place: one.place,
+                    place: one.position,
                 };
                 let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
                 let choice = policy.choose(view, chance);
@@ -301,22 +301,16 @@ pub(super) fn keystrokes_saved(typed: &TypedHole<'_>) -> f64 {
 
 /// The share of the completions shown at one hole that was accepted; `None` if none was shown.
 pub(super) fn acceptance(typed: &TypedHole<'_>) -> Option<f64> {
-    let shown = typed.shown().count();
-    let accepted = typed.shown().filter(|request| request.accepted.is_some());
+    let shown = typed.displayed().count();
+    let accepted = typed
+        .displayed()
+        .filter(|request| request.accepted.is_some());
     (shown > 0).then(|| accepted.count() as f64 / shown as f64)
 }
 
 /// The characters of a hole's reference.
 pub(super) fn characters(hole: &Hole) -> usize {
     hole.reference.chars().count()
-}
-
-/// The cursor position at a hole.
-pub(super) fn place(hole: &Hole, contents: &str) -> LinePosition {
-    hole.cut(contents)
-        .map_or(LinePosition::LineEnd, |(prefix, suffix)| {
-            LinePosition::between(prefix, suffix)
-        })
 }
 
 /// Whether an outcome is a pass; `None` if it says nothing about the completion.

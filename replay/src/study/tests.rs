@@ -146,7 +146,7 @@ fn intervals_have_their_nominal_coverage() {
         let (mut latent, mut bootstrap, mut told) = (0, 0, 0);
         let measured = count(&world, |pair| {
             let hidden = pair.attenuation;
-            // Where the reliability can't be told there is no interval, and that is told.
+            // Without an estimate of the reliability there is no interval.
             let hides = hidden.is_none_or(|it| within(it.low, it.high, world.true_r));
             latent += usize::from(hides);
             told += usize::from(hidden.is_some());

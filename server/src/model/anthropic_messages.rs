@@ -37,7 +37,7 @@ impl HttpProtocol for AnthropicMessages {
     }
 
     fn describe(&self) -> String {
-        "a chat model that is told to fill in, because the protocol is one for chats".to_owned()
+        "a chat model with an instruction to fill in, because the protocol is for chats".to_owned()
     }
 
     fn chats(&self) -> bool {

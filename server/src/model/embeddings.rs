@@ -105,7 +105,7 @@ impl Embeddings {
             ..ModelSettings::default()
         };
         let exchange = JsonExchange::new(&reach, environment, base, &path).map_err(|error| {
-            // What belongs to the address is told in the words for a model's.
+            // Errors of the address use the words of a model's address.
             let told = error.to_string();
             let told = told.strip_prefix("model: ").unwrap_or(&told);
             fault(told.trim_end_matches('.'))

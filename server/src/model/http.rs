@@ -1,5 +1,5 @@
-//! What the protocols over HTTP share: an exchange within a time-out, streamed or not, sent again
-//! where that helps, and ended as soon as nobody wants more of it. A protocol itself is a
+//! What the protocols over HTTP share: an exchange within a time-out, streamed or not, retried
+//! if that helps, and ended as soon as the caller drops it. A protocol itself is a
 //! [`HttpProtocol`].
 
 mod drafts;

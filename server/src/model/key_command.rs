@@ -35,7 +35,7 @@ pub(super) fn run(command: &[String], patience: Duration) -> Result<Secret, Stri
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.map(|output| output.take(MOST_BYTES).read_to_end(&mut bytes));
-        // Nobody may wait any more.
+        // The receiver may have timed out.
         let _ = sender.send(read.map(|read| read.map(|_| bytes)));
     });
     let bytes = receiver.recv_timeout(until.saturating_duration_since(Instant::now()));

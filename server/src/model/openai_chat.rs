@@ -1,5 +1,5 @@
-//! `POST /v1/chat/completions`, as OpenAI defined it and many speak it: a chat model that is told
-//! to fill in. What it says is given as it is; clean-up parts code from talk.
+//! `POST /v1/chat/completions`, as OpenAI defined it and many servers implement it: a chat model with
+//! an instruction to fill in. Its response is returned unchanged; clean-up removes what is not code.
 //! <https://platform.openai.com/docs/api-reference/chat>
 
 use serde::Deserialize;
@@ -44,7 +44,7 @@ impl HttpProtocol for OpenAiChat {
     }
 
     fn describe(&self) -> String {
-        "a chat model that is told to fill in, because the protocol is one for chats".to_owned()
+        "a chat model with an instruction to fill in, because the protocol is for chats".to_owned()
     }
 
     fn chats(&self) -> bool {

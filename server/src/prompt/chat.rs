@@ -1,5 +1,5 @@
-//! What makes a chat model fill in: it gets the file with a mark at the cursor, and is told to
-//! answer with the code that belongs there.
+//! The prompt for chat models: the file with a mark at the cursor, and the instruction to answer
+//! with the code that belongs there.
 //!
 //! The beginning stays the same while a person types, as that of other prompts does: first what
 //! to do, then windows, then the file.
@@ -21,8 +21,8 @@ pub struct ChatPrompt {
 /// Writes a question of at most about `budget_tokens` tokens, instructions left out, under the
 /// rules of [`super::render`].
 ///
-/// Of an earlier answer the model is told what became of it, below the file and beyond the
-/// budget: whoever tells it bounds it.
+/// The result of an earlier completion follows the file, outside of the budget: the caller bounds
+/// it.
 pub fn render(
     input: &PromptInput<'_>,
     earlier: Option<&EarlierAttempt>,

@@ -1,4 +1,4 @@
--- What a person is told who has set it up wrongly.
+-- The messages after a wrong setup.
 --
 -- Run with `nvim -l faults.lua SERVER SETTINGS FILE OLD OTHER`: programs that say they are an old
 -- fillrate, and something else.
@@ -31,7 +31,7 @@ equal(
 )
 equal(
   told("/no/such/program"),
-  "fillrate: There is no program at /no/such/program: mend the option `cmd` of setup()."
+  "fillrate: There is no program at /no/such/program: correct the option `cmd` of setup()."
 )
 equal(
   told(old),

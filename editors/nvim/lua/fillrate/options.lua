@@ -14,7 +14,7 @@ local M = {}
 
 --- @class fillrate.Options
 --- @field cmd string the `fillrate` program: a name on `PATH`, or a path
---- @field args string[] what else `fillrate serve` is told on its command line
+--- @field args string[] further arguments of `fillrate serve`
 --- @field settings table settings as in `fillrate.toml`, laid over the files
 --- @field filetypes string[] where completions are given
 --- @field root_markers string[] files and folders that tell a project's root

@@ -1,7 +1,7 @@
---- What was seen of each offer, for how long, and what the server is told of that.
+--- Which completions were shown, for how long, and how the server learns of it.
 ---
---- Neovim tells nobody that it shows ghost text. But it tells a decoration provider of every
---- window that it is about to draw, and with which lines. Ghost text at one of those lines is
+--- Neovim has no event for shown ghost text. But it calls a decoration provider for every window
+--- that it is about to draw, with its lines. Ghost text at one of those lines is
 --- drawn in the same pass, before Neovim waits for the next key. So where a screen is attached,
 --- `shown` is `confirmed`. Without one Neovim draws to nowhere: then it is `estimated`.
 

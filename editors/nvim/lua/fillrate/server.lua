@@ -36,7 +36,7 @@ function M.program()
     return path
   end
   if cmd:find("/", 1, true) then
-    return nil, ("There is no program at %s: mend the option `cmd` of setup()."):format(cmd)
+    return nil, ("There is no program at %s: correct the option `cmd` of setup()."):format(cmd)
   end
   return nil,
     (
@@ -85,7 +85,7 @@ function M.say(message, level)
   vim.notify("fillrate: " .. message, level or vim.log.levels.ERROR)
 end
 
---- Finds the program and asks for its version. A fault is told once.
+--- Finds the program and asks for its version. Reports a fault once.
 ---
 --- @param use fun(path: string) called with its path, if it will do
 function M.find(use)
@@ -127,7 +127,7 @@ end
 --- @param buf integer
 --- @param tick integer what the text's version was when it was asked for
 --- @param result any
---- @return table? # nothing if it is for an older text, or nobody wants it now
+--- @return table? # nil if it is for an older text or no longer wanted
 local function fresh(buf, tick, result)
   local wanted = result
     and vim.api.nvim_buf_is_loaded(buf)
@@ -265,7 +265,7 @@ function M.clients(buf)
   return vim.lsp.get_clients({ name = M.NAME, bufnr = buf })
 end
 
---- The server of the current buffer, or else any; without one, the person is told.
+--- The server of the current buffer, or else any; without one, notifies the person.
 ---
 --- @return vim.lsp.Client?
 function M.client()
@@ -299,7 +299,7 @@ end
 --- @param client vim.lsp.Client
 --- @param method string
 --- @param params table
---- @param use fun(result: any) called with the answer; a refusal is told to the person
+--- @param use fun(result: any) called with the result; an error is shown to the person
 function M.ask(client, method, params, use)
   --- @diagnostic disable-next-line: param-type-mismatch the method is the server's own
   client:request(method, object(params), function(err, result)
@@ -358,7 +358,7 @@ end
 --- Runs the program, for figures that have one source only.
 ---
 --- @param arguments string[]
---- @param use fun(output: string) called with what it printed; a fault is told to the person
+--- @param use fun(output: string) called with what it printed; a fault is shown to the person
 function M.run(arguments, use)
   M.find(function(path)
     vim.system(

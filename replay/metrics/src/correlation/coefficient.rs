@@ -292,7 +292,7 @@ pub fn attenuation_corrected(r: f64, first: f64, second: f64) -> Option<f64> {
     (valid(first) && valid(second)).then(|| r / (first * second).sqrt())
 }
 
-/// How Pearson's r is told from 0 at the 5 % level, two-sided.
+/// The two-sided test of Pearson's r against 0 at the 5 % level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CorrelationTest {
     /// r √((n − 2) / (1 − r²)) against Student's t with n − 2 degrees of freedom: holds where

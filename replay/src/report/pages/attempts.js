@@ -167,7 +167,7 @@
       { name: 'hole', width: 44, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.shortName(holes.id[columns.hole[item]])), compare: byHole('id') },
       { name: 'run', width: 22, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
       { name: 'kind', width: 10, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
-      { name: 'sample', width: 8, numeric: true, about: 'Sample, and after a point the round of mending', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
+      { name: 'sample', width: 8, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
       { name: 'outcome', width: 12, cell: (item) => {
         const outcome = summary.outcomes[columns.outcome[item]];
         return el('span', { class: `outcome ${outcome}` }, outcome);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::{HtmlReport, HtmlReportError};
-use crate::report::ScoredAttempt;
+use crate::report::scored::ScoredAttempt;
 use crate::store::{Attempt, AuditRecord, TypingAttempt};
 use crate::task::Hole;
 
@@ -45,7 +45,7 @@ struct Detail<'a> {
     typings: Vec<(usize, &'a TypingAttempt)>,
 }
 
-/// What a model was told.
+/// The context that a model received.
 #[derive(PartialEq, Serialize)]
 struct ModelInput {
     windows: Vec<Window>,
@@ -66,7 +66,7 @@ struct AttemptDetail {
     /// From the reference to the completion: −1 what only the reference has, 0 what both have, 1
     /// what only the completion has.
     difference: Vec<(i8, String)>,
-    /// The number of what the model was told.
+    /// The index of the context that the model received.
     told: Option<usize>,
     /// How the candidates came about.
     steps: Vec<CandidateStep>,

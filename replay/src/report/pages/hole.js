@@ -5,7 +5,7 @@
   let holes = null;
   /** @type {any} */
   let summary = null;
-  /** What is drawn, so that nobody who reads is disturbed where nothing has changed. */
+  /** What is drawn, so that an unchanged page is not drawn again. */
   let drawn = '';
 
   /** Which hole, and which of its attempts, the address names. */
@@ -77,7 +77,7 @@
       ['missing evidence', (verdict.missing ?? []).join(', ')],
       ['evidence its runner can’t show', (verdict.unasked ?? []).join(', ')],
       ['type errors it adds', verdict.types && `${verdict.types.own.count} in the file, ${verdict.types.others.count} in others`],
-      ['judged again in the slow way', attempt.audit && `${attempt.audit.again}: ${attempt.audit.reason}`],
+      ['judged again by the naive engine', attempt.audit && `${attempt.audit.again}: ${attempt.audit.reason}`],
     ];
     return el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))]));
   }

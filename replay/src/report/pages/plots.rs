@@ -13,7 +13,8 @@ use plotters::prelude::*;
 use serde::Serialize;
 
 use super::{HtmlReport, HtmlReportError, ReportedRun};
-use crate::report::{ScoredAttempt, evidence, of_holes, pass_at, rate, row};
+use crate::report::figures::{by_hole, pass_at, pass_probability, passes, rate, report_row};
+use crate::report::scored::ScoredAttempt;
 use crate::verdict::Outcome;
 
 /// What `data/plots.js` holds.
@@ -176,9 +177,9 @@ impl HtmlReport {
         let mut rows = Vec::new();
         let mut most = 1;
         let series = self.series(|reported| {
-            let first = reported.first_answers();
-            let by_hole = of_holes(&first);
-            let verdicts = by_hole.values().map(|of_hole| evidence(of_hole).len());
+            let first = reported.first_attempts();
+            let by_hole = by_hole(&first);
+            let verdicts = by_hole.values().map(|of_hole| passes(of_hole).len());
             let own_most = verdicts.max().unwrap_or(0);
             most = most.max(own_most);
             // Each k up to 20, and some of those beyond.
@@ -226,13 +227,13 @@ impl HtmlReport {
         let mut rows = Vec::new();
         let series = self.series(|reported| {
             let mut groups: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
-            for one in reported.first_answers() {
+            for one in reported.first_attempts() {
                 let hole = &self.holes[self.places[&one.attempt.hole]];
                 groups.entry(&hole.language).or_default().push(one);
             }
             let mut points = Vec::new();
             for (language, scored) in groups {
-                let figures = row("*", language, &scored);
+                let figures = report_row("*", language, &scored);
                 let (Some(pass), Some(accepted)) = (
                     figures.metrics.get("pass@1"),
                     figures.metrics.get(ORACLE_ACCEPTANCE.name),
@@ -279,8 +280,8 @@ impl HtmlReport {
         let mut rows = Vec::new();
         let mut by_policy: BTreeMap<String, Vec<Point>> = BTreeMap::new();
         for reported in &self.reported_runs {
-            let first = reported.first_answers();
-            let Some(pass) = pass_at(&of_holes(&first), 1) else {
+            let first = reported.first_attempts();
+            let Some(pass) = pass_at(&by_hole(&first), 1) else {
                 continue;
             };
             for figures in reported.developers.figures(None, &first) {
@@ -328,7 +329,7 @@ impl HtmlReport {
         let mut rows = Vec::new();
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         let series = self.series(|reported| {
-            let answered = reported.first_answers().into_iter();
+            let answered = reported.first_attempts().into_iter();
             let mut latencies: Vec<f64> = answered
                 .filter_map(|one| one.latency_ms)
                 .filter(|latency| *latency > 0.0)
@@ -391,11 +392,11 @@ impl HtmlReport {
         const BINS: usize = 5;
         let mut rows = Vec::new();
         let series = self.series(|reported| {
-            let first = reported.first_answers();
-            let by_hole = of_holes(&first);
+            let first = reported.first_attempts();
+            let by_hole = by_hole(&first);
             let mut bins: [Vec<(&str, f64, f64)>; BINS] = Default::default();
             for of_hole in by_hole.values() {
-                let chance = crate::report::chance(of_hole, 1);
+                let chance = pass_probability(of_hole, 1);
                 if let (Some(score), Some(chance)) = (of_hole[0].mutation, chance) {
                     bins[bin(score, BINS)].push((of_hole[0].cluster.as_str(), score, chance));
                 }
@@ -430,7 +431,7 @@ impl HtmlReport {
         let mut rows = Vec::new();
         let series = self.series(|reported| {
             let mut bins: [Vec<(&str, f64, f64)>; BINS] = Default::default();
-            for one in reported.first_answers() {
+            for one in reported.first_attempts() {
                 let outcome = one.attempt.verdict.outcome;
                 let judged = outcome.is_evidence() && !one.attempt.offered.is_empty();
                 if let Some(probability) = one.probability.filter(|_| judged) {

@@ -39,7 +39,7 @@
   function trust(run) {
     const parts = [
       el('p', {}, `Verdicts that hung on tests which run no line of the completion, so that these were run again: ${count(run.again)}.`),
-      el('p', {}, run.audited === 0 ? 'No verdict was judged again in the slow way (fillrate audit).' : `Verdicts that were judged again in the slow way: ${count(run.audited)}; of these differ: ${count(run.differing.length)}.`),
+      el('p', {}, run.audited === 0 ? 'No verdict was judged again by the naive engine (fillrate audit).' : `Verdicts judged again by the naive engine: ${count(run.audited)}; of these differ: ${count(run.differing.length)}.`),
     ];
     if (run.differing.length > 0) {
       parts.push(fillrate.table('Verdicts that differ', ['hole', 'outcome', 'again', 'why'], run.differing.map((/** @type {any} */ audit) => fillrate.row(el('a', { href: fillrate.holeAddress(audit.hole) }, audit.hole), audit.outcome, audit.again, audit.reason))));

@@ -9,9 +9,11 @@ use serde_json::Value;
 
 use super::{HtmlReport, HtmlReportError, OUTCOMES, ReportProgress, ReportedRun, SHARD};
 use crate::report::comparison::{RunDifference, against, by_hole, standings};
+use crate::report::figures::{ReportRow, report_row};
 use crate::report::policies::POLICY_METRICS;
+use crate::report::rounds::{RepairRound, rounds};
+use crate::report::scored::ScoredAttempt;
 use crate::report::sensitivity::Sensitivity;
-use crate::report::{RepairRound, ReportRow, ScoredAttempt, rounds, row};
 use crate::store::{AuditRecord, Machine, ProjectState};
 use crate::task::HoleKind;
 
@@ -64,7 +66,7 @@ struct RunSummary<'a> {
     other_files: usize,
     /// Verdicts for which tests were run again.
     again: usize,
-    /// Verdicts that were reached again in the slow way, and those that differ.
+    /// Verdicts that the naive engine judged again, and those that differ.
     audited: usize,
     differing: Vec<AuditRecord>,
     rounds: Vec<RepairRound>,
@@ -132,7 +134,7 @@ struct RunPair {
     rates: Vec<(f64, f64)>,
 }
 
-/// The metrics that flips are told of.
+/// The metrics whose flips are listed.
 const COMPARED: [&str; 4] = [
     "pass@1",
     "em/cceval",
@@ -193,7 +195,7 @@ impl HtmlReport {
     fn cells(&self, number: usize, reported: &ReportedRun) -> Result<Vec<Cell>, HtmlReportError> {
         let mut groups: BTreeMap<(&str, &str, Option<HoleKind>), Vec<&ScoredAttempt>> =
             BTreeMap::new();
-        let all = reported.first_answers();
+        let all = reported.first_attempts();
         for one in &all {
             let hole = &self.holes[self.places[&one.attempt.hole]];
             let (project, language) = (hole.project.as_str(), hole.language.as_str());
@@ -209,7 +211,7 @@ impl HtmlReport {
         let cells = groups
             .into_iter()
             .map(|((project, language, kind), scored)| {
-                let mut row = row(project, language, &scored);
+                let mut row = report_row(project, language, &scored);
                 row.policies = reported.developers.figures_where(&scored, |typing| {
                     let hole = &self.holes[self.places[&typing.hole]];
                     (project == "*" || hole.project == project)
@@ -250,8 +252,8 @@ impl HtmlReport {
                 let mut held = Vec::new();
                 let mut differing = Vec::new();
                 for metric in COMPARED {
-                    let these = by_hole(metric, later.first_answers());
-                    let those = by_hole(metric, earlier.first_answers());
+                    let these = by_hole(metric, later.first_attempts());
+                    let those = by_hole(metric, earlier.first_attempts());
                     if let Some(against) = against(metric, &these, &those) {
                         let format = Metric::unit_of(metric).format().with_sign();
                         held.push((metric, against, format));
@@ -282,7 +284,7 @@ impl HtmlReport {
 
 fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
     let run = &reported.run;
-    let first = reported.first_answers();
+    let first = reported.first_attempts();
     let mut funnel = Funnel {
         expected: reported.expected(),
         ..Funnel::default()

@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// What kept a request from being answered, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestFault {
-    /// Nobody listened at the address.
+    /// The connection was refused.
     Refused,
     /// The connection ended before the response began, as one that was idle may at any time.
     Closed,

@@ -19,7 +19,7 @@ pub(super) struct RecordedExchange {
     pub(super) whole: String,
     /// The response as a stream: a piece "a", a piece "b", and the rest.
     pub(super) streamed: [String; 3],
-    /// An error that is told within a stream, with this message.
+    /// An error within a stream, with this message.
     pub(super) error: fn(&str) -> String,
 }
 

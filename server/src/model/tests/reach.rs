@@ -152,7 +152,7 @@ async fn server_over_tls(folder: &Path) -> (Server, String, std::path::PathBuf) 
     tokio::spawn(async move {
         loop {
             let (outer, _) = listener.accept().await.expect("a connection");
-            // A client that trusts nobody ends the handshake.
+            // A client that trusts no certificate ends the handshake.
             let Ok(mut outer) = acceptor.accept(outer).await else {
                 continue;
             };

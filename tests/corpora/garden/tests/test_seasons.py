@@ -14,7 +14,7 @@ class SeasonsTest(unittest.IsolatedAsyncioTestCase):
     def test_weather_is_known(self):
         self.fail("it is not")
 
-    @unittest.skip("nobody knows")
+    @unittest.skip("unknown")
     def test_snails_stay_away(self):
         pass
 
