@@ -51,7 +51,7 @@ pub fn admit<E: Send>(
         .iter()
         .map(|file| (file.path.as_str(), file.contents.as_str()))
         .collect();
-    let mut queue = CandidateQueue::new(candidates, wanted);
+    let mut queue = CandidateQueue::new(candidates, &wanted.kinds, wanted.seed);
     let mut mined = MinedHoles {
         candidates: queue.len(),
         ..MinedHoles::default()

@@ -1,4 +1,4 @@
-//! In which order candidates are tried, so that holes spread over kinds, files, sizes and
+//! The order in which candidates are tried, so that holes spread over kinds, files, sizes and
 //! categories.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -6,7 +6,6 @@ use std::hash::Hash;
 
 use fillrate_server::text::LineIndex;
 
-use super::MiningRequest;
 use super::candidates::HoleCandidate;
 use crate::task::{HoleKind, Topic, sha256_hex};
 
@@ -39,12 +38,12 @@ struct CandidateClass {
 }
 
 impl CandidateQueue {
-    /// The candidates of the wanted kinds.
-    pub(super) fn new(candidates: Vec<HoleCandidate>, wanted: &MiningRequest) -> Self {
+    /// Queues the candidates of these kinds; `seed` orders candidates that are otherwise equal.
+    pub(super) fn new(candidates: Vec<HoleCandidate>, kinds: &[HoleKind], seed: u64) -> Self {
         let mut waiting: BTreeMap<CandidateClass, Vec<(String, HoleCandidate)>> = BTreeMap::new();
         for candidate in candidates {
             let hole = &candidate.hole;
-            let Some(kind) = wanted.kinds.iter().position(|kind| *kind == hole.kind) else {
+            let Some(kind) = kinds.iter().position(|kind| *kind == hole.kind) else {
                 continue;
             };
             let class = CandidateClass {
@@ -53,7 +52,7 @@ impl CandidateQueue {
                 size: size_class(&hole.reference),
                 subject: hole.category.as_ref().map(|category| category.name),
             };
-            let chance = sha256_hex(format!("{}\0{}", wanted.seed, hole.id).as_bytes());
+            let chance = sha256_hex(format!("{}\0{}", seed, hole.id).as_bytes());
             waiting.entry(class).or_default().push((chance, candidate));
         }
         for candidates in waiting.values_mut() {
