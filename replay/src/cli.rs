@@ -23,6 +23,7 @@ mod events;
 mod export;
 mod fit;
 mod import;
+mod init;
 mod interrupt;
 mod location;
 mod mine;
@@ -66,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Complete(arguments) => complete::run(&arguments),
         Command::Retrieve(arguments) => retrieve::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Mutate(arguments) => mutate::run(&arguments),
@@ -112,6 +114,8 @@ enum Command {
     Complete(complete::CompleteArguments),
     /// Show the windows of other files that a completion at one location would be given
     Retrieve(retrieve::RetrieveArguments),
+    /// Write the manifest of a repository as it is detected, for changes by hand
+    Init(init::InitArguments),
     /// Play a developer on benchmark repositories and judge the completions with their tests
     Replay(replay::ReplayArguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file

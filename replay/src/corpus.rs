@@ -8,6 +8,7 @@
 mod added;
 mod archive;
 pub mod cache;
+pub mod detect;
 pub mod environment;
 mod error;
 pub mod manifest;
@@ -47,6 +48,15 @@ impl Corpus {
         })
     }
 
+    /// The manifest at a location: a manifest's file, or what is detected in a folder or in the
+    /// repository at an address, `https://…/repo` with `@REVISION` after it if need be.
+    ///
+    /// # Errors
+    /// The file is no valid manifest, the address can't be fetched, or nothing is detected.
+    pub fn load_manifest(&self, location: &Path) -> Result<Manifest, CorpusError> {
+        detect::load_manifest(self, location)
+    }
+
     /// Prepares every project of a manifest, in its order. One that fails does not stop the
     /// others. `progress` gets the project's name and what is being done for it.
     pub fn prepare(
@@ -74,7 +84,11 @@ impl Corpus {
         let report_step = |step| progress(&project.name, step);
         // The interpreter is looked for first: without it, fetching the source is for nothing.
         let interpreter = match project.test {
-            Some(_) => Some(project.language.packages.interpreter(&self.toolchain)?),
+            Some(_) => {
+                let wanted = project.environment.interpreter.as_deref();
+                let manager = project.language.packages;
+                Some(manager.interpreter(&self.toolchain, wanted)?)
+            }
             None => None,
         };
         report_step(CorpusStep::Source);
@@ -100,6 +114,7 @@ impl Corpus {
             environment,
             added: Vec::new(),
         };
+        let prepared = added::with_generated(&self.cache, prepared, &report_step)?;
         if tree::hole_files(&prepared)?.is_empty() {
             return Err(CorpusError::unusable(
                 &project.name,

@@ -6,6 +6,7 @@
 
 pub(crate) mod category;
 pub(crate) mod definitions;
+pub mod detection;
 pub mod environment;
 pub(crate) mod holes;
 pub(crate) mod imports;

@@ -29,6 +29,8 @@ use fillrate_server::completion::Trace;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::detect::recorded_location;
+
 use crate::developer::policy::Policy;
 use crate::developer::typing::{TypingSession, TypistSettings};
 use crate::mine::Rejection;
@@ -408,7 +410,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn set_corpus(&self, manifest: &Path) -> Result<(), StoreError> {
-        let path = std::path::absolute(manifest).unwrap_or_else(|_| manifest.to_owned());
+        let path = recorded_location(manifest);
         self.database
             .execute(
                 "INSERT OR REPLACE INTO meta VALUES ('corpus', ?1)",

@@ -114,6 +114,10 @@ fn title(phase: Phase, subject: Option<&str>) -> String {
 /// The line that people read about an event; most have none.
 fn message(event: &Event) -> Option<String> {
     match event {
+        Event::ProjectDetected { project, findings } => {
+            let lines: Vec<String> = findings.iter().map(|line| format!("  {line}")).collect();
+            Some(format!("detected {project}\n{}", lines.join("\n")))
+        }
         Event::ProjectPreparing { project, step } => Some(match step {
             PreparationStep::Environment => format!("{project}: preparing its environment"),
             PreparationStep::Waiting => {

@@ -12,7 +12,6 @@ use fillrate_metrics::{Sample, Scorer, ScoringSyntax, TEXT_METRICS, TextMetric};
 use serde_json::{Map, Value, json};
 
 use super::{CliError, Success};
-use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared};
 use crate::language::scoring::ScoringLanguage;
 use crate::play::projects::prepare;
@@ -101,14 +100,9 @@ pub(super) fn run(arguments: &ScoreArguments) -> Result<Success, CliError> {
     };
     let prepared = match &arguments.corpus {
         Some(path) => {
-            let manifest = Manifest::read(path)?;
-            prepare(
-                &Corpus::from_environment()?,
-                &manifest,
-                None,
-                &*super::progress::listener(),
-            )?
-            .0
+            let corpus = Corpus::from_environment()?;
+            let manifest = corpus.load_manifest(path)?;
+            prepare(&corpus, &manifest, None, &*super::progress::listener())?.0
         }
         None => Vec::new(),
     };

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::{CliError, Success, progress};
 use crate::corpus::Corpus;
-use crate::corpus::manifest::Manifest;
 use crate::play::projects::{check_projects, prepare};
 use crate::report::dataset::{Dataset, HoleInFile};
 use crate::task;
@@ -30,18 +29,14 @@ pub(super) fn run(arguments: &StatsArguments) -> Result<Success, CliError> {
     let holes = task::read(&arguments.tasks)?;
     let (prepared, absent) = match &arguments.corpus {
         Some(path) => {
-            let mut manifest = Manifest::read(path)?;
+            let corpus = Corpus::from_environment()?;
+            let mut manifest = corpus.load_manifest(path)?;
             check_projects(&holes, &manifest, path)?;
             // Others need not be brought.
             manifest
                 .projects
                 .retain(|project| holes.iter().any(|hole| hole.project == project.name));
-            prepare(
-                &Corpus::from_environment()?,
-                &manifest,
-                None,
-                &*progress::listener(),
-            )?
+            prepare(&corpus, &manifest, None, &*progress::listener())?
         }
         None => (Vec::new(), Vec::new()),
     };

@@ -1,4 +1,5 @@
-//! Tests that are kept beside a corpus and laid over its projects' sources.
+//! Files that are laid over a project's source: tests that are kept beside a corpus, and what
+//! building the project generated.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::prepared::Prepared;
 use super::step::CorpusStep;
 use super::tree::{self, EntryKind, TreeEntry};
 
-/// What the cache remembers of a source with tests added.
+/// What the cache remembers of a source with files added.
 #[derive(Serialize, Deserialize)]
 struct Record {
     /// [`tree::digest`] of the tree when it was made.
@@ -38,11 +39,41 @@ pub(super) fn lay_over(
         return Ok(prepared);
     }
     check(&prepared, &from, &entries)?;
-    let digest = tree::digest_of(&from, &entries)?;
+    lay(cache, prepared, "tests", &from, entries, report_step)
+}
+
+/// The project with the files that building it generated; they replace nothing.
+pub(super) fn with_generated(
+    cache: &Cache,
+    prepared: Prepared,
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<Prepared, CorpusError> {
+    let Some(from) = prepared.environment.generated.clone() else {
+        return Ok(prepared);
+    };
+    let mut entries = tree::entries(&from)?;
+    entries.retain(|entry| fs::symlink_metadata(prepared.source.join(&entry.path)).is_err());
+    if entries.is_empty() {
+        return Ok(prepared);
+    }
+    lay(cache, prepared, "built", &from, entries, report_step)
+}
+
+/// The project with entries of a folder laid over its source.
+fn lay(
+    cache: &Cache,
+    prepared: Prepared,
+    label: &str,
+    from: &Path,
+    entries: Vec<TreeEntry>,
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<Prepared, CorpusError> {
+    let name = &prepared.project.name;
+    let digest = tree::digest_of(from, &entries)?;
     let (folder, record) = cache.entry(
         "sources",
         &entry_name(
-            &format!("{name}-tests"),
+            &format!("{name}-{label}"),
             &[SCHEMA, &prepared.digest, &digest],
         ),
         report_step,
@@ -52,7 +83,7 @@ pub(super) fn lay_over(
         |folder| {
             let root = folder.join("tree");
             tree::copy_source(&prepared, &root)?;
-            tree::copy(&from, &entries, &root)?;
+            tree::copy(from, &entries, &root)?;
             Ok(Record {
                 digest: tree::digest(&root)?,
             })

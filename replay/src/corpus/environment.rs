@@ -12,6 +12,7 @@ use super::cache::{Cache, entry_name, hex};
 use super::error::CorpusError;
 use super::manifest::Project;
 use super::step::CorpusStep;
+use super::tree;
 use crate::language::environment::{
     EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, ProgramProbe,
     Toolchain,
@@ -27,6 +28,9 @@ pub struct Environment {
     /// The virtual environment's folder, or the folder that holds `node_modules`. Shared between
     /// runs, so only ever read.
     pub root: PathBuf,
+    /// The folder of files that building the project added to its source, which tests need there;
+    /// `None` if there are none.
+    pub generated: Option<PathBuf>,
     /// The real path of the interpreter. For Python this is the base interpreter, which knows
     /// nothing of the environment; see [`Environment::program`].
     pub interpreter: PathBuf,
@@ -47,6 +51,7 @@ impl Environment {
     pub fn none(language: &LanguageSupport) -> Self {
         Self {
             kind: language.packages.kind(),
+            generated: None,
             root: PathBuf::new(),
             interpreter: PathBuf::new(),
             interpreter_roots: Vec::new(),
@@ -129,15 +134,12 @@ pub fn build(
     parts.extend(files.iter().map(|(_, text)| text.as_str()));
     parts.push("packages");
     parts.extend(asked.iter().map(String::as_str));
+    let more = further_parts(project, source)?;
+    parts.extend(more.iter().map(String::as_str));
     let key = entry_name(&label, &parts);
-
-    let request = InstallRequest {
-        toolchain,
-        interpreter,
-        project: &project.name,
-        packages,
-        files: &files,
-        source,
+    let module_path = match &project.test {
+        Some(test) => test.path.as_slice(),
+        None => &[],
     };
     let (folder, record) = cache.entry(
         "environments",
@@ -147,7 +149,25 @@ pub fn build(
         |folder| {
             let root = folder.join("root");
             fs::create_dir(&root).map_err(CorpusError::io("creating", &root))?;
+            let copy = folder.join("build");
+            if packages.install.is_some() {
+                // A build writes beside its sources.
+                tree::copy(source, &tree::entries(source)?, &copy)?;
+            }
+            let request = InstallRequest {
+                toolchain,
+                interpreter,
+                project: &project.name,
+                packages,
+                files: &files,
+                source: if copy.is_dir() { &copy } else { source },
+                generated: &folder.join(GENERATED),
+                module_path,
+            };
             let lock = manager.install(&request, &root)?;
+            if copy.is_dir() {
+                fs::remove_dir_all(&copy).map_err(CorpusError::io("removing", &copy))?;
+            }
             Ok(EnvironmentRecord {
                 schema: SCHEMA,
                 kind: interpreter.kind,
@@ -158,8 +178,10 @@ pub fn build(
             })
         },
     )?;
+    let generated = folder.join(GENERATED);
     Ok(Environment {
         kind: interpreter.kind,
+        generated: generated.is_dir().then_some(generated),
         root: folder.join("root"),
         interpreter: interpreter.path.clone(),
         interpreter_roots: interpreter.roots.clone(),
@@ -167,6 +189,38 @@ pub fn build(
         key,
         lock: hex(&Sha256::digest(record.lock.join("\n").as_bytes())),
     })
+}
+
+/// The folder of an environment's entry with the files that building the project added.
+const GENERATED: &str = "generated";
+
+/// What else an environment depends on, in a form that differs whenever it does; empty if the
+/// project asks for pins and a file only.
+fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, CorpusError> {
+    let packages = &project.environment;
+    let manager = project.language.packages;
+    let mut parts = Vec::new();
+    let lists = [
+        ("requires", &packages.requires),
+        ("extras", &packages.extras),
+        ("groups", &packages.groups),
+    ];
+    for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        parts.push(name.to_owned());
+        parts.extend(list.iter().cloned());
+    }
+    if let Some(folder) = &packages.install {
+        let mut inputs = tree::entries(source)?;
+        inputs.retain(|entry| manager.is_build_input(&entry.path));
+        parts.push(format!("install {folder}"));
+        parts.push(tree::digest_of(source, &inputs)?);
+        let test = project.test.as_ref();
+        parts.extend(test.into_iter().flat_map(|test| test.path.iter().cloned()));
+    } else if !packages.groups.is_empty() {
+        let text = fs::read_to_string(source.join("pyproject.toml")).unwrap_or_default();
+        parts.push(text);
+    }
+    Ok(parts)
 }
 
 /// The files of the repository that say what to install, with their names and texts.

@@ -8,6 +8,7 @@ mod globs;
 mod project;
 mod read;
 mod section;
+mod write;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,10 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 pub use globs::Globs;
-pub use project::{Project, SourcePin, TestSettings};
+pub use project::{Project, SourcePin};
 pub use section::ManifestError;
 use section::{ManifestText, Section};
+pub use write::manifest_text;
 
 /// The version of the format that this module reads, the manifest's `schema`.
 pub const SCHEMA: u32 = 1;
@@ -25,10 +27,12 @@ pub const SCHEMA: u32 = 1;
 /// A whole manifest.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// The file it was read from.
+    /// The file it was read from, or the folder or address in which its projects were detected.
     pub path: PathBuf,
     /// The projects (`[[project]]`), in the file's order; no two have one name.
     pub projects: Vec<Project>,
+    /// What detection found and decided, by project, a sentence each; empty for a file.
+    pub findings: Vec<(String, Vec<String>)>,
 }
 
 impl Manifest {
@@ -96,7 +100,19 @@ impl Manifest {
         Ok(Self {
             path: path.to_owned(),
             projects,
+            findings: Vec::new(),
         })
+    }
+
+    /// The name of the corpus: its file's without the ending, or that of the detected project.
+    pub fn name(&self) -> String {
+        match self.projects.first().filter(|_| !self.findings.is_empty()) {
+            Some(project) => project.name.clone(),
+            None => {
+                let stem = self.path.file_stem().unwrap_or_default();
+                stem.to_string_lossy().into_owned()
+            }
+        }
     }
 
     /// The project of this name.

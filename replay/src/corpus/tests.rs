@@ -659,6 +659,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
         node: folder.path().join("node"),
         npm: folder.path().join("npm"),
         git: folder.path().join("git"),
+        uv: folder.path().join("uv"),
     };
     for probe in environment::probe(&toolchain) {
         let error = probe.version.unwrap_err();
@@ -680,7 +681,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
         let error = LanguageSupport::by_name(language)
             .unwrap()
             .packages
-            .interpreter(&toolchain)
+            .interpreter(&toolchain, None)
             .unwrap_err();
         assert!(matches!(error, EnvironmentError::MissingProgram { .. }));
         error.to_string()
@@ -994,4 +995,91 @@ fn requirements_are_read_with_what_they_include_and_never_install_the_repository
     assert_snapshot!(names(&project).unwrap_err(), @"`demo` cannot be prepared: `more/pins.txt` installs the repository itself (`-e .`); list `packages` instead and put the repository on `path`");
     write(root, "more/pins.txt", "-r ../../outside.txt\n");
     assert_snapshot!(names(&project).unwrap_err(), @"`demo` cannot be prepared: `more/pins.txt` includes `../../outside.txt`, which is outside of the source");
+}
+
+#[test]
+fn a_written_manifest_parses_back_to_the_same_projects() {
+    let text = r#"schema = 1
+[[project]]
+name = "one"
+language = "python"
+source = { pypi = "one==1.0", sha256 = "SHA" }
+holes = ["src/**/*.py", "!src/one/data.py"]
+exclude = ["docs/"]
+[project.environment]
+install = "."
+python = ">=3.8"
+extras = ["test"]
+groups = ["dev", "more"]
+requirements = "requirements.txt"
+packages = ["pytest==8.4.2"]
+requires = ["coverage>=7", "a \"quoted\" one"]
+before = ["make all"]
+env = { HOME = "/tmp", LANG = "C" }
+[project.test]
+runner = "pytest"
+args = ["-o", "python_files=*.py"]
+path = ["src", "."]
+timeout = 3
+min_share = 0.25
+[[project]]
+name = "two"
+language = "javascript"
+source = { path = "two" }
+holes = ["lib/"]
+"#
+    .replace("SHA", &"0".repeat(64));
+    let folder = std::path::absolute("corpora").unwrap();
+    let path = folder.join("some.toml");
+    let manifest = Manifest::parse(&text, &path).unwrap();
+    let written = manifest::manifest_text(&manifest, &folder);
+    assert!(written.contains("source = { path = \"two\" }"), "{written}");
+    let again = Manifest::parse(&written, &path).unwrap();
+    assert_eq!(
+        format!("{:?}", manifest.projects),
+        format!("{:?}", again.projects)
+    );
+}
+
+#[test]
+fn a_python_repository_is_detected_without_a_manifest() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("some repository");
+    let pyproject = "[project]\nname = \"some-lib\"\nversion = \"1\"\n\
+                     requires-python = \">=3.9\"\n[dependency-groups]\ntest = [\"pytest\"]\n\
+                     [tool.pytest.ini_options]\naddopts = \"--cov\"\n";
+    write(&root, "pyproject.toml", pyproject);
+    write(&root, "src/some_lib/__init__.py", "");
+    write(&root, "src/some_lib/tests/test_in.py", "");
+    write(&root, "tests/test_a.py", "");
+    write(&root, "docs/conf.py", "");
+    write(&root, ".gitignore", "ignored/\n");
+    write(&root, "ignored/tests/test_b.py", "");
+    let corpus = Corpus {
+        cache: Cache::at(folder.path()),
+        toolchain: Toolchain::default(),
+    };
+    let manifest = corpus.load_manifest(&root).unwrap();
+    let text = manifest::manifest_text(&manifest, &root);
+    assert_snapshot!(text);
+    let again = Manifest::parse(&text, &root.join("corpus.toml")).unwrap();
+    assert_eq!(
+        format!("{:?}", manifest.projects),
+        format!("{:?}", again.projects)
+    );
+}
+
+#[test]
+fn a_folder_without_sources_is_refused() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "README", "nothing");
+    let corpus = Corpus {
+        cache: Cache::at(folder.path()),
+        toolchain: Toolchain::default(),
+    };
+    let error = corpus.load_manifest(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("no sources in Python or TypeScript or JavaScript"),
+        "{error}"
+    );
 }

@@ -1,5 +1,6 @@
 //! What a project's tests run in: the interpreter, the packages, and what installs them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -14,17 +15,29 @@ pub trait PackageManager: Sync {
     /// packages to install.
     fn file_key(&self) -> &'static str;
 
+    /// The keys under `environment` in a manifest that only its languages' projects have, with
+    /// [`PackageManager::file_key`] and [`PackageManager::interpreter_key`] among them.
+    fn own_keys(&self) -> &'static [&'static str];
+
+    /// The key under `environment` in a manifest that says which interpreter runs the tests.
+    fn interpreter_key(&self) -> &'static str;
+
     /// How an exact pin is written, for a person.
     fn pin_form(&self) -> &'static str;
 
     /// The name and the version of an exact pin; `None` if a text is none.
     fn parse_pin(&self, pin: &str) -> Option<(String, String)>;
 
-    /// Looks for the interpreter of the language's projects.
+    /// Looks for the interpreter of the language's projects. `wanted` is a version or what a
+    /// version must satisfy, as the manifest has it; without it, the usual one is taken.
     ///
     /// # Errors
     /// [`EnvironmentError::MissingProgram`] if it or the package client is missing or too old.
-    fn interpreter(&self, toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError>;
+    fn interpreter(
+        &self,
+        toolchain: &Toolchain,
+        wanted: Option<&str>,
+    ) -> Result<Interpreter, EnvironmentError>;
 
     /// Looks for every outside program that it needs.
     fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe>;
@@ -40,6 +53,12 @@ pub trait PackageManager: Sync {
         file: &str,
         source: &Path,
     ) -> Result<Vec<NamedText>, EnvironmentError>;
+
+    /// Whether a file of a repository bears on what installing the project itself gives, by its
+    /// path in the repository.
+    fn is_build_input(&self, _path: &str) -> bool {
+        false
+    }
 
     /// Whether an environment works only with the interpreter at the path it was made with.
     fn binds_interpreter(&self) -> bool;
@@ -83,6 +102,8 @@ pub struct Toolchain {
     pub npm: PathBuf,
     /// For projects whose source is a git revision.
     pub git: PathBuf,
+    /// Installs Python packages and interpreters; pip does the former where it is missing.
+    pub uv: PathBuf,
 }
 
 impl Default for Toolchain {
@@ -92,6 +113,7 @@ impl Default for Toolchain {
             node: "node".into(),
             npm: "npm".into(),
             git: "git".into(),
+            uv: "uv".into(),
         }
     }
 }
@@ -121,13 +143,31 @@ pub struct ProgramProbe {
     pub version: Result<String, EnvironmentError>,
 }
 
-/// What a project's tests need installed: `packages`, a file of the repository, or both.
+/// What a project's tests need: packages, the project itself installed, an interpreter, a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packages {
     /// `packages`: exact pins.
     pub packages: Vec<String>,
+    /// `requires`: packages with the versions that may be installed, in the words of the language's
+    /// own metadata. The installer selects a version.
+    pub requires: Vec<String>,
     /// The file of the repository under [`PackageManager::file_key`].
     pub file: Option<String>,
+    /// `install`: the folder of the repository with the project to install, with what it depends
+    /// on, as its own metadata says; `.` for the top.
+    pub install: Option<String>,
+    /// `extras`: optional dependencies of the project to install (Python).
+    pub extras: Vec<String>,
+    /// `groups`: dependency groups of the project to install (Python).
+    pub groups: Vec<String>,
+    /// The interpreter under [`PackageManager::interpreter_key`]: a version such as `3.8`, or what
+    /// a version must satisfy.
+    pub interpreter: Option<String>,
+    /// `env`: environment variables of the tests and of `before`.
+    pub env: BTreeMap<String, String>,
+    /// `before`: commands that run once in the sandbox, at the repository's top, before any test.
+    /// What they write there belongs to the source of the tests.
+    pub before: Vec<String>,
 }
 
 /// A file's name and its text.
@@ -145,8 +185,13 @@ pub struct InstallRequest<'a> {
     pub packages: &'a Packages,
     /// As [`PackageManager::requested_files`] returns them.
     pub files: &'a [NamedText],
-    /// The project's source.
+    /// The project's source: a copy that a build may write to, if the project is installed.
     pub source: &'a Path,
+    /// Where files go that a build of the project adds to its source.
+    pub generated: &'a Path,
+    /// Folders of the source in which its modules are looked for, as far as the manifest names
+    /// them.
+    pub module_path: &'a [String],
 }
 
 /// Why an environment could not be built or an outside program not be used.

@@ -1,6 +1,7 @@
 //! Python.
 
 mod definitions;
+mod detection;
 pub(crate) mod environment;
 mod imports;
 mod mutation;
@@ -24,6 +25,7 @@ pub(super) static PYTHON: LanguageSupport = LanguageSupport {
     has_docstrings: true,
     runners: &[RunnerName::Pytest, RunnerName::Unittest, RunnerName::Junit],
     packages: &environment::Pip,
+    detect: detection::detect,
     holes: HoleRules {
         case_blocks: &[],
         least_lines: 10,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::category::CategoryRules;
+use super::detection::{DetectedProject, RepositoryFiles};
 use super::environment::PackageManager;
 use super::holes::HoleRules;
 use super::imports::DependencyRules;
@@ -25,6 +26,9 @@ pub struct LanguageSupport {
     pub runners: &'static [RunnerName],
     /// What installs the packages of its projects.
     pub packages: &'static dyn PackageManager,
+    /// Reads how a repository's project in this language is built and tested; `None` if it has no
+    /// sources in this language, or belongs to another row of the table.
+    pub(crate) detect: fn(&RepositoryFiles) -> Option<DetectedProject>,
     /// Where its holes may begin and end.
     pub(crate) holes: HoleRules,
     /// What the mutation operators change.

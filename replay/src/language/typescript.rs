@@ -42,6 +42,7 @@ const COMMON: LanguageSupport = LanguageSupport {
     has_docstrings: false,
     runners: &[],
     packages: &environment::Npm,
+    detect: |_| None,
     holes: HoleRules {
         case_blocks: &["switch_case", "switch_default"],
         least_lines: 30,

@@ -7,7 +7,6 @@ use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::projects::{ExecutionPlan, ProjectLoader, TestedProject};
 use crate::corpus::Corpus;
-use crate::corpus::manifest::Manifest;
 use crate::queue::run_jobs;
 use crate::store::{Attempt, AuditRecord, Run};
 use crate::task::{Hole, sha256_hex};
@@ -68,8 +67,8 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
             )
         })?,
     };
-    let manifest = Manifest::read(&manifest)?;
     let corpus = Corpus::from_environment()?;
+    let manifest = corpus.load_manifest(&manifest)?;
     let holes = run.holes()?;
     let all = run.attempts()?;
     let sampled: Vec<&Attempt> = all

@@ -166,7 +166,8 @@ pub fn run(
     listener: &dyn Listener,
 ) -> Result<AugmentationOutcome, PlayError> {
     let holes = task::read(&plan.tasks)?;
-    let mut manifest = Manifest::read(&plan.corpus)?;
+    let corpus = Corpus::from_environment()?;
+    let mut manifest = corpus.load_manifest(&plan.corpus)?;
     check_projects(&holes, &manifest, &plan.corpus)?;
     let author = TestAuthor::open(plan)?;
     let survivors = |hole: &Hole| hole.mutation.as_ref().map_or(0, |m| m.survivors.len());
@@ -181,7 +182,6 @@ pub fn run(
         )));
     }
     let mut failures = retain_supported(&mut manifest, &holes);
-    let corpus = Corpus::from_environment()?;
     let loader = ProjectLoader {
         corpus: &corpus,
         execution: &plan.execution,

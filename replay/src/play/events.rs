@@ -72,6 +72,13 @@ pub enum Event {
         /// As in `phase-started`.
         subject: Option<String>,
     },
+    /// A project was detected in a corpus that has no manifest.
+    ProjectDetected {
+        /// The project's name.
+        project: String,
+        /// What was found and what follows, a sentence each.
+        findings: Vec<String>,
+    },
     /// The preparation of a project takes time.
     ProjectPreparing {
         /// The project's name.

@@ -8,7 +8,9 @@ use serde_json::json;
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::mutate;
-use super::projects::{AbsentProject, ExecutionPlan, PlayProject, ProjectLoader, visible_sources};
+use super::projects::{
+    AbsentProject, ExecutionPlan, PlayProject, ProjectLoader, load_manifest, visible_sources,
+};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared, tree};
 use crate::mine::candidates::{self, HoleCandidate, LineCoverage};
@@ -59,8 +61,8 @@ pub struct MiningOutcome {
 /// # Errors
 /// No project can be mined, or the sandbox is unavailable.
 pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, PlayError> {
-    let manifest = Manifest::read(&plan.corpus)?;
     let corpus = Corpus::from_environment()?;
+    let manifest = load_manifest(&corpus, &plan.corpus, listener)?;
     let loader = ProjectLoader {
         corpus: &corpus,
         execution: &plan.execution,

@@ -11,7 +11,6 @@ use super::audit::is_sampled;
 use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
 use crate::corpus::Corpus;
-use crate::corpus::manifest::Manifest;
 use crate::language::SourceFile;
 use crate::mutate::{self, Mutant, MutationOperator};
 use crate::queue::run_jobs;
@@ -190,12 +189,12 @@ fn with_mutants<T>(
     function: impl FnOnce(Vec<Hole>, Vec<MutatedHole<'_>>, Vec<AbsentProject>) -> Result<T, PlayError>,
 ) -> Result<T, PlayError> {
     let holes = task::read(&plan.tasks)?;
-    let mut manifest = Manifest::read(&plan.corpus)?;
+    let corpus = Corpus::from_environment()?;
+    let mut manifest = corpus.load_manifest(&plan.corpus)?;
     check_projects(&holes, &manifest, &plan.corpus)?;
     manifest
         .projects
         .retain(|project| holes.iter().any(|hole| hole.project == project.name));
-    let corpus = Corpus::from_environment()?;
     let loader = ProjectLoader {
         corpus: &corpus,
         execution: &plan.execution,

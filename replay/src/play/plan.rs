@@ -76,6 +76,7 @@ impl ReplayPlan {
         projects: &BTreeMap<String, Value>,
         tasks: Option<&[Hole]>,
         subject: &ModelUnderTest,
+        corpus: &str,
     ) -> Result<Value, PlayError> {
         let predictions = match &subject.predictions {
             Some(predictions) => {
@@ -87,7 +88,7 @@ impl ReplayPlan {
         };
         let mut identity = json!({
             "program": env!("CARGO_PKG_VERSION"),
-            "corpus": self.corpus.file_stem().map(|stem| stem.to_string_lossy()),
+            "corpus": corpus,
             "projects": projects,
             "holes": self.identity_of_holes(tasks),
             "samples": self.samples.or(subject.predictions.is_none().then_some(1)),

@@ -325,6 +325,25 @@ pub(super) fn with_type_check(
         .collect()
 }
 
+/// Loads a corpus's manifest, and reports what was detected if it has none.
+///
+/// # Errors
+/// See [`Corpus::load_manifest`].
+pub(super) fn load_manifest(
+    corpus: &Corpus,
+    location: &Path,
+    listener: &dyn Listener,
+) -> Result<Manifest, PlayError> {
+    let manifest = corpus.load_manifest(location)?;
+    for (project, findings) in &manifest.findings {
+        listener.receive(&Event::ProjectDetected {
+            project: project.clone(),
+            findings: findings.clone(),
+        });
+    }
+    Ok(manifest)
+}
+
 /// Refuses holes of projects that the manifest does not have.
 ///
 /// # Errors

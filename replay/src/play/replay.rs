@@ -15,7 +15,8 @@ use super::hole::SubjectReplay;
 use super::mining::{mine_project, project_state, quota};
 pub use super::plan::ReplayPlan;
 use super::projects::{
-    AbsentProject, PlayableProject, ProjectLoader, UNTESTED, check_projects, with_type_check,
+    AbsentProject, PlayableProject, ProjectLoader, UNTESTED, check_projects, load_manifest,
+    with_type_check,
 };
 use super::schedule::{CompletionSource, ReplayParameters};
 use super::subject::ModelUnderTest;
@@ -50,7 +51,8 @@ pub struct ReplayedRun {
 /// The plan is invalid, no project can be replayed, every attempt failed, or a server, the sandbox
 /// or the database fails.
 pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, PlayError> {
-    let manifest = Manifest::read(&plan.corpus)?;
+    let corpus = Corpus::from_environment()?;
+    let manifest = load_manifest(&corpus, &plan.corpus, listener)?;
     let tasks = plan.tasks.as_deref().map(task::read).transpose()?;
     let subjects = ModelUnderTest::load_all(&plan.subjects())?;
     if let Some(tasks) = &tasks {
@@ -60,7 +62,6 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             subject.verbatim(tasks)?;
         }
     }
-    let corpus = Corpus::from_environment()?;
     let loader = ProjectLoader {
         corpus: &corpus,
         execution: &plan.execution,
@@ -70,7 +71,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     let digests = digests(&prepared);
     let identities: Vec<Value> = subjects
         .iter()
-        .map(|subject| plan.identity(&digests, tasks.as_deref(), subject))
+        .map(|subject| plan.identity(&digests, tasks.as_deref(), subject, &manifest.name()))
         .collect::<Result<_, _>>()?;
     let (mut projects, failed) = loader.open(prepared)?;
     absent.extend(failed);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::globs::Globs;
 use crate::language::LanguageSupport;
 use crate::language::environment::Packages;
-use crate::language::runner::RunnerName;
+use crate::language::runner::TestSettings;
 
 /// One repository: `[[project]]`.
 #[derive(Clone, Debug)]
@@ -67,27 +67,6 @@ pub enum SourcePin {
         /// 64 lowercase hexadecimal digits.
         sha256: String,
     },
-}
-
-/// How a project's tests run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestSettings {
-    /// `runner`: one of [`LanguageSupport::runners`].
-    pub runner: RunnerName,
-    /// `args`: what follows the runner's name, e.g. the folder of the tests. Empty if absent.
-    pub args: Vec<String>,
-    /// `path`: folders of the repository that are put before `sys.path` (Python). Empty if
-    /// absent.
-    pub path: Vec<String>,
-    /// `config`: a configuration file beside the manifest, absolute here (vitest).
-    pub config: Option<PathBuf>,
-    /// `command`: the program and its arguments (junit). Empty for other runners.
-    pub command: Vec<String>,
-    /// `report`: the file that the command writes, inside the repository (junit).
-    pub report: Option<String>,
-    /// `timeout`: the seconds that the tests of a changed file may take, beside what a run of the
-    /// unchanged project's takes. Several times what they take unchanged if absent.
-    pub timeout: Option<u16>,
 }
 
 impl Project {

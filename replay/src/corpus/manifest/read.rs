@@ -1,17 +1,19 @@
 //! Reads and checks a project's tables of a manifest.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Component, Path};
 
 use base64::Engine;
 use strum::VariantArray;
+use toml::de::DeValue;
 
 use super::globs::Globs;
-use super::project::{Project, SourcePin, TestSettings};
+use super::project::{Project, SourcePin};
 use super::section::{ManifestError, Section};
 use crate::language::environment::{PackageManager, Packages};
 use crate::language::python::environment::Pip;
-use crate::language::runner::RunnerName;
+use crate::language::runner::{RunnerName, TestSettings};
 use crate::language::typescript::environment::Npm;
 use crate::language::{LANGUAGES, LanguageSupport};
 
@@ -226,13 +228,16 @@ impl Section<'_> {
     }
 
     fn packages(&self, language: &LanguageSupport) -> Result<Packages, ManifestError> {
-        self.only(&["packages", "lock", "requirements"])?;
         let manager = language.packages;
+        let every = LANGUAGES.iter().flat_map(|one| one.packages.own_keys());
+        let mut known = vec!["packages", "requires", "install", "env", "before"];
+        known.extend(every.clone());
+        known.sort_unstable();
+        known.dedup();
+        self.only(&known)?;
         let file_key = manager.file_key();
-        for key in LANGUAGES.map(|language| language.packages.file_key()) {
-            if key != file_key
-                && let Some(value) = self.value(key)
-            {
+        for key in every.filter(|key| !manager.own_keys().contains(key)) {
+            if let Some(value) = self.value(key) {
                 return Err(self.wrong(
                     value.span(),
                     key,
@@ -240,11 +245,21 @@ impl Section<'_> {
                 ));
             }
         }
+        let list = |key: &str| -> Result<Vec<String>, ManifestError> {
+            let found = self.strings(key)?.map(|(listed, _)| listed);
+            let texts = found.into_iter().flatten().map(|(text, _)| text);
+            Ok(texts.collect())
+        };
         let listed = self.strings("packages")?.map(|(listed, _)| listed);
         let file = self.string(file_key)?;
-        if listed.is_none() && file.is_none() {
+        let install = self.string("install")?;
+        let given = [listed.is_some(), file.is_some(), install.is_some()];
+        let (requires, groups) = (list("requires")?, list("groups")?);
+        if given == [false; 3] && requires.is_empty() && groups.is_empty() {
             let (key, span) = (self.key.clone(), self.span.clone());
-            let message = format!("`{key}` needs `packages`, `{file_key}` or both");
+            let message = format!(
+                "`{key}` needs at least one of `packages`, `requires`, `install` and `{file_key}`"
+            );
             return Err(self.reader.error(span, &key, message));
         }
         let mut packages = Vec::new();
@@ -254,26 +269,64 @@ impl Section<'_> {
                     span,
                     "packages",
                     format!(
-                        "holds `{package}`, which is no exact pin; write `{}`",
+                        "holds `{package}`, which is no exact pin; write `{}`, or name it in \
+                         `requires`",
                         manager.pin_form()
                     ),
                 ));
             }
             packages.push(package);
         }
-        let file = match file {
-            Some((path, span)) => {
-                self.inside(file_key, &path, span)?;
-                Some(path)
+        for (key, value) in [(file_key, &file), ("install", &install)] {
+            if let Some((path, span)) = value {
+                self.inside(key, path, span.clone())?;
             }
-            None => None,
-        };
-        Ok(Packages { packages, file })
+        }
+        if let Some(option) = requires.iter().find(|text| text.starts_with('-')) {
+            let span = self.span.clone();
+            let message = format!("holds `{option}`, which is an option and names no package");
+            return Err(self.wrong(span, "requires", message));
+        }
+        Ok(Packages {
+            packages,
+            requires,
+            file: file.map(|(path, _)| path),
+            install: install.map(|(path, _)| path),
+            extras: list("extras")?,
+            groups,
+            interpreter: self
+                .string(manager.interpreter_key())?
+                .map(|(text, _)| text),
+            env: self.variables()?,
+            before: list("before")?,
+        })
+    }
+
+    /// `env`: a table of strings.
+    fn variables(&self) -> Result<BTreeMap<String, String>, ManifestError> {
+        let mut variables = BTreeMap::new();
+        if self.value("env").is_none() {
+            return Ok(variables);
+        }
+        let section = self.section("env")?;
+        for key in section.table.keys() {
+            let name = key.get_ref().as_ref();
+            let (value, _) = section.required(name, Self::string)?;
+            variables.insert(name.to_owned(), value);
+        }
+        Ok(variables)
     }
 
     fn test(&self, language: &LanguageSupport) -> Result<TestSettings, ManifestError> {
         self.only(&[
-            "runner", "args", "path", "config", "command", "report", "timeout",
+            "runner",
+            "args",
+            "path",
+            "config",
+            "command",
+            "report",
+            "timeout",
+            "min_share",
         ])?;
         let known: Vec<(&str, RunnerName)> = RunnerName::VARIANTS
             .iter()
@@ -348,6 +401,7 @@ impl Section<'_> {
             path,
             config,
             timeout,
+            min_share: self.share("min_share")?,
         })
     }
 
@@ -373,6 +427,20 @@ impl Section<'_> {
         let (report, span) = self.required("report", Self::string)?;
         self.inside("report", &report, span)?;
         Ok((command, Some(report)))
+    }
+
+    /// A number from 0 to 1.
+    fn share(&self, key: &str) -> Result<Option<f64>, ManifestError> {
+        let number = self.typed(key, "a number from 0 to 1", |value| match value {
+            DeValue::Float(float) => float.as_str().parse().ok(),
+            DeValue::Integer(integer) => integer.as_str().parse().ok(),
+            _ => None,
+        })?;
+        match number {
+            None => Ok(None),
+            Some((share, _)) if (0.0..=1.0).contains(&share) => Ok(Some(share)),
+            Some((_, span)) => Err(self.wrong(span, key, "must be a number from 0 to 1")),
+        }
     }
 
     /// Refuses a path that does not stay in the repository.

@@ -1,5 +1,9 @@
-//! Virtual environments, made with `venv` and filled by pip.
+//! Virtual environments, made with `venv` and filled by pip, or by uv where it is installed.
 
+mod groups;
+mod interpreters;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,6 +28,14 @@ impl PackageManager for Pip {
         "requirements"
     }
 
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["requirements", "extras", "groups", "python"]
+    }
+
+    fn interpreter_key(&self) -> &'static str {
+        "python"
+    }
+
     fn pin_form(&self) -> &'static str {
         "NAME==VERSION"
     }
@@ -32,8 +44,15 @@ impl PackageManager for Pip {
         parse_pin(pin)
     }
 
-    fn interpreter(&self, toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
-        let python = python(toolchain)?;
+    fn interpreter(
+        &self,
+        toolchain: &Toolchain,
+        wanted: Option<&str>,
+    ) -> Result<Interpreter, EnvironmentError> {
+        let python = match wanted {
+            Some(wanted) => interpreters::find(toolchain, wanted)?,
+            None => python(toolchain)?,
+        };
         venv_works(&python)?;
         Ok(python)
     }
@@ -73,6 +92,26 @@ impl PackageManager for Pip {
         Ok(files)
     }
 
+    /// Metadata, and the sources of compiled modules.
+    fn is_build_input(&self, path: &str) -> bool {
+        const METADATA: [&str; 8] = [
+            "pyproject.toml",
+            "setup.py",
+            "setup.cfg",
+            "MANIFEST.in",
+            "PKG-INFO",
+            "Cargo.toml",
+            "meson.build",
+            "CMakeLists.txt",
+        ];
+        const NATIVE: [&str; 10] = [
+            "c", "cc", "cpp", "cxx", "h", "hpp", "pyx", "pxd", "rs", "f90",
+        ];
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        METADATA.contains(&name) || ending.is_some_and(|ending| NATIVE.contains(&ending))
+    }
+
     fn binds_interpreter(&self) -> bool {
         true
     }
@@ -89,12 +128,21 @@ impl PackageManager for Pip {
     ) -> Result<Vec<String>, EnvironmentError> {
         make_venv(&request.interpreter.path, root, request.project)?;
         let python = root.join("bin/python");
-        if !request.packages.packages.is_empty() || request.packages.file.is_some() {
+        let own = match &request.packages.install {
+            Some(folder) => Some(build_wheel(request, &python, root, folder)?),
+            None => None,
+        };
+        let requirements = requirements(request, own.as_deref())?;
+        if !requirements.is_empty() || request.packages.file.is_some() {
             // Wheels first: they install without running anything.
-            let wheels = pip_install(request, &python, root, &["--only-binary", ":all:"]);
+            let only_wheels = ["--only-binary", ":all:"];
+            let wheels = install_packages(request, &python, root, &only_wheels, &requirements);
             if wheels.is_err() {
-                pip_install(request, &python, root, &[])?;
+                install_packages(request, &python, root, &[], &requirements)?;
             }
+        }
+        if let Some(wheel) = &own {
+            strip_project(request, &python, root, wheel)?;
         }
         let mut freeze = Command::new(&python);
         freeze.args([
@@ -109,7 +157,8 @@ impl PackageManager for Pip {
         let mut lock: Vec<_> = frozen
             .lines()
             .filter(|line| !line.starts_with("pip==") && !line.is_empty())
-            .map(str::to_owned)
+            // The project itself: where it was built says nothing about what was installed.
+            .map(|line| line.split(" @ file:").next().unwrap_or(line).to_owned())
             .collect();
         lock.sort();
         Ok(lock)
@@ -152,22 +201,153 @@ fn included(project: &str, name: &str, line: &str) -> Result<Option<String>, Env
     }
 }
 
-fn pip_install(
+/// What pip is told to install: exact pins, requirements, dependency groups and the project's own
+/// wheel with its extras.
+fn requirements(
+    request: &InstallRequest<'_>,
+    wheel: Option<&Path>,
+) -> Result<Vec<String>, EnvironmentError> {
+    let packages = request.packages;
+    let mut requirements = packages.packages.clone();
+    requirements.extend(packages.requires.iter().cloned());
+    if !packages.groups.is_empty() {
+        let folder = packages.install.as_deref().unwrap_or(".");
+        let path = request.source.join(folder).join("pyproject.toml");
+        let text = fs::read_to_string(&path).map_err(EnvironmentError::io("reading", &path))?;
+        let listed = groups::requirements(&text, &packages.groups).map_err(|message| {
+            EnvironmentError::Unusable {
+                project: request.project.to_owned(),
+                message,
+            }
+        })?;
+        requirements.extend(listed);
+    }
+    if let Some(wheel) = wheel {
+        let extras = match &packages.extras[..] {
+            [] => String::new(),
+            extras => format!("[{}]", extras.join(",")),
+        };
+        requirements.push(format!("{}{extras}", wheel.display()));
+    }
+    Ok(requirements)
+}
+
+fn install_packages(
     request: &InstallRequest<'_>,
     python: &Path,
     root: &Path,
     how: &[&str],
+    requirements: &[String],
 ) -> Result<(), EnvironmentError> {
-    let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--no-input", "--quiet"])
-        .args(["--disable-pip-version-check", "--no-warn-script-location"])
-        .args(how);
-    if let Some(requirements) = &request.packages.file {
-        pip.arg("--requirement")
-            .arg(request.source.join(requirements));
+    let mut installer = match uv(request.toolchain) {
+        Some(uv) => {
+            let mut uv = Command::new(uv);
+            uv.args(["pip", "install", "--quiet", "--python"])
+                .arg(python);
+            uv
+        }
+        None => {
+            let mut pip = Command::new(python);
+            pip.args(["-m", "pip", "install", "--no-input", "--quiet"])
+                .args(["--disable-pip-version-check", "--no-warn-script-location"]);
+            pip
+        }
+    };
+    installer.args(how);
+    if let Some(file) = &request.packages.file {
+        installer
+            .arg("--requirement")
+            .arg(request.source.join(file));
     }
-    pip.args(&request.packages.packages).current_dir(root);
-    programs::run(&mut pip, request.project, CHECK_NETWORK)?;
+    installer.args(requirements).current_dir(root);
+    programs::run(&mut installer, request.project, CHECK_NETWORK)?;
+    Ok(())
+}
+
+/// uv, if it is installed.
+fn uv(toolchain: &Toolchain) -> Option<&Path> {
+    let mut ask = Command::new(&toolchain.uv);
+    ask.arg("--version");
+    answer(&mut ask).is_ok().then_some(toolchain.uv.as_path())
+}
+
+/// Builds the project by its own build backend (PEP 517) into a folder beside the environment.
+fn build_wheel(
+    request: &InstallRequest<'_>,
+    python: &Path,
+    root: &Path,
+    folder: &str,
+) -> Result<PathBuf, EnvironmentError> {
+    let wheels = root.with_file_name("wheel");
+    let source = request.source.join(folder);
+    let mut build = Command::new(python);
+    build
+        .args(["-m", "pip", "wheel", "--no-input", "--quiet", "--no-deps"])
+        .args(["--disable-pip-version-check", "--wheel-dir"])
+        .arg(&wheels)
+        .arg(&source)
+        .current_dir(root);
+    // The source has no history that a version could be read from.
+    let version = known_version(&source).unwrap_or_else(|| "0.0.0".to_owned());
+    for variable in [
+        "SETUPTOOLS_SCM_PRETEND_VERSION",
+        "PBR_VERSION",
+        "PDM_BUILD_SCM_VERSION",
+        "VERSIONINGIT_OVERRIDE_VERSION",
+    ] {
+        if std::env::var_os(variable).is_none() {
+            build.env(variable, &version);
+        }
+    }
+    programs::run(
+        &mut build,
+        request.project,
+        "check that the project can be built (`pip wheel .`), or list `packages` instead of \
+         `install`",
+    )?;
+    let entries = fs::read_dir(&wheels).map_err(EnvironmentError::io("reading", &wheels))?;
+    let mut built = entries.filter_map(Result::ok).map(|entry| entry.path());
+    built.next().ok_or_else(|| EnvironmentError::Unusable {
+        project: request.project.to_owned(),
+        message: "its build made no wheel; list `packages` instead of `install`".to_owned(),
+    })
+}
+
+/// The version in the PKG-INFO of a source distribution.
+fn known_version(source: &Path) -> Option<String> {
+    let text = fs::read_to_string(source.join("PKG-INFO")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Version:"))?;
+    Some(line.trim().to_owned())
+}
+
+/// Takes the project's own modules out of the environment, so that tests can only import the
+/// source's; what its build generated goes into the folder that the request names.
+fn strip_project(
+    request: &InstallRequest<'_>,
+    python: &Path,
+    root: &Path,
+    wheel: &Path,
+) -> Result<(), EnvironmentError> {
+    let file = wheel.file_name().and_then(|name| name.to_str());
+    let name = file.and_then(|name| name.split('-').next());
+    let folder = request.packages.install.as_deref().unwrap_or(".");
+    let mut strip = Command::new(python);
+    strip
+        .args(["-I", "-c", include_str!("strip_project.py")])
+        .arg(name.unwrap_or_default())
+        .arg(request.source)
+        .arg(request.generated)
+        .args(request.module_path)
+        .arg(folder)
+        .arg(Path::new(folder).join("src"))
+        .current_dir(root);
+    programs::run(
+        &mut strip,
+        request.project,
+        "check that the project installs as a wheel, or list `packages` instead of `install`",
+    )?;
     Ok(())
 }
 
@@ -202,6 +382,11 @@ fn make_venv(python: &Path, root: &Path, project: &str) -> Result<(), Environmen
 
 /// Python as the search path has it, seen through stand-ins and active virtual environments.
 fn python(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
+    interpreter_at(&toolchain.python)
+}
+
+/// The interpreter that a program is or stands for.
+fn interpreter_at(program: &Path) -> Result<Interpreter, EnvironmentError> {
     const ASK: &str = "import os, platform, sys, sysconfig
 base = getattr(sys, '_base_executable', None) or sys.executable
 print(os.path.realpath(base))
@@ -210,7 +395,7 @@ print(sys.implementation.cache_tag, sysconfig.get_platform(), *platform.libc_ver
 for root in {sys.base_prefix, sys.base_exec_prefix}: print(os.path.realpath(root))";
     let missing =
         |how_to_get| EnvironmentError::missing("python3 ≥ 3.9", "Python projects", how_to_get);
-    let mut ask = Command::new(&toolchain.python);
+    let mut ask = Command::new(program);
     ask.args(["-I", "-c", ASK]);
     let answer = answer(&mut ask).map_err(|found| {
         missing(format!(

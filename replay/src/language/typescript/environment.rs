@@ -25,6 +25,14 @@ impl PackageManager for Npm {
         "lock"
     }
 
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["lock", "node"]
+    }
+
+    fn interpreter_key(&self) -> &'static str {
+        "node"
+    }
+
     fn pin_form(&self) -> &'static str {
         "NAME@VERSION"
     }
@@ -33,9 +41,24 @@ impl PackageManager for Npm {
         parse_pin(pin)
     }
 
-    fn interpreter(&self, toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
+    fn interpreter(
+        &self,
+        toolchain: &Toolchain,
+        wanted: Option<&str>,
+    ) -> Result<Interpreter, EnvironmentError> {
         npm(toolchain)?;
-        node(toolchain)
+        let found = node(toolchain)?;
+        let is_wanted = |wanted: &str| {
+            found.version == wanted || found.version.starts_with(&format!("{wanted}."))
+        };
+        match wanted.filter(|wanted| !is_wanted(wanted)) {
+            None => Ok(found),
+            Some(wanted) => Err(EnvironmentError::missing(
+                &format!("node {wanted}"),
+                "a project of the corpus",
+                format!("the one found is {}; install that version", found.version),
+            )),
+        }
     }
 
     fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe> {

@@ -1,0 +1,48 @@
+//! `fillrate init`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{CliError, Success};
+use crate::corpus::Corpus;
+use crate::corpus::manifest::manifest_text;
+
+/// Write the manifest of a repository as it is detected, for changes by hand.
+///
+/// `replay` and `mine` need no manifest for a folder or an address; this shows what they would use.
+#[derive(Args)]
+pub(super) struct InitArguments {
+    /// The repository: a folder, or an address with `@REVISION` after it if need be
+    #[arg(default_value = ".", value_name = "PATH")]
+    repository: PathBuf,
+    /// The file for the manifest, which must not exist; `-` for standard output
+    #[arg(
+        short,
+        long,
+        default_value = "fillrate-corpus.toml",
+        value_name = "FILE"
+    )]
+    output: PathBuf,
+}
+
+pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
+    let manifest = Corpus::from_environment()?.load_manifest(&arguments.repository)?;
+    let is_standard_output = arguments.output == Path::new("-");
+    let folder = match arguments.output.parent() {
+        Some(folder) if !is_standard_output && !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let text = manifest_text(&manifest, folder);
+    if is_standard_output {
+        out!("{text}");
+        return Ok(Success::Whole);
+    }
+    let file = std::fs::File::create_new(&arguments.output);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(CliError::file(&arguments.output))?;
+    let path = arguments.output.display();
+    outln!("{path} is written; correct it as needed, then run `fillrate replay {path}`");
+    Ok(Success::Whole)
+}

@@ -1,0 +1,143 @@
+//! How a Python repository is laid out, what it depends on and how its tests run.
+
+mod layout;
+mod metadata;
+mod tests_found;
+
+use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::environment::Packages;
+
+use layout::Layout;
+use metadata::Metadata;
+use tests_found::TestsFound;
+
+/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Python.
+pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    let metadata = Metadata::read(files);
+    let layout = Layout::find(files, &metadata)?;
+    let mut findings = vec![layout.describe()];
+    let tests = TestsFound::find(files, &metadata, &layout);
+    let environment = match &tests {
+        Some(_) => environment(files, &metadata, &mut findings),
+        None => Packages::default(),
+    };
+    let test = match tests {
+        Some(tests) => {
+            findings.push(tests.describe());
+            Some(tests.settings(&layout))
+        }
+        None => {
+            findings.push(
+                "tests: none were found, so holes are chosen by syntax and scored by text"
+                    .to_owned(),
+            );
+            None
+        }
+    };
+    findings.push(format!("holes: {}", layout.holes().join(" ")));
+    Some(DetectedProject {
+        name: metadata.name.clone(),
+        holes: layout.holes(),
+        exclude: layout.exclude(files),
+        hidden: Vec::new(),
+        environment,
+        test,
+        findings,
+    })
+}
+
+/// What pytest and coverage are allowed to be: the versions that the harness works with.
+const REQUIRED: [&str; 2] = ["pytest>=7,<9", "coverage>=7"];
+
+/// What the tests need installed.
+fn environment(
+    files: &RepositoryFiles,
+    metadata: &Metadata,
+    findings: &mut Vec<String>,
+) -> Packages {
+    let mut packages = Packages {
+        requires: REQUIRED.map(str::to_owned).to_vec(),
+        interpreter: metadata.requires_python.clone(),
+        ..Packages::default()
+    };
+    let mut sources = Vec::new();
+    if metadata.is_installable {
+        packages.install = Some(".".to_owned());
+        let file = metadata.file.as_deref().unwrap_or("setup.py");
+        sources.push(format!("the project itself ({file})"));
+    }
+    let (extras, groups) = metadata.test_extras();
+    if packages.install.is_some() && !extras.is_empty() {
+        sources.push(format!("its extras {}", extras.join(", ")));
+        packages.extras = extras;
+    }
+    if !groups.is_empty() {
+        sources.push(format!("its groups {}", groups.join(", ")));
+        packages.groups = groups;
+    }
+    let (file, from) = requirements(files, metadata, packages.install.is_some());
+    if let Some(file) = &file {
+        sources.push(file.clone());
+    }
+    packages.file = file;
+    if packages.groups.is_empty() && packages.extras.is_empty() {
+        let known: Vec<String> = metadata.tox_requires.clone();
+        if !known.is_empty() && packages.file.is_none() {
+            sources.push("deps of tox.ini".to_owned());
+        }
+        if packages.file.is_none() {
+            packages.requires.extend(known);
+        }
+    }
+    packages.requires.extend(from);
+    sources.push("pytest and coverage".to_owned());
+    findings.push(format!("packages: {}", sources.join("; ")));
+    if let Some(python) = &packages.interpreter {
+        findings.push(format!("interpreter: Python {python}"));
+    }
+    packages
+}
+
+/// The requirements file of the tests; without an installable project also the project's own, which
+/// is returned as single requirements if both exist.
+fn requirements(
+    files: &RepositoryFiles,
+    metadata: &Metadata,
+    installable: bool,
+) -> (Option<String>, Vec<String>) {
+    const TESTS: [&str; 14] = [
+        "requirements-test.txt",
+        "requirements-tests.txt",
+        "requirements-testing.txt",
+        "requirements_test.txt",
+        "requirements_tests.txt",
+        "test-requirements.txt",
+        "test_requirements.txt",
+        "requirements/test.txt",
+        "requirements/tests.txt",
+        "requirements/testing.txt",
+        "tests/requirements.txt",
+        "test/requirements.txt",
+        "requirements-dev.txt",
+        "dev-requirements.txt",
+    ];
+    let (extras, groups) = metadata.test_extras();
+    let declared = !extras.is_empty() || !groups.is_empty();
+    let usable = |name: &&str| {
+        files
+            .read(name)
+            .is_some_and(|text| !metadata::installs_itself(&text))
+    };
+    let of_tests = TESTS.into_iter().filter(|_| !declared).find(usable);
+    let own = ["requirements.txt", "requirements/base.txt"]
+        .into_iter()
+        .filter(|_| !installable)
+        .find(usable);
+    match (of_tests, own) {
+        (Some(tests), Some(own)) => {
+            let text = files.read(own).unwrap_or_default();
+            (Some(tests.to_owned()), metadata::plain_requirements(&text))
+        }
+        (file, own) => (file.or(own).map(str::to_owned), Vec::new()),
+    }
+}

@@ -1,0 +1,207 @@
+//! Where a Python repository has its packages.
+
+use super::super::super::detection::RepositoryFiles;
+use super::metadata::Metadata;
+
+/// Where the packages are.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The folder in which packages are looked for, `.` for the top.
+    pub(super) folder: String,
+    /// The packages and modules in it, as paths in the repository.
+    pub(super) packages: Vec<String>,
+}
+
+/// Folders that hold no part of a library.
+const OTHER_FOLDERS: [&str; 27] = [
+    "test",
+    "tests",
+    "testing",
+    "t",
+    "doc",
+    "docs",
+    "example",
+    "examples",
+    "sample",
+    "samples",
+    "demo",
+    "demos",
+    "script",
+    "scripts",
+    "tool",
+    "tools",
+    "bench",
+    "benches",
+    "benchmark",
+    "benchmarks",
+    "build",
+    "dist",
+    "tasks",
+    "ci",
+    "bin",
+    "integration",
+    "typing_tests",
+];
+/// Modules at the top that are no part of a library.
+const OTHER_MODULES: [&str; 10] = [
+    "setup.py",
+    "conftest.py",
+    "noxfile.py",
+    "tasks.py",
+    "fabfile.py",
+    "manage.py",
+    "versioneer.py",
+    "runtests.py",
+    "dodo.py",
+    "hatch_build.py",
+];
+
+impl Layout {
+    /// Looks for packages in the folders that the metadata names, then in `src`, at the top and in
+    /// other usual folders.
+    pub(super) fn find(files: &RepositoryFiles, metadata: &Metadata) -> Option<Self> {
+        let named: Vec<String> = metadata
+            .packages
+            .iter()
+            .map(|path| path.trim_matches('/').trim_start_matches("./").to_owned())
+            .filter(|path| files.has_folder(path) || files.has(path))
+            .collect();
+        if let Some(first) = named.first() {
+            let folder = first.rsplit_once('/').map_or(".", |(folder, _)| folder);
+            return Some(Self {
+                folder: folder.to_owned(),
+                packages: named,
+            });
+        }
+        let usual = ["src", ".", "lib", "python", "Lib"].map(str::to_owned);
+        let folders = metadata.package_folders.iter().chain(&usual);
+        let mut found: Vec<Self> = folders
+            .map(
+                |folder| match folder.trim_matches('/').trim_start_matches("./") {
+                    "" => ".",
+                    folder => folder,
+                },
+            )
+            .filter_map(|folder| Self::in_folder(files, folder))
+            .collect();
+        // A folder with the distribution's own package is preferred to one with any other.
+        let name = metadata.name.as_deref().map(import_name);
+        let is_own = |layout: &Self| {
+            let mut packages = layout.packages.iter();
+            packages
+                .any(|package| name.as_deref() == Some(import_name(last_name(package)).as_str()))
+        };
+        let index = found.iter().position(is_own).unwrap_or(0);
+        if found.is_empty() {
+            return None;
+        }
+        let mut layout = found.swap_remove(index);
+        if is_own(&layout) && layout.folder == "." {
+            let own = |package: &String| {
+                name.as_deref() == Some(import_name(last_name(package)).as_str())
+            };
+            // Beside a package of the distribution's name, modules at the top are scripts.
+            layout
+                .packages
+                .retain(|package| own(package) || !package.ends_with(".py"));
+        }
+        Some(layout)
+    }
+
+    fn in_folder(files: &RepositoryFiles, folder: &str) -> Option<Self> {
+        let inside = |name: &str| match folder {
+            "." => name.to_owned(),
+            folder => format!("{folder}/{name}"),
+        };
+        let is_library = |name: &&str| {
+            folder != "." || !(OTHER_FOLDERS.contains(name) || name.starts_with(['.', '_']))
+        };
+        let folders: Vec<&str> = files
+            .folders_in(folder)
+            .into_iter()
+            .filter(is_library)
+            .collect();
+        let mut packages: Vec<String> = folders
+            .iter()
+            .map(|name| inside(name))
+            .filter(|path| files.has(&format!("{path}/__init__.py")))
+            .collect();
+        let modules = files.names_in(folder).filter(|name| {
+            name.ends_with(".py")
+                && !OTHER_MODULES.contains(name)
+                && !name.starts_with("test_")
+                && !name.ends_with("_test.py")
+        });
+        packages.extend(modules.map(inside));
+        if packages.is_empty() && folder != "lib" {
+            // A namespace package has no `__init__.py` of its own.
+            let namespaces = folders.iter().map(|name| inside(name));
+            packages.extend(namespaces.filter(|path| {
+                let mut inner = files.folders_in(path).into_iter();
+                inner.any(|inner| files.has(&format!("{path}/{inner}/__init__.py")))
+            }));
+        }
+        (!packages.is_empty()).then(|| Self {
+            folder: folder.to_owned(),
+            packages,
+        })
+    }
+
+    /// `holes`.
+    pub(super) fn holes(&self) -> Vec<String> {
+        let sources = self.packages.iter().map(|package| {
+            if package.ends_with(".py") {
+                format!("/{package}")
+            } else {
+                format!("/{package}/**/*.py")
+            }
+        });
+        let without = [
+            "!tests/",
+            "!test/",
+            "!test_*.py",
+            "!*_test.py",
+            "!conftest.py",
+            "!_vendor/",
+            "!vendor/",
+            "!_version.py",
+            "!*_pb2.py",
+        ];
+        sources.chain(without.map(str::to_owned)).collect()
+    }
+
+    /// `exclude`: build output, which would give holes away.
+    pub(super) fn exclude(&self, files: &RepositoryFiles) -> Vec<String> {
+        let mut exclude: Vec<String> = ["build", "dist"]
+            .into_iter()
+            .filter(|folder| {
+                files.has_folder(folder) && !self.packages.iter().any(|it| it == folder)
+            })
+            .map(|folder| format!("/{folder}/"))
+            .collect();
+        if files.paths().any(|path| path.contains(".egg-info/")) {
+            exclude.push("*.egg-info/".to_owned());
+        }
+        exclude
+    }
+
+    /// What was found.
+    pub(super) fn describe(&self) -> String {
+        let names: Vec<&str> = self.packages.iter().take(4).map(String::as_str).collect();
+        let more = match self.packages.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("sources: {}{more}", names.join(", "))
+    }
+}
+
+/// A distribution's name as its package is usually named.
+fn import_name(name: &str) -> String {
+    let name = name.trim_end_matches(".py");
+    name.to_lowercase().replace(['-', '.'], "_")
+}
+
+fn last_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
