@@ -115,6 +115,7 @@ fn begin(folder: &Path, model: &str, samples: u32, holes: &[(Hole, String)]) -> 
         reason: None,
         mined: Some(MiningCounts {
             tests: 9,
+            set_aside: Vec::new(),
             quarantined: 1,
             candidates: 5000,
             admitted: holes.len(),

@@ -17,6 +17,7 @@ macro_rules! outln {
 
 mod audit;
 mod augment;
+mod check;
 mod complete;
 mod doctor;
 mod events;
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Complete(arguments) => complete::run(&arguments),
         Command::Retrieve(arguments) => retrieve::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Mutate(arguments) => mutate::run(&arguments),
@@ -90,7 +92,10 @@ pub fn main() -> ExitCode {
         Ok(Success::Partial) => ExitCode::from(3),
         Err(error) => {
             eprintln!("fillrate: {error}");
-            ExitCode::FAILURE
+            match error {
+                CliError::Play(PlayError::Empty(_)) => ExitCode::from(3),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -98,7 +103,7 @@ pub fn main() -> ExitCode {
 /// Measures code-completion models where they are used, in the editor.
 ///
 /// Exit status: 0 when all went well, 1 when it did not, 2 for a command line that can't be
-/// read, 3 when some projects failed and the others were done.
+/// read, 3 when some projects failed and the others were done, or when nothing was left to do.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct CommandLine {
@@ -116,6 +121,8 @@ enum Command {
     Retrieve(retrieve::RetrieveArguments),
     /// Write the manifest of a repository as it is detected, for changes by hand
     Init(init::InitArguments),
+    /// Do all that comes before a replay, up to each project's first hole, and say what is wrong
+    Check(check::CheckArguments),
     /// Play a developer on benchmark repositories and judge the completions with their tests
     Replay(replay::ReplayArguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file

@@ -15,6 +15,7 @@ pub mod tokens;
 mod uses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 
 use fillrate_server::cleanup;
 use fillrate_server::syntax::Language;
@@ -47,10 +48,63 @@ pub fn admit<E: Send>(
     jobs: usize,
     progress: impl Fn(usize, usize) + Sync,
 ) -> Result<MinedHoles, E> {
-    let contents: HashMap<&str, &str> = sources
+    let contents = contents_by_path(sources);
+    let try_one = |candidate: &HoleCandidate| -> Result<Admission, E> {
+        if wanted.solved.contains(&candidate.hole.id) {
+            return Ok(Err(Rejection::Solved));
+        }
+        if let Some(rejection) = rejection(candidate, &contents, audit, &tests.judge)? {
+            return Ok(Err(rejection));
+        }
+        let Some(least) = wanted.mutation_score else {
+            return Ok(Ok(None));
+        };
+        let mutation = (tests.mutate)(&candidate.hole, least)?;
+        let score = MutationScore::from(&mutation).score();
+        Ok(match score.is_some_and(|score| score >= least) {
+            true => Ok(Some(mutation)),
+            false => Err(Rejection::MutationScore),
+        })
+    };
+    admit_by(&contents, candidates, wanted, try_one, jobs, progress)
+}
+
+/// As [`admit`] where no tests are: chooses holes by their text alone.
+pub fn admit_untested(
+    sources: &[SourceFile],
+    candidates: Vec<HoleCandidate>,
+    audit: &LeakIndex,
+    wanted: &MiningRequest,
+) -> MinedHoles {
+    let contents = contents_by_path(sources);
+    let try_one = |candidate: &HoleCandidate| -> Result<Admission, Infallible> {
+        if wanted.solved.contains(&candidate.hole.id) {
+            return Ok(Err(Rejection::Solved));
+        }
+        Ok(textual_rejection(candidate, &contents, audit).map_or(Ok(None), Err))
+    };
+    match admit_by(&contents, candidates, wanted, try_one, 1, |_, _| {}) {
+        Ok(mined) => mined,
+        Err(never) => match never {},
+    }
+}
+
+fn contents_by_path(sources: &[SourceFile]) -> HashMap<&str, &str> {
+    sources
         .iter()
         .map(|file| (file.path.as_str(), file.contents.as_str()))
-        .collect();
+        .collect()
+}
+
+/// Chooses holes among candidates that `try_one` admits.
+fn admit_by<E: Send>(
+    contents: &HashMap<&str, &str>,
+    candidates: Vec<HoleCandidate>,
+    wanted: &MiningRequest,
+    try_one: impl Fn(&HoleCandidate) -> Result<Admission, E> + Sync,
+    jobs: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<MinedHoles, E> {
     let mut queue = CandidateQueue::new(candidates, &wanted.kinds, wanted.seed);
     let mut mined = MinedHoles {
         candidates: queue.len(),
@@ -58,27 +112,10 @@ pub fn admit<E: Send>(
     };
     loop {
         let missing = wanted.holes.saturating_sub(mined.holes.len());
-        let wave: Vec<HoleCandidate> = (0..missing).map_while(|_| queue.take(&contents)).collect();
+        let wave: Vec<HoleCandidate> = (0..missing).map_while(|_| queue.take(contents)).collect();
         if wave.is_empty() {
             break;
         }
-        let try_one = |candidate: &HoleCandidate| -> Result<Admission, E> {
-            if wanted.solved.contains(&candidate.hole.id) {
-                return Ok(Err(Rejection::Solved));
-            }
-            if let Some(rejection) = rejection(candidate, &contents, audit, &tests.judge)? {
-                return Ok(Err(rejection));
-            }
-            let Some(least) = wanted.mutation_score else {
-                return Ok(Ok(None));
-            };
-            let mutation = (tests.mutate)(&candidate.hole, least)?;
-            let score = MutationScore::from(&mutation).score();
-            Ok(match score.is_some_and(|score| score >= least) {
-                true => Ok(Some(mutation)),
-                false => Err(Rejection::MutationScore),
-            })
-        };
         let settled = run_jobs(
             &wave,
             jobs,
@@ -183,27 +220,13 @@ fn rejection<E>(
     audit: &LeakIndex,
     judge: impl Fn(&str, &str) -> Result<Verdict, E>,
 ) -> Result<Option<Rejection>, E> {
+    if let Some(rejection) = textual_rejection(candidate, contents, audit) {
+        return Ok(Some(rejection));
+    }
     let hole = &candidate.hole;
-    let Some(text) = contents.get(hole.path.as_str()) else {
+    let Some((text, (prefix, suffix))) = cut(hole, contents) else {
         return Ok(Some(Rejection::ReferenceFails));
     };
-    let Ok((prefix, suffix)) = hole.cut(text) else {
-        return Ok(Some(Rejection::ReferenceFails));
-    };
-    if audit.leaks(hole, text) {
-        return Ok(Some(Rejection::Leak));
-    }
-    let place = cleanup::CursorSite {
-        prefix,
-        suffix,
-        language: Language::for_path(std::path::Path::new(&hole.path)),
-        tree: None,
-        extent: cleanup::CompletionExtent::default(),
-        chat: false,
-    };
-    if cleanup::clean(&hole.reference, &place).0 != hole.reference {
-        return Ok(Some(Rejection::CleanUp));
-    }
     if judge(&hole.path, text)?.outcome != Outcome::Passed {
         return Ok(Some(Rejection::ReferenceFails));
     }
@@ -221,10 +244,42 @@ fn rejection<E>(
     })
 }
 
+/// The text of a hole's file, and what stands before and after the hole.
+fn cut<'a>(
+    hole: &Hole,
+    contents: &HashMap<&str, &'a str>,
+) -> Option<(&'a str, (&'a str, &'a str))> {
+    let text = *contents.get(hole.path.as_str())?;
+    Some((text, hole.cut(text).ok()?))
+}
+
+/// Why a candidate is rejected whatever tests say, if it is.
+fn textual_rejection(
+    candidate: &HoleCandidate,
+    contents: &HashMap<&str, &str>,
+    audit: &LeakIndex,
+) -> Option<Rejection> {
+    let hole = &candidate.hole;
+    let Some((text, (prefix, suffix))) = cut(hole, contents) else {
+        return Some(Rejection::ReferenceFails);
+    };
+    if audit.leaks(hole, text) {
+        return Some(Rejection::Leak);
+    }
+    let place = cleanup::CursorSite {
+        prefix,
+        suffix,
+        language: Language::for_path(std::path::Path::new(&hole.path)),
+        tree: None,
+        extent: cleanup::CompletionExtent::default(),
+        chat: false,
+    };
+    (cleanup::clean(&hole.reference, &place).0 != hole.reference).then_some(Rejection::CleanUp)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::convert::Infallible;
 
     use proptest::prelude::*;
 

@@ -194,10 +194,25 @@ impl RunReport {
                 } else {
                     rejected.join(", ")
                 };
+                if mined.tests == 0 {
+                    text.push_str(&format!(
+                        "{name}: no tests, so nothing was executed and text alone is scored; {} \
+                         candidates, {} holes chosen by syntax; rejected: {rejected}\n",
+                        mined.candidates, mined.admitted,
+                    ));
+                    continue;
+                }
                 text.push_str(&format!(
-                    "{name}: {} tests, {} quarantined; {} candidates, {} holes admitted; \
+                    "{name}: {} tests, {} quarantined{}; {} candidates, {} holes admitted; \
                      rejected: {rejected}\n",
-                    mined.tests, mined.quarantined, mined.candidates, mined.admitted,
+                    mined.tests,
+                    mined.quarantined,
+                    match mined.set_aside.len() {
+                        0 => String::new(),
+                        count => format!(", {count} set aside"),
+                    },
+                    mined.candidates,
+                    mined.admitted,
                 ));
             }
         }
@@ -293,6 +308,7 @@ mod tests {
             mined: Some(MiningCounts {
                 tests: 9,
                 quarantined: 1,
+                set_aside: Vec::new(),
                 candidates: 20,
                 admitted: 3,
                 rejected: [(Rejection::EmptyPasses, 2), (Rejection::Leak, 1)].into(),

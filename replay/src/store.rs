@@ -201,6 +201,9 @@ pub struct MiningCounts {
     pub tests: usize,
     /// Tests that don't, which take no part.
     pub quarantined: usize,
+    /// Tests that always fail and files that can't be collected: they take no part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<String>,
     /// Stretches of code that could be a hole.
     pub candidates: usize,
     /// Holes that were admitted.

@@ -257,7 +257,8 @@ fn no_host_file_is_visible_but_the_systems() {
     ));
     let expected = "/bin /dev /etc /lib /lib32 /lib64 /libx32 /nix /proc /sbin /tmp /usr \
                     /dev/fd /dev/full /dev/null /dev/random /dev/shm /dev/stderr /dev/stdin \
-                    /dev/stdout /dev/urandom /dev/zero /etc/alternatives /etc/group /etc/hosts \
+                    /dev/stdout /dev/urandom /dev/zero /etc/alternatives /etc/group /etc/hostname /etc/hosts \
+                    /etc/locale.alias /etc/mime.types /etc/protocols /etc/services /etc/timezone \
                     /etc/ld.so.cache /etc/localtime /etc/nsswitch.conf /etc/passwd /etc/ssl";
     let unexpected: Vec<_> = text
         .lines()

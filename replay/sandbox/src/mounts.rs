@@ -35,12 +35,39 @@ const SYSTEM: [&str; 8] = [
     "nix/store",
 ];
 /// Parts of `/etc` that programs need and that hold no secrets.
-const ETC: [&str; 4] = [
+const ETC: [&str; 8] = [
     "etc/ld.so.cache",
     "etc/alternatives",
     "etc/ssl/certs",
     "etc/ssl/openssl.cnf",
+    "etc/mime.types",
+    "etc/services",
+    "etc/protocols",
+    "etc/locale.alias",
 ];
+/// The users that a Debian system has, with their numbers, homes and shells: programs look them up
+/// by name. Written here so that results don't depend on who has an account on a machine.
+const USERS: &str = "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+bin:x:2:2:bin:/bin:/usr/sbin/nologin
+sys:x:3:3:sys:/dev:/usr/sbin/nologin
+sync:x:4:65534:sync:/bin:/bin/sync
+games:x:5:60:games:/usr/games:/usr/sbin/nologin
+man:x:6:12:man:/var/cache/man:/usr/sbin/nologin
+lp:x:7:7:lp:/var/spool/lpd:/usr/sbin/nologin
+mail:x:8:8:mail:/var/mail:/usr/sbin/nologin
+news:x:9:9:news:/var/spool/news:/usr/sbin/nologin
+uucp:x:10:10:uucp:/var/spool/uucp:/usr/sbin/nologin
+proxy:x:13:13:proxy:/bin:/usr/sbin/nologin
+www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin
+backup:x:34:34:backup:/var/backups:/usr/sbin/nologin
+list:x:38:38:Mailing List Manager:/var/list:/usr/sbin/nologin
+irc:x:39:39:ircd:/run/ircd:/usr/sbin/nologin
+";
+/// The groups of such a system, as `NAME:NUMBER`.
+const GROUPS: &str = "daemon:1 bin:2 sys:3 adm:4 tty:5 disk:6 lp:7 mail:8 news:9 uucp:10 man:12 \
+    proxy:13 kmem:15 dialout:20 fax:21 voice:22 cdrom:24 floppy:25 tape:26 sudo:27 audio:29 \
+    dip:30 www-data:33 backup:34 operator:37 list:38 irc:39 src:40 shadow:42 utmp:43 video:44 \
+    sasl:45 plugdev:46 staff:50 games:60 users:100";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Files of `/proc` that tell about the host's kernel and memory and that a host's root could
 /// read even without capabilities.
@@ -259,9 +286,15 @@ fn system(places: &mut Vec<Place>) -> Result<(), SandboxError> {
 
 fn etc(localtime: Option<&[u8]>, places: &mut Vec<Place>) -> Result<(), SandboxError> {
     let passwd = format!(
-        "root:x:0:0::/root:/bin/sh\nsandbox:x:{INSIDE_ID}:{INSIDE_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+        "root:x:0:0::/root:/bin/sh\n{USERS}sandbox:x:{INSIDE_ID}:{INSIDE_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
     );
-    let group = format!("root:x:0:\nsandbox:x:{INSIDE_ID}:\nnogroup:x:65534:\n");
+    let listed = GROUPS.split_whitespace();
+    let named = listed.filter_map(|group| group.split_once(':'));
+    let groups: String = named
+        .filter(|(_, number)| *number != INSIDE_ID.to_string())
+        .map(|(name, number)| format!("{name}:x:{number}:\n"))
+        .collect();
+    let group = format!("root:x:0:\n{groups}sandbox:x:{INSIDE_ID}:\nnogroup:x:65534:\n");
     let mut files = vec![
         ("passwd", passwd.as_bytes()),
         ("group", group.as_bytes()),
@@ -269,6 +302,8 @@ fn etc(localtime: Option<&[u8]>, places: &mut Vec<Place>) -> Result<(), SandboxE
             "hosts",
             b"127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
         ),
+        ("timezone", b"Etc/UTC\n"),
+        ("hostname", b"sandbox\n"),
         (
             "nsswitch.conf",
             b"passwd: files\ngroup: files\nhosts: files\n",

@@ -1,6 +1,8 @@
-//! What happens on Ctrl-C.
+//! What happens on Ctrl-C and on a request to terminate.
 
-/// Calls a function on the first interrupt signal and ends the program with status 130.
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Calls a function on the first interrupt or termination signal and ends the program with status 130.
 pub(super) fn on_interrupt(report: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
@@ -9,7 +11,14 @@ pub(super) fn on_interrupt(report: impl FnOnce() + Send + 'static) {
         else {
             return;
         };
-        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+        let signalled = runtime.block_on(async {
+            let mut terminate = signal(SignalKind::terminate()).ok()?;
+            tokio::select! {
+                interrupted = tokio::signal::ctrl_c() => interrupted.ok(),
+                terminated = terminate.recv() => terminated,
+            }
+        });
+        if signalled.is_some() {
             report();
             // 128 + SIGINT, as a shell reports it.
             std::process::exit(130);

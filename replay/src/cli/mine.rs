@@ -16,7 +16,7 @@ use crate::task;
 /// Choose holes that a corpus's tests can judge, and write them to a file.
 #[derive(Args)]
 pub(super) struct MineArguments {
-    /// The corpus: a manifest file
+    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
     corpus: PathBuf,
     /// The file for the holes, as JSON lines
     #[arg(short, long, value_name = "FILE")]

@@ -1,6 +1,7 @@
 //! Shows events to people on standard error: a bar with the time left on a terminal, plain lines
 //! elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -124,6 +125,12 @@ fn message(event: &Event) -> Option<String> {
                 format!("{project}: waiting for another process to prepare it")
             }
         }),
+        Event::ProjectReady {
+            project,
+            set_aside,
+            neutralised,
+            ..
+        } => test_notes(project, set_aside, neutralised),
         Event::ProjectFailed {
             project, reason, ..
         } => Some(format!("{project}: {reason}")),
@@ -133,4 +140,35 @@ fn message(event: &Event) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// How many tests that are set aside are listed.
+const LISTED: usize = 5;
+
+/// What people are told of a project's own tests; `None` if there is nothing to say.
+fn test_notes(
+    project: &str,
+    set_aside: &BTreeMap<String, String>,
+    neutralised: &[String],
+) -> Option<String> {
+    let mut lines = Vec::new();
+    if !set_aside.is_empty() {
+        let count = set_aside.len();
+        lines.push(format!(
+            "{project}: {count} tests or files of tests fail unchanged and are set aside:"
+        ));
+        let listed = set_aside.iter().take(LISTED);
+        lines.extend(listed.map(|(id, reason)| format!("  {id}: {reason}")));
+        if count > LISTED {
+            let more = count - LISTED;
+            lines.push(format!("  and {more} more, which `--events jsonl` lists"));
+        }
+    }
+    if !neutralised.is_empty() {
+        let names = neutralised.join(", ");
+        lines.push(format!(
+            "{project}: these options have no effect here: {names}"
+        ));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }

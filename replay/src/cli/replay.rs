@@ -20,10 +20,14 @@ use crate::store::Run;
 /// The same command again continues where it was stopped.
 #[derive(Args)]
 pub(super) struct ReplayArguments {
-    /// The corpus: a manifest file
+    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
     corpus: PathBuf,
     /// Holes that `mine` wrote, in place of mining
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
+    )]
     tasks: Option<PathBuf>,
     #[command(flatten)]
     choice: HoleArguments,

@@ -697,6 +697,7 @@ fn prepared(project: Project, source: source::CachedSource) -> Prepared {
         source: source.root,
         digest: source.digest,
         environment: Environment {
+            generated: None,
             kind: EnvironmentKind::Python,
             root: PathBuf::new(),
             interpreter: PathBuf::new(),

@@ -50,6 +50,9 @@ pub enum PlayError {
     /// The request is invalid, or nothing could be done.
     #[error("{0}")]
     Refused(String),
+    /// There is nothing to work on: no project is left, or no hole.
+    #[error("{0}")]
+    Empty(String),
 }
 
 impl PlayError {

@@ -94,6 +94,14 @@ pub enum Event {
         language: String,
         /// How many tests are stable; `null` if the project has no tests.
         tests: Option<usize>,
+        /// Tests that always fail and files of tests that can't be collected, which take no part,
+        /// with the reasons.
+        set_aside: BTreeMap<String, String>,
+        /// Options of the project's test runner that can't be honoured and had no effect.
+        neutralised: Vec<String>,
+        /// How far a warm worker gets: `collected`, `loaded`, or `cold` if the tests can't be run
+        /// by one; `null` if the project has no tests.
+        readiness: Option<String>,
     },
     /// A project takes no part.
     ProjectFailed {
@@ -414,10 +422,17 @@ mod tests {
                 project: text(),
                 step: PreparationStep::Waiting,
             },
+            Event::ProjectDetected {
+                project: text(),
+                findings: vec![text()],
+            },
             Event::ProjectReady {
                 project: text(),
                 language: text(),
                 tests: Some(1),
+                set_aside: BTreeMap::from([(text(), text())]),
+                neutralised: vec![text()],
+                readiness: Some(text()),
             },
             Event::ProjectFailed {
                 project: text(),

@@ -9,7 +9,8 @@ use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::mutate;
 use super::projects::{
-    AbsentProject, ExecutionPlan, PlayProject, ProjectLoader, load_manifest, visible_sources,
+    AbsentProject, ExecutionPlan, PlayableProject, ProjectLoader, UNTESTED, load_manifest,
+    visible_sources,
 };
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared, tree};
@@ -20,6 +21,7 @@ use crate::mine::{self, HoleJudge, MinedHoles, MiningRequest, api};
 use crate::store::{MiningCounts, ProjectState, ProjectStatus};
 use crate::task::{Hole, HoleKind, sha256_hex};
 use crate::verdict::Judge;
+use crate::verdict::baseline::Baseline;
 
 /// Which holes are wanted.
 #[derive(Clone, Debug)]
@@ -68,29 +70,58 @@ pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, 
         execution: &plan.execution,
         listener,
     };
-    let (tested, absent) = loader.load_tested(&manifest)?;
-    if tested.is_empty() {
+    let (playable, absent) = loader.load(&manifest)?;
+    if playable.is_empty() {
         let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
-        return Err(PlayError::Refused(format!(
+        return Err(PlayError::Empty(format!(
             "no project of the corpus could be mined: {}",
             reasons.join("; ")
         )));
     }
     let mut projects = Vec::new();
-    for project in &tested {
+    for project in &playable {
         let name = project.name();
         let quota = quota(&plan.selection, &manifest, name);
-        let mined = mine_project(
-            project,
-            &project.judge,
-            &plan.selection,
-            quota,
-            &plan.solved,
-            &loader,
-        )?;
+        let mined = mine_project(project, &plan.selection, quota, &plan.solved, &loader)?;
         projects.push((name.to_owned(), mined));
     }
+    check_any(projects.iter().map(|(name, mined)| (name.as_str(), mined)))?;
     Ok(MiningOutcome { projects, absent })
+}
+
+/// Refuses to go on without any hole.
+///
+/// # Errors
+/// No hole was admitted; says why, by project.
+pub(super) fn check_any<'a>(
+    mined: impl Iterator<Item = (&'a str, &'a MinedHoles)>,
+) -> Result<(), PlayError> {
+    let mut reasons = Vec::new();
+    for (name, mined) in mined {
+        if !mined.holes.is_empty() {
+            return Ok(());
+        }
+        let rejected: Vec<String> = mined
+            .rejected
+            .iter()
+            .map(|(reason, count)| format!("{} {count}", reason.name()))
+            .collect();
+        reasons.push(match mined.candidates {
+            0 => format!(
+                "{name} has no candidate, because no passing test runs a line of the files that \
+                 match its `holes`"
+            ),
+            count => format!(
+                "{name} has {count} candidates; rejected: {}",
+                rejected.join(", ")
+            ),
+        });
+    }
+    Err(PlayError::Empty(format!(
+        "no hole was admitted: {}; correct the globs or the tests in the manifest, or ask for other \
+         --kinds or more --holes",
+        reasons.join("; ")
+    )))
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
@@ -100,9 +131,8 @@ const RULES: u32 = 7;
 ///
 /// # Errors
 /// The sandbox is unavailable, or the cache can't be written.
-pub(super) fn mine_project<J>(
-    project: &PlayProject<J>,
-    judge: &Judge,
+pub(super) fn mine_project(
+    project: &PlayableProject,
     selection: &HoleSelection,
     quota: usize,
     solved: &BTreeSet<String>,
@@ -110,6 +140,11 @@ pub(super) fn mine_project<J>(
 ) -> Result<MinedHoles, PlayError> {
     let cache = loader.corpus.cache.root();
     let name = project.name();
+    if project.judge.is_none() && selection.min_mutation_score.is_some() {
+        return Err(PlayError::Refused(format!(
+            "`{name}` can't have --min-mutation-score: {UNTESTED}"
+        )));
+    }
     let wanted = MiningRequest {
         holes: quota,
         kinds: selection.kinds.clone(),
@@ -122,7 +157,10 @@ pub(super) fn mine_project<J>(
         version,
         RULES,
         name,
-        judge.key(),
+        match &project.judge {
+            Some(judge) => judge.key(),
+            None => project.prepared.digest.clone(),
+        },
         wanted.holes,
         wanted.kinds,
         wanted.seed,
@@ -137,7 +175,7 @@ pub(super) fn mine_project<J>(
     let mined = match known {
         Some(mined) => mined,
         None => {
-            let mined = choose_holes(project, judge, &wanted, loader)?;
+            let mined = choose_holes(project, &wanted, loader)?;
             store(&mined, &folder, &path)?;
             mined
         }
@@ -152,14 +190,15 @@ pub(super) fn mine_project<J>(
 }
 
 /// Mines one project.
-fn choose_holes<J>(
-    project: &PlayProject<J>,
-    judge: &Judge,
+fn choose_holes(
+    project: &PlayableProject,
     wanted: &MiningRequest,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
-    let PlayProject {
-        prepared, files, ..
+    let PlayableProject {
+        prepared,
+        files,
+        judge,
     } = project;
     let name = project.name();
     let visible = tree::visible_files(prepared)?;
@@ -168,15 +207,16 @@ fn choose_holes<J>(
         // Bytecode and archives hold strings too.
         Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
     }));
-    let baseline = judge.baseline();
+    let baseline = judge.as_ref().map(Judge::baseline);
     let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
     let mut needing_others = Vec::new();
     let mut candidates: Vec<HoleCandidate> = files
         .iter()
         .flat_map(|file| {
             let coverage = LineCoverage {
-                tested: &|line| baseline.covers(&file.path, line),
-                at_import: &|line| baseline.runs_at_import(&file.path, line),
+                // Without tests, every line counts.
+                tested: &|line| baseline.is_none_or(|it| it.covers(&file.path, line)),
+                at_import: &|line| baseline.is_some_and(|it| it.runs_at_import(&file.path, line)),
             };
             if wanted.kinds.contains(&HoleKind::Api) {
                 needing_others.extend(api::find_api_candidates(
@@ -192,18 +232,21 @@ fn choose_holes<J>(
         .collect();
     candidates.extend(api::deduplicate(needing_others));
     let progress = PhaseProgress::start(loader.listener, Phase::Mine, Some(name), 0);
-    let mut mined = mine::admit(
-        files,
-        candidates,
-        &audit,
-        wanted,
-        &HoleJudge {
-            judge: |path: &str, contents: &str| judge.judge(path, contents, &[]),
-            mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
-        },
-        loader.execution.threads,
-        |done, all| progress.set(done, all),
-    )?;
+    let mut mined = match judge {
+        None => mine::admit_untested(files, candidates, &audit, wanted),
+        Some(judge) => mine::admit(
+            files,
+            candidates,
+            &audit,
+            wanted,
+            &HoleJudge {
+                judge: |path: &str, contents: &str| judge.judge(path, contents, &[]),
+                mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
+            },
+            loader.execution.threads,
+            |done, all| progress.set(done, all),
+        )?,
+    };
     let sources = visible_sources(prepared)?;
     let repository = DependencyIndex::new(&sources);
     for hole in &mut mined.holes {
@@ -241,15 +284,22 @@ pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) 
 /// What a run records of a project that takes part.
 pub(super) fn project_state(
     prepared: &Prepared,
-    mined: Option<(&Judge, &MinedHoles)>,
+    judge: Option<&Judge>,
+    mined: Option<&MinedHoles>,
 ) -> ProjectState {
+    let baseline = judge.map(Judge::baseline);
     ProjectState {
         language: prepared.project.language.name.to_owned(),
         status: ProjectStatus::Ready,
         reason: None,
-        mined: mined.map(|(judge, mined)| MiningCounts {
-            tests: judge.baseline().stable().len(),
-            quarantined: judge.baseline().quarantined().len(),
+        mined: mined.map(|mined| MiningCounts {
+            tests: baseline.map_or(0, |it| it.stable().len()),
+            quarantined: baseline.map_or(0, |it| it.quarantined().len()),
+            set_aside: baseline
+                .into_iter()
+                .flat_map(Baseline::set_aside)
+                .map(|(id, _)| id)
+                .collect(),
             candidates: mined.candidates,
             admitted: mined.holes.len(),
             rejected: mined.rejected.clone(),

@@ -153,6 +153,7 @@ impl ReplayPlan {
             };
             return Ok(Run::open_or_begin(&folder, identity)?);
         }
+        keep_out_of_repository(Path::new("runs"))?;
         let short = &sha256_hex(identity.to_string().as_bytes())[..8];
         let part = |key: &str| {
             let text = identity[key].as_str().unwrap_or_default();
@@ -175,4 +176,15 @@ impl ReplayPlan {
         }
         Err(PlayError::Refused("runs/ is full".to_owned()))
     }
+}
+
+/// Makes the folder of runs, if it is missing, so that neither git nor a corpus takes it for a part
+/// of the repository around it.
+fn keep_out_of_repository(runs: &Path) -> Result<(), PlayError> {
+    if runs.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir(runs).map_err(PlayError::file(runs))?;
+    let ignore = runs.join(".gitignore");
+    std::fs::write(&ignore, "*\n").map_err(PlayError::file(&ignore))
 }

@@ -96,17 +96,29 @@ pub struct ProjectLoader<'a> {
 }
 
 impl ProjectLoader<'_> {
-    /// Prepares all projects and runs their own tests. Projects without tests are absent.
+    /// Prepares all projects and runs the own tests of those that have some.
     ///
     /// # Errors
     /// No project has a folder among the added tests, or the sandbox is unavailable.
+    pub(super) fn load(
+        &self,
+        manifest: &Manifest,
+    ) -> Result<(Vec<PlayableProject>, Vec<AbsentProject>), PlayError> {
+        let (prepared, mut absent) = self.prepare(manifest)?;
+        let (playable, failed) = self.open(prepared)?;
+        absent.extend(failed);
+        Ok((playable, absent))
+    }
+
+    /// As [`ProjectLoader::load`]; projects without tests are absent.
+    ///
+    /// # Errors
+    /// As [`ProjectLoader::load`].
     pub(super) fn load_tested(
         &self,
         manifest: &Manifest,
     ) -> Result<(Vec<TestedProject>, Vec<AbsentProject>), PlayError> {
-        let (prepared, mut absent) = self.prepare(manifest)?;
-        let (playable, failed) = self.open(prepared)?;
-        absent.extend(failed);
+        let (playable, mut absent) = self.load(manifest)?;
         let mut tested = Vec::new();
         for project in playable {
             let PlayProject {
@@ -155,6 +167,24 @@ impl ProjectLoader<'_> {
                         project: prepared.project.name.clone(),
                         language: prepared.project.language.name.to_owned(),
                         tests: judge.as_ref().map(|judge| judge.baseline().stable().len()),
+                        set_aside: judge
+                            .iter()
+                            .flat_map(|judge| judge.baseline().set_aside())
+                            .collect(),
+                        readiness: judge.as_ref().map(|judge| {
+                            let baseline = judge.baseline();
+                            match (baseline.is_warm(), baseline.is_collectable()) {
+                                (_, true) => "collected",
+                                (true, false) => "loaded",
+                                (false, false) => "cold",
+                            }
+                            .to_owned()
+                        }),
+                        neutralised: judge
+                            .iter()
+                            .flat_map(|judge| judge.baseline().neutralised())
+                            .map(str::to_owned)
+                            .collect(),
                     });
                     playable.push(PlayableProject {
                         files: source_files(&prepared)?,

@@ -4,6 +4,7 @@
 //! attempts whose keys it lacks, and those that ended in an infrastructure failure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
 use fillrate_server::model::recorded::RecordedCompletions;
 use serde_json::{Value, json};
@@ -12,11 +13,10 @@ use super::PlayError;
 use super::context::{ReplayContext, present_holes};
 use super::events::{Event, Listener};
 use super::hole::SubjectReplay;
-use super::mining::{mine_project, project_state, quota};
+use super::mining::{check_any, mine_project, project_state, quota};
 pub use super::plan::ReplayPlan;
 use super::projects::{
-    AbsentProject, PlayableProject, ProjectLoader, UNTESTED, check_projects, load_manifest,
-    with_type_check,
+    AbsentProject, PlayableProject, ProjectLoader, check_projects, load_manifest, with_type_check,
 };
 use super::schedule::{CompletionSource, ReplayParameters};
 use super::subject::ModelUnderTest;
@@ -56,6 +56,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     let tasks = plan.tasks.as_deref().map(task::read).transpose()?;
     let subjects = ModelUnderTest::load_all(&plan.subjects())?;
     if let Some(tasks) = &tasks {
+        check_not_empty(tasks, plan.tasks.as_deref())?;
         check_projects(tasks, &manifest, &plan.corpus)?;
         // Missing predictions are an error before tests run for minutes.
         for subject in &subjects {
@@ -83,7 +84,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             .iter()
             .filter_map(|absent| absent.state.reason.as_deref())
             .collect();
-        return Err(PlayError::Refused(format!(
+        return Err(PlayError::Empty(format!(
             "no project of {} can be replayed: {}",
             plan.corpus.display(),
             reasons.join("; ")
@@ -160,6 +161,17 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     })
 }
 
+/// Refuses a tasks file without holes.
+fn check_not_empty(tasks: &[Hole], path: Option<&Path>) -> Result<(), PlayError> {
+    match path {
+        Some(path) if tasks.is_empty() => Err(PlayError::Empty(format!(
+            "{} has no holes; `fillrate mine` writes some",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What the sources and environments are, by project.
 fn digests(prepared: &[Prepared]) -> BTreeMap<String, Value> {
     let digest = |prepared: &Prepared| {
@@ -182,25 +194,26 @@ fn choose_holes(
 ) -> Result<(Vec<Hole>, ProjectStates), PlayError> {
     let mut states = Vec::new();
     let mut holes = Vec::new();
+    let mut all = Vec::new();
     for project in projects {
         let name = project.name();
         if let Some(tasks) = tasks {
             let in_project = tasks.iter().filter(|hole| hole.project == name);
             holes.extend(in_project.cloned());
-            states.push((name.to_owned(), project_state(&project.prepared, None)));
+            let state = project_state(&project.prepared, project.judge.as_ref(), None);
+            states.push((name.to_owned(), state));
             continue;
         }
-        let Some(judge) = &project.judge else {
-            return Err(PlayError::Refused(format!(
-                "no holes can be mined in `{name}`: {UNTESTED}; name holes by --tasks"
-            )));
-        };
         let quota = quota(&plan.selection, manifest, name);
         let solved = BTreeSet::new();
-        let mined = mine_project(project, judge, &plan.selection, quota, &solved, loader)?;
-        let state = project_state(&project.prepared, Some((judge, &mined)));
+        let mined = mine_project(project, &plan.selection, quota, &solved, loader)?;
+        let state = project_state(&project.prepared, project.judge.as_ref(), Some(&mined));
         states.push((name.to_owned(), state));
-        holes.extend(mined.holes);
+        all.push((name, mined));
+    }
+    if tasks.is_none() {
+        check_any(all.iter().map(|(name, mined)| (*name, mined)))?;
+        holes.extend(all.into_iter().flat_map(|(_, mined)| mined.holes));
     }
     Ok((holes, states))
 }

@@ -1,10 +1,12 @@
 //! Measures a project's baseline, or loads it from the cache.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA};
+use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
+use super::runner::report::TestReport;
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
 use crate::corpus::tree;
 use crate::queue::run_jobs;
@@ -19,7 +21,7 @@ const RUN_TIME: Duration = Duration::from_secs(900);
 /// # Errors
 /// The tests can't be run, or fail; the cache can't be written.
 pub(super) fn load_or_measure(
-    runner: &ProjectRunner,
+    runner: &mut ProjectRunner,
     warm: &WarmWorkers,
     cache: &Path,
     threads: usize,
@@ -32,6 +34,8 @@ pub(super) fn load_or_measure(
         .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
         .filter(|baseline| baseline.schema == SCHEMA);
     if let Some(baseline) = cached {
+        let files: Vec<String> = baseline.uncollected.keys().cloned().collect();
+        runner.leave_out(&files);
         return Ok(baseline);
     }
     let baseline = measure(runner, warm, threads, progress)?;
@@ -50,7 +54,7 @@ pub(super) fn load_or_measure(
 }
 
 fn measure(
-    runner: &ProjectRunner,
+    runner: &mut ProjectRunner,
     warm: &WarmWorkers,
     threads: usize,
     progress: impl Fn(usize, usize) + Sync,
@@ -79,7 +83,10 @@ fn measure(
     };
     progress(0, RUNS);
     // If the first run fails, the others are pointless.
-    let first = check_complete(runner.run(&plain)?, &project)?;
+    let mut first = runner.run(&plain)?;
+    let uncollected = leave_out_uncollected(runner, &mut first.report);
+    let first = check_complete(first, &project)?;
+    let runner = &*runner;
     progress(1, RUNS);
     let with_coverage = TestRun {
         coverage: Some(&files),
@@ -105,7 +112,11 @@ fn measure(
         },
         |done| progress(done + 1, RUNS),
     )?);
-    let mut baseline = Baseline::from_runs(&project, &runs)?;
+    let mut baseline = Baseline::from_runs(&project, &runs, uncollected, runner.min_share())?;
+    if !runner.can_select() && !baseline.set_aside().is_empty() {
+        // Its command runs all tests, so that it can't succeed.
+        return Err(baseline.tests_fail(&project, "100 %".to_owned()));
+    }
     baseline.lacks_coverage = !runner.can_select();
     baseline.unfit = try_warm(runner, warm, &mut baseline, &plain, Readiness::Loaded)?;
     baseline.uncollectable = match &baseline.unfit {
@@ -174,6 +185,26 @@ fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
     };
     let id = baseline.stable().into_iter().find(differs)?;
     Some(format!("with a warm worker {id} has another outcome"))
+}
+
+/// Takes the files of tests that can't be collected out of a report and of all further runs, if
+/// the framework can do that; returns why they can't be collected.
+fn leave_out_uncollected(
+    runner: &mut ProjectRunner,
+    report: &mut TestReport,
+) -> BTreeMap<String, String> {
+    let errors = &report.collect_errors;
+    let uncollected: BTreeMap<String, String> = errors
+        .iter()
+        .map(|error| (error.id.clone(), key_line(&error.message)))
+        .collect();
+    let files: Vec<String> = uncollected.keys().cloned().collect();
+    // Without any test, the reason is worth more than a list.
+    if report.tests.is_empty() || uncollected.contains_key("") || !runner.leave_out(&files) {
+        return BTreeMap::new();
+    }
+    report.collect_errors.clear();
+    uncollected
 }
 
 /// Checks that a run is complete and has tests in it.

@@ -10,22 +10,23 @@ pub enum VerdictError {
     /// The sandbox is unavailable.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The project fails its own tests.
+    /// Too few of the project's own tests pass.
     #[error(
-        "`{project}` fails {failing} of its own {tests} tests, first {first}: {message}; fix the \
-         project's environment in the manifest, or leave these tests out by its `args`"
+        "`{project}` passes {passing} of its own {tests} tests, and at least {least} must pass: \
+         {reasons}; correct the project's environment in the manifest (`fillrate init` writes one), \
+         leave tests out by its `args`, or lower `min_share`"
     )]
     TestsFail {
         /// The project.
         project: String,
-        /// How many fail.
-        failing: usize,
-        /// How many there are.
+        /// How many pass.
+        passing: usize,
+        /// How many there are that are not skipped; a file that can't be collected counts as one.
         tests: usize,
-        /// The first one's id.
-        first: String,
-        /// Its message, shortened.
-        message: String,
+        /// The least share that must pass, for people.
+        least: String,
+        /// Why the others fail, each reason with the number of tests and the first of them.
+        reasons: String,
     },
     /// The project's tests can't be run at all.
     #[error("the tests of `{project}` can't be run: {reason}")]

@@ -59,9 +59,9 @@ impl Judge {
         jobs: usize,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Self, VerdictError> {
-        let runner = ProjectRunner::new(prepared, cache)?;
+        let mut runner = ProjectRunner::new(prepared, cache)?;
         let warm = WarmWorkers::default();
-        let baseline = load_or_measure(&runner, &warm, cache, jobs, progress)?;
+        let baseline = load_or_measure(&mut runner, &warm, cache, jobs, progress)?;
         Ok(Self {
             twins: TwinCheck::new(cache, &runner.key()),
             executor: Executor::new(runner, warm, baseline),
@@ -231,10 +231,10 @@ impl Judge {
             };
             let mut result = executor.execute(engine, &run)?;
             if !executor.runner.can_select() {
-                // Quarantined tests ran too, as the runner can't leave them out.
+                // Tests that take no part ran too, as the runner can't leave them out.
                 let baseline = &executor.baseline;
                 let tests = &mut result.report.tests;
-                tests.retain(|id, _| !baseline.quarantines(id));
+                tests.retain(|id, _| !baseline.leaves_out(id));
             }
             verdict.add_batch(executor.interpret(&result, batch));
             if verdict.outcome == Outcome::Failed && breaks_syntax(path, original, contents) {
@@ -271,9 +271,11 @@ impl Judge {
         };
         let baseline = &self.executor.baseline;
         let (stable, quarantined) = (baseline.stable(), baseline.quarantined());
+        let set_aside = baseline.set_aside();
         let unknown = names.iter().find(|name| {
             let mut all = stable.iter().chain(&quarantined);
             !all.any(|id| names_test(name, id))
+                && !set_aside.iter().any(|(id, _)| names_test(name, id))
         });
         if let Some(name) = unknown {
             return Err(VerdictError::NotRunnable {

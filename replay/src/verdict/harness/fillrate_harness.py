@@ -23,6 +23,7 @@ import unittest
 import unittest.case
 from pathlib import Path
 
+import fillrate_options
 import fillrate_report
 import pytest
 from _pytest._code import ExceptionInfo
@@ -140,6 +141,7 @@ class Plugin:
         self.threads = set(threading.enumerate())
         self.raised = None
         self.traced = sys.gettrace()
+        self.neutralised = set()
 
     # Collection
 
@@ -226,10 +228,31 @@ class Plugin:
         return found
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_load_initial_conftests(self):
+    def pytest_load_initial_conftests(self, early_config, parser):
         """Report a conftest.py that can't be imported; pytest ends with 4."""
+        self.prepare_options(early_config, parser)
         outcome = yield
         self.initial_conftests_loaded(outcome.excinfo)
+
+    @guarded
+    def prepare_options(self, config, parser):
+        """Keep plugins that start now from measuring lines, and accept what none knows."""
+        self.neutralised |= fillrate_options.neutralise(config.known_args_namespace)
+        fillrate_options.accept_unknown(config, parser)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_cmdline_main(self, config):
+        """Run one process, in order, to the end."""
+        self.set_options(config)
+        yield
+
+    @guarded
+    def set_options(self, config):
+        """Give options that can't be honoured the values without effect."""
+        self.neutralised |= fillrate_options.neutralise(config.option)
+        if self.instructions and self.selected is None:
+            # What a whole run can't collect is set aside, and the rest counts.
+            config.option.continue_on_collection_errors = True
 
     @guarded
     def initial_conftests_loaded(self, excinfo):
@@ -432,6 +455,7 @@ class Plugin:
             fields["modules"] = list(self.modules())
             fields["sources"] = dict(self.sources())
             fields["plain_names"] = self.plain_names
+            fields["neutralised"] = sorted(self.neutralised)
         self.report.write("end", status=status, tests=self.tests, marks=sorted(marks), **fields)
 
     def sources(self):

@@ -64,6 +64,11 @@ pub(super) trait TestFramework: Sync {
         Vec::new()
     }
 
+    /// The argument that leaves a file of tests out of every run; `None` if there is none.
+    fn leave_out(&self, _file: &str) -> Option<String> {
+        None
+    }
+
     /// A program that compiles versions of a file, see
     /// [`ProjectRunner::compile_versions`](super::ProjectRunner::compile_versions); `None` if the
     /// language has no compiled form to compare.

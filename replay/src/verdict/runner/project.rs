@@ -10,7 +10,7 @@ use super::harness::{RunInstructions, write_scripts};
 use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared, tree};
-use crate::language::runner::TestSettings;
+use crate::language::runner::{DEFAULT_MIN_SHARE, TestSettings};
 use crate::task::sha256_hex;
 use crate::verdict::error::VerdictError;
 use crate::verdict::outcome::Evidence;
@@ -26,6 +26,8 @@ pub(in crate::verdict) struct ProjectRunner {
     scripts: PathBuf,
     /// The project's files that tests must not change, by their paths in it.
     guarded: Vec<PathBuf>,
+    /// The files of tests that every run leaves out.
+    left_out: Vec<String>,
 }
 
 /// What to run.
@@ -115,7 +117,30 @@ impl ProjectRunner {
             scripts: write_scripts(framework.scripts(), cache)?,
             guarded: tree::other_files(prepared)
                 .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
+            left_out: Vec::new(),
         })
+    }
+
+    /// Leaves files of tests out of every run from now on. Returns whether the framework can.
+    pub(in crate::verdict) fn leave_out(&mut self, files: &[String]) -> bool {
+        let arguments: Option<Vec<String>> = files
+            .iter()
+            .map(|file| self.framework.leave_out(file))
+            .collect();
+        let Some(arguments) = arguments else {
+            return false;
+        };
+        self.test.args.extend(arguments.iter().cloned());
+        if let Some(test) = &mut self.prepared.project.test {
+            test.args.extend(arguments);
+        }
+        self.left_out.extend(files.iter().cloned());
+        true
+    }
+
+    /// The least share of the tests that must pass in the unchanged project.
+    pub(in crate::verdict) fn min_share(&self) -> f64 {
+        self.test.min_share.unwrap_or(DEFAULT_MIN_SHARE)
     }
 
     pub(in crate::verdict) fn prepared(&self) -> &Prepared {
@@ -177,6 +202,8 @@ impl ProjectRunner {
     /// The hash of all that the results of a run without changes depend on.
     pub(in crate::verdict) fn key(&self) -> String {
         let test = &self.test;
+        // What is left out follows from the rest.
+        let own = test.args.len() - self.left_out.len();
         let configuration = test
             .config
             .as_deref()
@@ -190,7 +217,7 @@ impl ProjectRunner {
         let key = serde_json::json!({
             "source": self.prepared.digest,
             "environment": self.prepared.environment.key,
-            "arguments": test.args,
+            "arguments": &test.args[..own],
             "path": test.path,
             "configuration": configuration,
             "variables": self.environment(),
@@ -199,6 +226,7 @@ impl ProjectRunner {
             "command": test.command,
             "report": test.report,
             "timeout": test.timeout,
+            "min_share": test.min_share,
             "scripts": scripts,
         });
         sha256_hex(key.to_string().as_bytes())
@@ -352,6 +380,7 @@ impl ProjectRunner {
         .into_iter()
         .chain(self.framework.environment(&self.prepared.project))
         .map(|(name, value)| (name.to_owned(), value))
+        .chain(self.prepared.project.environment.env.clone())
         .collect()
     }
 }

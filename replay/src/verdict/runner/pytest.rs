@@ -30,6 +30,10 @@ impl TestFramework for Pytest {
                 include_str!("../harness/fillrate_harness.py"),
             ),
             (
+                "fillrate_options.py",
+                include_str!("../harness/fillrate_options.py"),
+            ),
+            (
                 "fillrate_pytest.py",
                 include_str!("../harness/fillrate_pytest.py"),
             ),
@@ -64,6 +68,10 @@ impl TestFramework for Pytest {
             "test_method",
             "test_truth",
         ]
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("--ignore={file}"))
     }
 
     fn command(&self, _prepared: &Prepared) -> (String, Vec<String>) {

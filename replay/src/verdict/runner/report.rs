@@ -29,6 +29,8 @@ pub(in crate::verdict) struct TestReport {
     pub(in crate::verdict) read: BTreeSet<String>,
     /// Whether a test's id is its parent's id and then its own name, from a run of all tests.
     pub(in crate::verdict) plain_names: bool,
+    /// Options of the project that can't be honoured and had no effect, from a run of all tests.
+    pub(in crate::verdict) neutralised: BTreeSet<String>,
     /// Functions that decide over tests and were replaced after one.
     pub(in crate::verdict) broken: BTreeSet<String>,
     /// Errors outside any test that the framework reports.
@@ -139,6 +141,8 @@ enum Line {
         #[serde(default)]
         plain_names: bool,
         #[serde(default)]
+        neutralised: BTreeSet<String>,
+        #[serde(default)]
         message: Option<String>,
     },
 }
@@ -180,6 +184,7 @@ impl TestReport {
                     sources,
                     read,
                     plain_names,
+                    neutralised,
                     message,
                 }) => {
                     report.ended = true;
@@ -188,6 +193,7 @@ impl TestReport {
                     report.sources.extend(sources);
                     report.read.extend(read);
                     report.plain_names |= plain_names;
+                    report.neutralised.extend(neutralised);
                     report.stray_errors = message;
                 }
                 Err(_) => report.forged += 1,

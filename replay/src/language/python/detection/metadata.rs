@@ -364,7 +364,7 @@ mod tests {
         let pyproject = "[project]\nname = \"a\"\n[project.optional-dependencies]\ndev = []\n\
                          [dependency-groups]\ntests = [\"pytest\"]\ndocs = []\n";
         let mut metadata = Metadata::default();
-        metadata.add_pyproject(&pyproject.parse().unwrap());
+        metadata.add_pyproject(&pyproject.parse().expect("it is TOML"));
         assert_eq!(metadata.test_extras(), (vec![], vec!["tests".to_owned()]));
         metadata.groups.clear();
         assert_eq!(metadata.test_extras(), (vec!["dev".to_owned()], vec![]));

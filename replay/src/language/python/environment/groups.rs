@@ -154,7 +154,8 @@ zero = "^0.3.1"
 exact = "1.0"
 any = "*"
 "#;
-        let list = |group: &str| requirements(pyproject, &[group.to_owned()]).unwrap();
+        let list =
+            |group: &str| requirements(pyproject, &[group.to_owned()]).expect("the group exists");
         assert_eq!(list("test-all"), ["pytest>=7", "hypothesis"]);
         let mut poetry = list("dev");
         poetry.sort();
@@ -168,10 +169,10 @@ any = "*"
                 "zero>=0.3.1,<0.4"
             ]
         );
-        let error = requirements(pyproject, &["none".to_owned()]).unwrap_err();
+        let error = requirements(pyproject, &["none".to_owned()]).expect_err("it is missing");
         assert!(error.contains("no dependency group `none`"), "{error}");
         let cycle = "[dependency-groups]\na = [{ include-group = \"a\" }]\n";
-        let error = requirements(cycle, &["a".to_owned()]).unwrap_err();
+        let error = requirements(cycle, &["a".to_owned()]).expect_err("it is a cycle");
         assert!(error.contains("includes itself"), "{error}");
     }
 }
