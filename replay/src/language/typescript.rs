@@ -18,20 +18,12 @@ use super::support::LanguageSupport;
 pub(super) static TYPESCRIPT: LanguageSupport = LanguageSupport {
     name: "typescript",
     title: "TypeScript",
-    runners: &[RunnerName::Vitest, RunnerName::Junit],
     ..COMMON
 };
 
 pub(super) static JAVASCRIPT: LanguageSupport = LanguageSupport {
     name: "javascript",
     title: "JavaScript",
-    runners: &[
-        RunnerName::Vitest,
-        RunnerName::Node,
-        RunnerName::Mocha,
-        RunnerName::Jest,
-        RunnerName::Junit,
-    ],
     ..COMMON
 };
 
@@ -40,7 +32,13 @@ const COMMON: LanguageSupport = LanguageSupport {
     title: "",
     has_module_path: false,
     has_docstrings: false,
-    runners: &[],
+    runners: &[
+        RunnerName::Vitest,
+        RunnerName::Node,
+        RunnerName::Mocha,
+        RunnerName::Jest,
+        RunnerName::Junit,
+    ],
     packages: &environment::Npm,
     detect: |_| None,
     holes: HoleRules {

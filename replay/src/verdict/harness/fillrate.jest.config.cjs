@@ -2,69 +2,123 @@
 //
 // Use: jest --config=<this file>, with the working directory at the root of the
 // repository.  The project's configuration is found there as jest finds it by
-// itself; one with several projects is not supported.  Options on the command
-// line override what is set here.
+// itself, or is the file in FILLRATE_JEST_CONFIG, relative to the root.  Options
+// on the command line override what is set here.
 
 "use strict";
 
-const os = require("node:os");
-const path = require("node:path");
-const { ROOT } = require("./fillrate_report.cjs");
+const fs = require("fs");
+const os = require("os");
+const path = require("path");
+const { ROOT, requireFrom } = require("./fillrate_report.cjs");
 const { SCRATCH, instructions } = require("./fillrate_jest.cjs");
 
 /** The most processes at one time: each has a dozen threads. */
 const MOST_AT_ONCE = 8;
 
+/** jest's own packages, wherever its package manager has put them. */
+const jestRequire = requireFrom("jest", "jest-cli", "jest-config");
+
+/** Return a function that loads the configuration at a path: of a file or of a folder. */
+function configReader() {
+  const config = jestRequire("jest-config");
+  if (config.readInitialOptions) {
+    return async (given) => {
+      const { config: options, configPath } = await config.readInitialOptions(undefined, { packageRootOrConfig: given });
+      const folder = configPath ? path.dirname(configPath) : given;
+      return { ...options, rootDir: path.resolve(folder, options.rootDir ?? ".") };
+    };
+  }
+  // Before jest 28 they are private.
+  const build = path.join(path.dirname(jestRequire.resolve("jest-config")));
+  const load = (name) => jestRequire(path.join(build, name)).default;
+  const [find, read] = [load("resolveConfigPath.js"), load("readConfigFileAndSetRootDir.js")];
+  return async (given) => ({ ...(await read(find(given, ROOT))) });
+}
+
 /** Load the project's configuration, if it has one. */
-async function projectConfig() {
-  const { readInitialOptions } = require("jest-config");
+async function projectConfig(read) {
+  const given = process.env.FILLRATE_JEST_CONFIG;
   try {
-    const { config, configPath } = await readInitialOptions(undefined, { packageRootOrConfig: ROOT });
-    const folder = configPath ? path.dirname(configPath) : ROOT;
-    return { ...config, rootDir: path.resolve(folder, config.rootDir ?? ".") };
+    return await read(given ? path.resolve(ROOT, given) : ROOT);
   } catch (error) {
-    if (/Could not find a config file/.test(error?.message)) return { rootDir: ROOT };
+    if (!given && /Could not find a config file/.test(error?.message)) return { rootDir: ROOT };
     throw error;
   }
 }
 
-module.exports = async () => {
-  const project = await projectConfig();
-  if (project.projects) throw new Error("A configuration with several jest projects is not supported.");
+/** Load the configurations of several projects: each an object, or a path or pattern of folders and files. */
+async function projectConfigs(read, { projects, rootDir }) {
+  const glob = jestRequire("glob");
+  const configs = await Promise.all(projects.map(async (project) => {
+    if (typeof project !== "string") return [{ ...project, rootDir: path.resolve(rootDir, (project.rootDir ?? ".").replace("<rootDir>", rootDir)) }];
+    const place = path.resolve(rootDir, project.replace("<rootDir>", rootDir));
+    const places = fs.existsSync(place) ? [place] : glob.sync(place).sort();
+    return Promise.all(places.filter(hasConfig).map(read));
+  }));
+  return configs.flat();
+}
+
+/** Return whether a path is a configuration, or a folder with one as jest sees it. */
+function hasConfig(place) {
+  if (!fs.statSync(place).isDirectory()) return true;
+  const names = ["package.json", ...["ts", "js", "mjs", "cjs", "json", "cts", "mts"].map((ending) => `jest.config.${ending}`)];
+  return names.some((name) => fs.existsSync(path.join(place, name)));
+}
+
+/** Return what one project's tests are run with beside its own settings. */
+function wrapped(project) {
   const { token, select, coverage } = instructions;
   const config = {
     ...project,
-    reporters: [path.join(__dirname, "fillrate_jest.cjs")],
     setupFilesAfterEnv: [
       path.join(__dirname, "fillrate_jest_setup.cjs"),
       ...(project.setupFilesAfterEnv ?? []),
     ],
     // The set-up file removes it before the project's code is loaded.
     globals: { ...project.globals, FILLRATE: { token, select, coverage, scratch: SCRATCH } },
-    // The scripts are not transformed.
-    transformIgnorePatterns: [
+    coveragePathIgnorePatterns: ["/node_modules/", "/fillrate_[a-z_]+\\.cjs$"],
+  };
+  // The scripts are not transformed.  What a preset sets is jest's to read.
+  if (project.transformIgnorePatterns || !project.preset) {
+    config.transformIgnorePatterns = [
       ...(project.transformIgnorePatterns ?? ["/node_modules/", "\\.pnp\\.[^\\/]+$"]),
       "/fillrate_[a-z_]+\\.cjs$",
-    ],
-    // The reporter ends the run itself: a sentinel's failure must not.
-    bail: 0,
-    cache: false,
-    cacheDirectory: "/tmp/fillrate-jest",
-    maxWorkers: Math.max(1, Math.min(os.availableParallelism() - 1, MOST_AT_ONCE)),
-    watchman: false,
-    // jest's own counters are by statement of the untransformed file.
-    collectCoverage: coverage !== null,
-    collectCoverageFrom: coverage ?? [],
-    coverageDirectory: "/tmp/fillrate-jest-coverage",
-    coverageProvider: "babel",
-    coverageReporters: [],
-    coveragePathIgnorePatterns: ["/node_modules/", "/fillrate_[a-z_]+\\.cjs$"],
-    coverageThreshold: {},
-  };
+    ];
+  }
   if (select) {
     delete config.testRegex;
     const files = new Set(select.map((id) => id.split(" > ")[0]));
     config.testMatch = [...files].map((file) => `${ROOT}/${file.replace(/[\\()[\]{}!*?+@|]/g, "\\$&")}`);
   }
+  return config;
+}
+
+module.exports = async () => {
+  const read = configReader();
+  const project = await projectConfig(read);
+  const { coverage } = instructions;
+  const several = project.projects?.length > 0;
+  const processors = os.availableParallelism?.() ?? os.cpus().length;
+  const config = {
+    ...(several ? project : wrapped(project)),
+    reporters: [path.join(__dirname, "fillrate_jest.cjs")],
+    // The reporter ends the run itself: a sentinel's failure must not.
+    bail: 0,
+    cache: false,
+    cacheDirectory: "/tmp/fillrate-jest",
+    maxWorkers: Math.max(1, Math.min(processors - 1, MOST_AT_ONCE)),
+    watchman: false,
+    // jest's own counters are by statement of the file that it has transformed.
+    collectCoverage: coverage !== null,
+    collectCoverageFrom: coverage ?? [],
+    coverageDirectory: "/tmp/fillrate-jest-coverage",
+    coverageProvider: "babel",
+    coverageReporters: [],
+    coverageThreshold: {},
+  };
+  // Plug-ins of jest's watch mode need what no run in a sandbox has.
+  delete config.watchPlugins;
+  if (several) config.projects = (await projectConfigs(read, project)).map(wrapped);
   return config;
 };

@@ -1,103 +1,184 @@
 // A jest set-up file, the first of every test file's.
 //
 // It appends the sentinel, runs only the selected tests, and records the lines
-// that each of them runs.  It depends on jest-circus, whose state it changes once
-// the file is collected: see
+// that each of them runs.  It depends on the runner of the tests within a file,
+// whose tests it changes once the file is collected: jest-circus, or
+// jest-jasmine2, which was the default before jest 27.  See
 // <https://github.com/jestjs/jest/tree/main/packages/jest-circus>.
 
 "use strict";
 
-const fs = require("node:fs");
+const fs = require("fs");
 const { SENTINEL, expectations, repositoryPath, findIneffective } = require("./fillrate_report.cjs");
+const { decodeMappings, segmentAt } = require("./fillrate_source_map.cjs");
 
 const { token, select, coverage, scratch } = globalThis.FILLRATE;
 delete globalThis.FILLRATE;
 const selected = select && new Set(select);
-const { afterAll, afterEach, beforeAll, beforeEach, expect, test } = globalThis;
+// A configuration may leave jest's functions out of the global scope.
+const jestGlobals = globalThis.test ? globalThis : require("@jest/globals");
+const { afterAll, afterEach, beforeAll, beforeEach, expect, test } = jestGlobals;
+const expectNow = () => globalThis.expect ?? expect;
 const wrong = [...token].reverse().join("");
 
-/** Return jest-circus's state of this test file. */
-function circus() {
-  const symbols = Object.getOwnPropertySymbols(globalThis);
-  const symbol = symbols.find(({ description }) => description === "JEST_STATE_SYMBOL");
-  if (!symbol) throw new Error("Only jest's own runner, jest-circus, is supported.");
-  return globalThis[symbol];
+/** Return the id of a test with these titles from the file to it. */
+function idOf(titles) {
+  return [repositoryPath(expect.getState().testPath), ...titles].join(" > ");
 }
 
-/** List the titles from the file to a test. */
-function titlesOf(test) {
-  const titles = [];
-  for (let part = test; part.parent; part = part.parent) titles.unshift(part.name);
-  return titles;
-}
-
-/** Return a test's id. */
-function idOf(test) {
-  return [repositoryPath(expect.getState().testPath), ...titlesOf(test)].join(" > ");
-}
-
-/** List the tests in a block. */
-function testsIn(block) {
-  return block.children.flatMap((child) => (child.type === "test" ? [child] : testsIn(child)));
+/** Return whether a test with these titles is selected. */
+function isSelected(titles) {
+  return !selected || selected.has(idOf(titles));
 }
 
 /** Expectations of jest that must fail, by name; they use the `expect` of the time of the call. */
 const own = {
   ...expectations(token),
-  toBe: () => globalThis.expect(token).toBe(wrong),
-  toEqual: () => globalThis.expect({ list: [1, token] }).toEqual({ list: [1, wrong] }),
-  toStrictEqual: () => globalThis.expect([token]).toStrictEqual([wrong]),
-  toContain: () => globalThis.expect([token]).toContain(wrong),
-  toMatch: () => globalThis.expect(token).toMatch(/^no$/),
-  toThrow: () => globalThis.expect(() => token).toThrow(),
-  not: () => globalThis.expect(token).not.toBe(token),
-  toBeTruthy: () => globalThis.expect(token === wrong).toBeTruthy(),
-  toBeCloseTo: () => globalThis.expect(token.length).toBeCloseTo(token.length + 1),
-  rejects: () => globalThis.expect(Promise.resolve(token)).rejects.toThrow(),
-  resolves: () => globalThis.expect(Promise.resolve(token)).resolves.toBe(wrong),
+  toBe: () => expectNow()(token).toBe(wrong),
+  toEqual: () => expectNow()({ list: [1, token] }).toEqual({ list: [1, wrong] }),
+  toStrictEqual: () => expectNow()([token]).toStrictEqual([wrong]),
+  toContain: () => expectNow()([token]).toContain(wrong),
+  toMatch: () => expectNow()(token).toMatch(/^no$/),
+  toThrow: () => expectNow()(() => token).toThrow(),
+  not: () => expectNow()(token).not.toBe(token),
+  toBeTruthy: () => expectNow()(token === wrong).toBeTruthy(),
+  toBeCloseTo: () => expectNow()(token.length).toBeCloseTo(token.length + 1),
+  rejects: () => expectNow()(Promise.resolve(token)).rejects.toThrow(),
+  resolves: () => expectNow()(Promise.resolve(token)).resolves.toBe(wrong),
 };
+
+/** The tests of a file under jest-circus. */
+class Circus {
+  constructor() {
+    beforeAll(() => this.#arrange());
+  }
+
+  /** The runner's state of this test file, if it is jest-circus. */
+  static state() {
+    const symbols = Object.getOwnPropertySymbols(globalThis);
+    const symbol = symbols.find(({ description }) => description === "JEST_STATE_SYMBOL");
+    return symbol && globalThis[symbol];
+  }
+
+  /** List the titles from the file to a test. */
+  static titlesOf(test) {
+    const titles = [];
+    for (let part = test; part.parent; part = part.parent) titles.unshift(part.name);
+    return titles;
+  }
+
+  /** List the tests in a block. */
+  static testsIn(block) {
+    return block.children.flatMap((child) => (child.type === "test" ? [child] : Circus.testsIn(child)));
+  }
+
+  /** The id of the running test, unless it is the sentinel. */
+  currentTest() {
+    const test = Circus.state().currentlyRunningTest;
+    return test.name === SENTINEL ? undefined : idOf(Circus.titlesOf(test));
+  }
+
+  #arrange() {
+    const state = Circus.state();
+    const { rootDescribeBlock: root, testNamePattern: pattern } = state;
+    const isSentinel = (child) => child.name === SENTINEL && child.parent === root;
+    const sentinel = root.children.find(isSentinel);
+    root.children = [...root.children.filter((child) => child !== sentinel), sentinel];
+    // Until jest 29 a block keeps a second list of its tests.
+    if (root.tests) root.tests = [...root.tests.filter((child) => child !== sentinel), sentinel];
+    for (const test of Circus.testsIn(root)) {
+      const titles = Circus.titlesOf(test);
+      const matches = !pattern || pattern.test(titles.join(" "));
+      if (test !== sentinel && !(matches && isSelected(titles))) test.mode = "skip";
+    }
+    // Neither a name pattern nor a test that is marked to run alone may skip it.
+    state.testNamePattern = null;
+    sentinel.mode = "only";
+  }
+}
+
+/** The tests of a file under jest-jasmine2. */
+class Jasmine {
+  #current;
+  #ids = new Map();
+
+  constructor(env) {
+    const { execute } = env;
+    env.execute = (...args) => {
+      this.#arrange(env.topSuite());
+      return execute.apply(env, args);
+    };
+    env.addReporter({
+      specStarted: ({ id }) => {
+        this.#current = this.#ids.get(id);
+      },
+    });
+  }
+
+  /** The id of the running test, unless it is the sentinel. */
+  currentTest() {
+    return this.#current;
+  }
+
+  #arrange(root) {
+    const isSentinel = (child) => child.description === SENTINEL;
+    const sentinel = root.children.find(isSentinel);
+    root.children = [...root.children.filter((child) => child !== sentinel), sentinel];
+    const visit = (child, before) => {
+      const titles = [...before, child.description];
+      if (child.children) child.children.forEach((inner) => visit(inner, titles));
+      else if (!isSelected(titles)) child.disable();
+      else this.#ids.set(child.id, idOf(titles));
+    };
+    for (const child of root.children) if (child !== sentinel) visit(child, []);
+  }
+}
+
+const tests = globalThis.jasmine?.getEnv ? new Jasmine(globalThis.jasmine.getEnv()) : new Circus();
+if (tests instanceof Circus && !Circus.state()) {
+  throw new Error("Only jest's own runners, jest-circus and jest-jasmine2, are supported.");
+}
 
 test(SENTINEL, async () => {
   const ineffective = await findIneffective(own);
   throw new Error(`${token}${ineffective}`);
 });
 
-beforeAll(() => {
-  const state = circus();
-  const { rootDescribeBlock: root, testNamePattern: pattern } = state;
-  const isSentinel = (child) => child.name === SENTINEL && child.parent === root;
-  const sentinel = root.children.find(isSentinel);
-  root.children = [...root.children.filter((child) => child !== sentinel), sentinel];
-  for (const test of testsIn(root)) {
-    const matches = !pattern || pattern.test(titlesOf(test).join(" "));
-    const wanted = matches && (!selected || selected.has(idOf(test)));
-    if (test !== sentinel && !wanted) test.mode = "skip";
-  }
-  // Neither a name pattern nor a test that is marked to run alone may skip it.
-  state.testNamePattern = null;
-  sentinel.mode = "only";
-});
+/** Return where statements stand in the source, if a transformer made the file that jest counts in. */
+function sourceStatements({ statementMap, inputSourceMap }) {
+  if (!inputSourceMap) return statementMap;
+  const decoded = decodeMappings(inputSourceMap);
+  const place = ({ line, column }) => segmentAt(decoded, line, column);
+  const mapped = Object.entries(statementMap).flatMap(([key, { start, end }]) => {
+    const [from, to] = [place(start), place(end)];
+    if (!from || !to || to[2] < from[2]) return [];
+    return [[key, { start: { line: from[2] + 1 }, end: { line: to[2] + 1 } }]];
+  });
+  return Object.fromEntries(mapped);
+}
 
 /** Line coverage by test, from the counters that jest adds to files. */
 class LineCoverage {
   constructor() {
     this.counts = new Map();
+    this.statements = new Map();
     this.lines = new Map();
     this.before = [""];
   }
 
   /** Add the lines that ran since the last call to these tests. */
   take(tests) {
-    for (const [absolute, { s: counts, statementMap }] of Object.entries(globalThis.__coverage__ ?? {})) {
+    for (const [absolute, counters] of Object.entries(globalThis.__coverage__ ?? {})) {
       const file = repositoryPath(absolute);
       const last = this.counts.get(file) ?? {};
-      const ran = Object.keys(counts).filter((key) => counts[key] !== (last[key] ?? 0));
-      this.counts.set(file, { ...counts });
+      const ran = Object.keys(counters.s).filter((key) => counters.s[key] !== (last[key] ?? 0));
+      this.counts.set(file, { ...counters.s });
       if (ran.length === 0) continue;
+      if (!this.statements.has(file)) this.statements.set(file, sourceStatements(counters));
       for (const test of tests) {
         const key = JSON.stringify([test, file]);
         if (!this.lines.has(key)) this.lines.set(key, new Set());
-        for (const line of linesRun(statementMap, new Set(ran))) this.lines.get(key).add(line);
+        for (const line of linesRun(this.statements.get(file), new Set(ran))) this.lines.get(key).add(line);
       }
     }
   }
@@ -140,10 +221,9 @@ function linesRun(statements, ran) {
 
 if (coverage) {
   const recorder = new LineCoverage();
-  const current = () => circus().currentlyRunningTest;
   beforeEach(() => {
-    const test = current();
-    if (test.name !== SENTINEL) recorder.startTest(idOf(test));
+    const test = tests.currentTest();
+    if (test) recorder.startTest(test);
   });
   afterEach(() => recorder.take(recorder.before));
   afterAll(() => recorder.save());

@@ -1,8 +1,10 @@
 // Runs tests of node's own test framework, and reports every test out of band.
 //
-// Use: node fillrate_node.mjs [FILE or FOLDER ...], with the working directory
-// at the root of the repository.  Without arguments, and within folders, the
-// files are those that `node --test` takes by itself.
+// Use: node fillrate_node.mjs [OPTION of node ...] [FILE, FOLDER or PATTERN ...],
+// with the working directory at the root of the repository.  Without arguments,
+// and within folders, the files are those that `node --test` takes by itself.
+// With `--import`, `--require`, `--loader` or types to strip, these may be
+// TypeScript.
 //
 // Each file runs in a process of its own, fillrate_node_file.mjs, as under
 // `node --test`.  The `run()` of node:test is unsuitable: up to Node 22 it neither
@@ -30,41 +32,80 @@ const REPORTER = new URL("fillrate_node_reporter.mjs", import.meta.url);
 /** The most processes at one time: each has a dozen threads. */
 const MOST_AT_ONCE = 8;
 
-/** Names of test files, as `node --test` has them. */
-const IN_TEST_FOLDER = /\.[cm]?js$/;
-const BY_NAME = /(^test|^test-.+|[._-]test)\.[cm]?js$/;
+/** Options of node with a value that may be the next argument. */
+const WITH_VALUE = ["--import", "--require", "-r", "--loader", "--experimental-loader", "--conditions", "-C", "--env-file"];
+const LOADS = /^(--import|--require|-r|--loader|--experimental-loader|--experimental-(strip|transform)-types)\b/;
 
-/** List the test files in a folder. */
-function testFiles(folder, inTest) {
-  const found = [];
-  const entries = fs.readdirSync(folder, { withFileTypes: true });
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) {
-      if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
-      found.push(...testFiles(file, inTest || entry.name === "test"));
-    } else if ((inTest ? IN_TEST_FOLDER : BY_NAME).test(entry.name)) {
-      found.push(file);
-    }
+/** Split arguments into options of node and names of files. */
+function splitArguments(all) {
+  const [options, names] = [[], []];
+  for (let index = 0; index < all.length; index += 1) {
+    const argument = all[index];
+    if (!argument.startsWith("-")) names.push(argument);
+    else if (/^--(experimental-)?test\b/.test(argument)) throw new Error(`The option ${argument} is not supported.`);
+    else options.push(argument, ...(WITH_VALUE.includes(argument) ? [all[(index += 1)]] : []));
   }
-  return found;
+  return { options, names };
 }
 
-/** List the wanted test files, relative to the repository. */
-function wantedFiles(names) {
-  const files = (names.length > 0 ? names : ["."]).flatMap((name) => {
-    const file = path.resolve(ROOT, name);
-    const inTest = path.basename(file) === "test";
-    return fs.statSync(file).isDirectory() ? testFiles(file, inTest) : [file];
-  });
-  return [...new Set(files)].map(repositoryPath);
+/** Return the regular expression of a pattern with `*`, `**`, `?` and `{a,b}`. */
+function expression(pattern) {
+  const parts = { "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]" };
+  const plain = (text) =>
+    text.replace(/\*\*\/|\*\*|[*?]|[.+^$()|[\]{}\\]/g, (part) => parts[part] ?? `\\${part}`);
+  const pieces = pattern.split(/\{([^{}]*)\}/);
+  const source = pieces.map((piece, index) => (index % 2 ? `(?:${piece.split(",").map(plain).join("|")})` : plain(piece)));
+  return new RegExp(`^${source.join("")}$`);
+}
+
+/** The names of test files, as `node --test` has them. */
+class TestNames {
+  constructor(typescript) {
+    const ending = typescript ? "\\.[cm]?[jt]s$" : "\\.[cm]?js$";
+    this.inTestFolder = new RegExp(ending);
+    this.anywhere = new RegExp(`(^test|^test-.+|[._-]test)${ending}`);
+  }
+
+  /** List the files in a folder and below it. */
+  static *walk(folder) {
+    const entries = fs.readdirSync(folder, { withFileTypes: true });
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+      const file = path.join(folder, entry.name);
+      if (entry.isDirectory()) yield* TestNames.walk(file);
+      else yield file;
+    }
+  }
+
+  /** List the test files in a folder. */
+  inFolder(folder) {
+    return [...TestNames.walk(folder)].filter((file) => {
+      if (/\.d\.[cm]?ts$/.test(file)) return false;
+      const inTest = `${path.basename(folder)}/${path.relative(folder, path.dirname(file))}/`;
+      return (/(^|\/)test\//.test(inTest) ? this.inTestFolder : this.anywhere).test(path.basename(file));
+    });
+  }
+
+  /** List the wanted test files, relative to the repository. */
+  wanted(names) {
+    const files = (names.length > 0 ? names : ["."]).flatMap((name) => {
+      const file = path.resolve(ROOT, name);
+      if (fs.existsSync(file)) return fs.statSync(file).isDirectory() ? this.inFolder(file) : [file];
+      const pattern = expression(file);
+      const found = [...TestNames.walk(ROOT)].filter((one) => pattern.test(one));
+      if (found.length === 0) throw new Error(`No file matches ${name}.`);
+      return found;
+    });
+    return [...new Set(files)].map(repositoryPath);
+  }
 }
 
 /** The run of all files. */
 class Run {
-  constructor(instructions, report) {
+  constructor(instructions, report, options) {
     this.instructions = instructions;
     this.report = report;
+    this.options = options;
     this.selected = instructions.select && new Set(instructions.select);
     this.children = new Set();
     this.tests = 0;
@@ -102,7 +143,7 @@ class Run {
     const nonce = randomBytes(16).toString("hex");
     const child = spawn(
       process.execPath,
-      [`--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout", fileURLToPath(CHILD)],
+      [...this.options, `--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout", fileURLToPath(CHILD)],
       { stdio: ["ignore", "inherit", "inherit", "pipe"] },
     );
     this.children.add(child);
@@ -161,7 +202,10 @@ function signed(line, nonce) {
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 try {
-  const status = await new Run(instructions, report).all(wantedFiles(process.argv.slice(2)));
+  const { options, names } = splitArguments(process.argv.slice(2));
+  const typescript = options.some((option) => LOADS.test(option)) || Boolean(process.features.typescript);
+  const files = new TestNames(typescript).wanted(names);
+  const status = await new Run(instructions, report, options).all(files);
   process.exit(status);
 } catch (error) {
   report.abort(error);

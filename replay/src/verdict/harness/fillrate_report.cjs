@@ -16,16 +16,19 @@
 // worst outcome of them.
 //
 // This file is loaded before any code of the project, and keeps the functions
-// that it needs: code that replaces JSON.stringify does not get the nonce.
+// that it needs: code that replaces JSON.stringify does not get the nonce.  It
+// names node's modules as jest before 27 knows them.
 
 "use strict";
 
-const assert = require("node:assert");
-const fs = require("node:fs");
-const inspector = require("node:inspector");
-const path = require("node:path");
-const { fileURLToPath } = require("node:url");
-const { stripVTControlCharacters } = require("node:util");
+const assert = require("assert");
+const fs = require("fs");
+const inspector = require("inspector");
+const { createRequire } = require("module");
+const path = require("path");
+const { fileURLToPath } = require("url");
+const { stripVTControlCharacters } = require("util");
+const { mapOf, mappedOffsets, plainOffsets, sourcesOf } = require("./fillrate_source_map.cjs");
 
 /** Exit status after an error of the harness; the frameworks use 0 and 1. */
 const HARNESS_BROKEN = 70;
@@ -46,6 +49,12 @@ const ROOT = fs.realpathSync(process.cwd());
 /** Make an absolute path relative to the repository, with `/` between parts. */
 function repositoryPath(file) {
   return path.relative(ROOT, file).split(path.sep).join("/");
+}
+
+/** Return a function that requires as the last of these packages does, each found from the one before it. */
+function requireFrom(...packages) {
+  const start = createRequire(path.join(ROOT, "package.json"));
+  return packages.reduce((requires, name) => createRequire(requires.resolve(`${name}/package.json`)), start);
 }
 
 /** Read one line from a descriptor and parse it. */
@@ -227,18 +236,6 @@ async function findIneffective(all) {
   return names;
 }
 
-/** List where a text has code, line by line: pairs of offset and 1-based line. */
-function offsetsOf(source) {
-  const offsets = [];
-  let start = 0;
-  source.split("\n").forEach((line, index) => {
-    const blank = /^\s*/.exec(line)[0].length;
-    if (blank < line.length) offsets.push([start + blank, index + 1]);
-    start += line.length + 1;
-  });
-  return offsets;
-}
-
 /** List the lines whose innermost counted range has run. */
 function linesRun(offsets, functions) {
   const ranges = functions.flatMap((entry) => entry.ranges);
@@ -259,18 +256,17 @@ function linesRun(offsets, functions) {
 /**
  * Which lines of files run, by test, from V8's own counters.
  *
- * The files must run as they are on disk: a file that is compiled at import has
- * other offsets.  What runs between two tests belongs to both, since hooks do;
- * what runs while several tests are under way belongs to all of them.
+ * A file that is compiled at import has other offsets than the text on disk: V8 is asked for the
+ * text that runs, and its source map says which lines it came from.  What runs between two tests
+ * belongs to both, since hooks do; what runs while several tests are under way belongs to all of
+ * them.
  */
 class LineCoverage {
   /** Start counting; to be called before the project's code is loaded. */
   constructor(files) {
-    this.sources = new Map();
-    for (const file of files) {
-      const text = fs.readFileSync(path.join(ROOT, file), "utf8").replace(/^\uFEFF/, "");
-      this.sources.set(file, offsetsOf(text));
-    }
+    this.files = new Set(files);
+    /** By script: the measured files that it was made from, each with its offsets. */
+    this.scripts = new Map();
     /** By test and file. */
     this.lines = new Map();
     this.running = new Set();
@@ -278,6 +274,9 @@ class LineCoverage {
     this.loaded = false;
     this.session = new inspector.Session();
     this.session.connect();
+    // Only the debugger knows texts.  Disabled again it would drop the counts of blocks.
+    this.post("Debugger.enable");
+    this.post("Debugger.setSkipAllPauses", { skip: true });
     this.post("Profiler.enable");
     this.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
@@ -292,17 +291,38 @@ class LineCoverage {
     return answer;
   }
 
+  /** Return the measured files that a script was made from, each with its offsets. */
+  script({ scriptId, url }) {
+    if (!this.scripts.has(scriptId)) this.scripts.set(scriptId, this.parts(scriptId, url));
+    return this.scripts.get(scriptId);
+  }
+
+  parts(scriptId, url) {
+    const plain = url.replace(/[?#].*$/, "");
+    if (!plain.startsWith("/") && !plain.startsWith("file:")) return [];
+    const path = plain.startsWith("file:") ? fileURLToPath(plain) : plain;
+    const own = repositoryPath(path);
+    if (own.startsWith("../") || /(^|\/)node_modules\//.test(own)) return [];
+    const text = this.post("Debugger.getScriptSource", { scriptId }).scriptSource;
+    const map = mapOf(text, path);
+    if (!map) return this.files.has(own) ? [{ file: own, offsets: plainOffsets(text) }] : [];
+    // A map of one source may name it in a way of its own.
+    const names = map.sources.length === 1 && this.files.has(own) ? [own] : sourcesOf(map, path).map(repositoryPath);
+    return names.flatMap((file, index) =>
+      this.files.has(file) ? [{ file, offsets: mappedOffsets(text, map, index) }] : [],
+    );
+  }
+
   /** Read the counters, set them to zero, and add them to these tests' lines. */
   take(tests) {
-    for (const { url, functions } of this.post("Profiler.takePreciseCoverage").result) {
-      if (!url.startsWith("/") && !url.startsWith("file:")) continue;
-      const file = repositoryPath(url.startsWith("file:") ? fileURLToPath(url) : url);
-      const offsets = this.sources.get(file);
-      const lines = offsets ? linesRun(offsets, functions) : [];
-      for (const test of lines.length > 0 ? tests : []) {
-        const key = stringify([test, file]);
-        if (!this.lines.has(key)) this.lines.set(key, new Set());
-        for (const line of lines) this.lines.get(key).add(line);
+    for (const entry of this.post("Profiler.takePreciseCoverage").result) {
+      for (const { file, offsets } of this.script(entry)) {
+        const lines = linesRun(offsets, entry.functions);
+        for (const test of lines.length > 0 ? tests : []) {
+          const key = stringify([test, file]);
+          if (!this.lines.has(key)) this.lines.set(key, new Set());
+          for (const line of lines) this.lines.get(key).add(line);
+        }
       }
     }
   }
@@ -341,5 +361,5 @@ class LineCoverage {
 
 module.exports = {
   HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, expectations, coreObjects,
-  isSyntaxError, libraryObjects, message, repositoryPath, findIneffective, readLine,
+  isSyntaxError, libraryObjects, message, repositoryPath, findIneffective, readLine, requireFrom,
 };

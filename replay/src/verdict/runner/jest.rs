@@ -30,6 +30,10 @@ impl TestFramework for Jest {
                 "fillrate_report.cjs",
                 include_str!("../harness/fillrate_report.cjs"),
             ),
+            (
+                "fillrate_source_map.cjs",
+                include_str!("../harness/fillrate_source_map.cjs"),
+            ),
         ]
     }
 

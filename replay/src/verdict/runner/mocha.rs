@@ -21,6 +21,10 @@ impl TestFramework for Mocha {
                 "fillrate_report.cjs",
                 include_str!("../harness/fillrate_report.cjs"),
             ),
+            (
+                "fillrate_source_map.cjs",
+                include_str!("../harness/fillrate_source_map.cjs"),
+            ),
         ]
     }
 
