@@ -1,7 +1,5 @@
-// A vitest 3 reporter that writes every test's outcome out of band.
-//
-// Use: vitest run --reporter=<this file>, with the working directory at the
-// root of the repository.
+// A reporter for vitest 1 and later that writes every test's outcome out of band;
+// see fillrate_vitest_run.mjs.
 //
 // Standard input is a socket.  Its first line holds the instructions, a JSON object:
 //   nonce     repeated in every line of the report; only vitest's main process
@@ -318,8 +316,12 @@ export default class FillrateReporter {
     // The configuration has read the instructions already.
     const writer = new ReportWriter(readInstructions());
     const requests = new Set();
+    const end = (files, unhandled) => writer.end(files, unhandled, { modules: [...requests].sort() });
     this.onInit = guarded(writer, (vitest) => {
       this.vitest = vitest;
+      if (!(Number.parseInt(vitest.version, 10) >= 3)) {
+        return this.reportLikeVitest2(writer, end);
+      }
       if (!writer.instructions.select && !writer.instructions.coverage) keepRequests(vitest, requests);
     });
     this.onTestCaseResult = guarded(writer, ({ task }) => {
@@ -330,9 +332,20 @@ export default class FillrateReporter {
     });
     // When its last hook has ended.
     this.onTestModuleEnd = guarded(writer, ({ task }) => writer.writeFile(task));
-    this.onTestRunEnd = guarded(writer, (modules, unhandled) => {
-      writer.end(modules.map(({ task }) => task), unhandled, { modules: [...requests].sort() });
+    this.onTestRunEnd = guarded(writer, (modules, unhandled) => end(modules.map(({ task }) => task), unhandled));
+  }
+
+  /** Use the events of vitest 1 and 2, which later versions have beside their own. */
+  reportLikeVitest2(writer, end) {
+    const cancel = () => this.vitest.cancelCurrentRun("test-failure");
+    this.onCollected = guarded(writer, (files) => {
+      if ((files ?? []).some((file) => writer.collected(file))) cancel();
     });
+    this.onTaskUpdate = guarded(writer, (packs) => {
+      const tasks = packs.map(([id]) => this.vitest.state.idMap.get(id));
+      if (tasks.some((task) => task && task.type !== "suite" && writer.endsRun(task))) cancel();
+    });
+    this.onFinished = guarded(writer, (files, unhandled) => end(files ?? [], unhandled ?? []));
   }
 }
 

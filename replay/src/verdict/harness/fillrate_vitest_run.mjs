@@ -1,0 +1,28 @@
+// Runs a project's tests under its vitest, from version 1 on.
+//
+// Use: node <this file> [OPTION or FILTER of vitest ...], with the working
+// directory at the root of the repository.
+//
+// The instructions are read from standard input, see fillrate_vitest.mjs.
+
+import { fileURLToPath } from "node:url";
+import { readInstructions } from "./fillrate_vitest.mjs";
+import { openVitest } from "./fillrate_vitest_open.mjs";
+
+const REPORTER = fileURLToPath(new URL("fillrate_vitest.mjs", import.meta.url));
+
+// As vitest's own program sets them.
+process.env.TEST = "true";
+process.env.VITEST = "true";
+process.env.NODE_ENV ??= "test";
+const instructions = readInstructions();
+let vitest;
+try {
+  const opened = await openVitest(instructions, process.argv.slice(2), [REPORTER]);
+  vitest = opened.vitest;
+  await vitest.start(opened.filter);
+} catch (error) {
+  process.stderr.write(`${error?.stack}\n`);
+  process.exitCode = 1;
+}
+await (vitest ? vitest.exit() : process.exit());
