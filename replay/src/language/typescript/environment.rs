@@ -13,6 +13,9 @@ use super::super::programs::{self, CHECK_NETWORK, answer};
 /// The oldest Node.js that works, as (major, minor).
 const OLDEST_NODE: (u32, u32) = (20, 0);
 
+/// Folders of `node_modules` that tools write to while they run.
+pub(crate) const SCRATCH_FOLDERS: [&str; 3] = [".cache", ".vite", ".vite-temp"];
+
 /// npm.
 pub(crate) struct Npm;
 
@@ -108,7 +111,10 @@ impl PackageManager for Npm {
     }
 
     fn is_intact(&self, root: &Path) -> bool {
-        root.join("node_modules").is_dir()
+        let modules = root.join("node_modules");
+        SCRATCH_FOLDERS
+            .iter()
+            .all(|name| modules.join(name).is_dir())
     }
 
     fn install(
@@ -141,7 +147,10 @@ impl PackageManager for Npm {
             npm(&arguments)?;
         }
         let modules = root.join("node_modules");
-        fs::create_dir_all(&modules).map_err(EnvironmentError::io("creating", &modules))?;
+        for name in SCRATCH_FOLDERS {
+            let folder = modules.join(name);
+            fs::create_dir_all(&folder).map_err(EnvironmentError::io("creating", &folder))?;
+        }
         // Only `node_modules` stays: a package.json here would be found from a repository that
         // stands beside it. The lock is kept outside as a record.
         for name in ["package.json", "package-lock.json", ".npmrc"] {

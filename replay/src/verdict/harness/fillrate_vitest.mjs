@@ -350,9 +350,13 @@ export default class FillrateReporter {
 }
 
 /** Record the workers' requests to vitest's main process; see fillrate_vitest_transform.mjs. */
-function keepRequests(vitest, requests) {
-  const { vitenode } = vitest.projects[0];
-  if (!vitenode) return;
+function keepRequests({ projects: [project] }, requests) {
+  if (project.vitenode) keepRequestsOfViteNode(project, requests);
+  else if (project._fetcher) keepRequestsOfModuleRunner(project, requests);
+}
+
+/** For vitest 3. */
+function keepRequestsOfViteNode({ vitenode }, requests) {
   const { fetchResult, resolveId } = vitenode;
   vitenode.fetchResult = function (id, mode) {
     requests.add(JSON.stringify(["fetch", mode, id]));
@@ -362,4 +366,21 @@ function keepRequests(vitest, requests) {
     requests.add(JSON.stringify(["resolve", mode, id, importer ?? null]));
     return resolveId.call(this, id, importer, mode);
   };
+}
+
+/** For vitest 4. */
+function keepRequestsOfModuleRunner(project, requests) {
+  const { _fetcher: fetcher } = project;
+  project._fetcher = function (id, importer, environment, ...rest) {
+    requests.add(JSON.stringify(["fetch", environment.name, id, importer ?? null]));
+    return fetcher.call(this, id, importer, environment, ...rest);
+  };
+  for (const [name, { pluginContainer }] of Object.entries(project.vite.environments)) {
+    const { resolveId } = pluginContainer;
+    pluginContainer.resolveId = function (...given) {
+      // vite's own calls have options.
+      if (given.length <= 2) requests.add(JSON.stringify(["resolve", name, given[0], given[1] ?? null]));
+      return resolveId.apply(this, given);
+    };
+  }
 }

@@ -1,6 +1,6 @@
 // A vitest that transforms a project's files and never runs a test.
 //
-// Use: node <this file> run OPTION…, with vitest's own options.  It only reads
+// Use: node <this file> OPTION…, with vitest's own options.  It only reads
 // text: the code under test runs in other sandboxes, which can't reach this
 // process, so that its state depends on the unchanged project alone.
 //
@@ -8,8 +8,8 @@
 //   transform  true
 //   directory  the repository's root
 //   requests   the workers' requests to vitest's main process, see
-//              fillrate_vitest.mjs: lists of "fetch", mode, id and of
-//              "resolve", mode, id, importer, each as text
+//              fillrate_vitest.mjs: lists of "fetch" or "resolve" and its
+//              arguments, each as text
 // The answer is `ready`, or `unfit` and why the project's tests need vitest's own
 // main process.  Every other line gets an object as its answer.  The answer to an
 // empty object is:
@@ -19,15 +19,17 @@
 //   path       a file of the project
 //   contents   its contents
 
+import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import v8 from "node:v8";
-import { createVitest, parseCLI, version } from "vitest/node";
 import { repositoryPath, repositoryRoot, readInstructions } from "./fillrate_vitest.mjs";
+import { openVitest } from "./fillrate_vitest_open.mjs";
 
-/** A pool in place of vitest's: it returns what vitest passes to its pools. */
+/** A pool in place of vitest 3's: it returns what vitest passes to its pools. */
 const POOL = fileURLToPath(new URL("fillrate_vitest_pool.mjs", import.meta.url));
 const SENTINEL = fileURLToPath(new URL("fillrate_sentinel.mjs", import.meta.url));
 const SELECT = fileURLToPath(new URL("fillrate_select.mjs", import.meta.url));
@@ -57,13 +59,15 @@ async function* requests() {
 }
 
 /** Return why a project needs vitest's own main process, if so. */
-function unfit(vitest, pools) {
-  const { config, vite } = vitest;
+function unfit(vitest, specifications) {
+  const { config, vite, version } = vitest;
+  const pools = [...new Set(specifications.map(({ pool }) => pool))];
   const [pool] = pools;
+  const own = ({ name }) => !/^(vite|vitest|alias$|commonjs$|builtin:|rolldown|native:)/.test(name);
   const reasons = {
-    [`vitest ${version} is not known`]: !/^3\.2\./.test(version),
+    [`vitest ${version} is not known`]: !/^(3\.2|4)\./.test(version),
     "several projects": vitest.projects.length !== 1,
-    "plugins of its own": vite.config.plugins.some(({ name }) => !/^(vite|vitest|alias$|commonjs$)/.test(name)),
+    "plugins of its own": vite.config.plugins.some(own),
     "a global set-up": config.globalSetup.length > 0,
     "a choice of environments or pools by file": (config.environmentMatchGlobs ?? []).length + (config.poolMatchGlobs ?? []).length > 0,
     "a browser": config.browser.enabled,
@@ -71,28 +75,26 @@ function unfit(vitest, pools) {
     "a place for snapshots of its own": config.resolveSnapshotPath !== undefined,
     "files that share a process": !["forks", "threads"].includes(pool) || pools.length !== 1 || !isolated(config, pool),
     "errors that don't count": config.dangerouslyIgnoreUnhandledErrors === true,
-    "an environment of its own": config.environment !== "node",
   };
   return Object.keys(reasons).find((reason) => reasons[reason]);
 }
 
 /** Return whether each test file has a process or thread of its own. */
-function isolated({ poolOptions = {} }, pool) {
+function isolated({ poolOptions = {}, isolate: all = true }, pool) {
   const { isolate = true, singleFork = false, singleThread = false } = poolOptions[pool] ?? {};
-  return isolate && !singleFork && !singleThread;
+  return all && isolate && !singleFork && !singleThread;
 }
 
 /** Return the number of concurrent workers, as vitest's pools compute it. */
-function mostWorkers({ poolOptions, maxWorkers, fileParallelism }, pool, processors) {
+function mostWorkers({ poolOptions, maxWorkers, fileParallelism }, pool) {
   if (!fileParallelism) return 1;
   const { maxForks, maxThreads } = poolOptions?.[pool] ?? {};
-  return (pool === "forks" ? maxForks : maxThreads) ?? maxWorkers ?? Math.max(processors - 1, 1);
+  return (pool === "forks" ? maxForks : maxThreads) ?? maxWorkers ?? Math.max(availableParallelism() - 1, 1);
 }
 
-/** Computes the answers of vitest's main process for a project. */
+/** Answers a project's workers as vitest's main process does, and keeps the answers as files. */
 class Transformer {
   constructor(vitest) {
-    this.vitest = vitest;
     this.project = vitest.projects[0];
     this.index = {};
     /** By repository-relative file: the answers that depend on it, as pairs of name and request. */
@@ -100,16 +102,10 @@ class Transformer {
     this.count = 0;
   }
 
-  /** Answer a worker's request as vitest's main process does: an object of what to return or to throw. */
-  async answer([kind, mode, id, importer]) {
-    const { vitenode } = this.project;
+  /** Answer a request: an object of what to return or to throw. */
+  async answer([kind, ...rest]) {
     try {
-      const given =
-        kind === "fetch"
-          ? await vitenode.fetchResult(id, mode)
-          : await vitenode.resolveId(id, importer ?? undefined, mode);
-      if (kind === "resolve") return { given: given ?? null };
-      return { given: given.externalize ? { externalize: given.externalize } : { code: given.code } };
+      return { given: (await this[kind](...rest)) ?? null };
     } catch (error) {
       const { name, message, stack, plugin, id: where, loc, frame } = error;
       return { thrown: { name, message, stack, __vitest_rollup_error__: { plugin, id: where, loc, frame } } };
@@ -158,26 +154,176 @@ class Transformer {
   async change({ path: file, contents }) {
     const absolute = path.join(repositoryRoot(), file);
     const original = fs.readFileSync(absolute);
-    const graph = this.project.vite.moduleGraph;
-    const invalidate = () => {
-      for (const module of graph.getModulesByFile(absolute) ?? []) graph.invalidateModule(module);
-      for (const cache of [...Object.values(this.project.vitenode.fetchCaches), this.project.vitenode.fetchCache]) {
-        for (const known of [...cache.keys()]) if (known.startsWith(absolute)) cache.delete(known);
-      }
-    };
     const files = {};
     try {
       fs.writeFileSync(absolute, contents);
-      invalidate();
+      this.invalidate(absolute);
       for (const [name, request] of this.modules.get(file) ?? []) {
         files[name] = this.text(await this.answer(request));
       }
     } finally {
       fs.writeFileSync(absolute, original);
-      invalidate();
+      this.invalidate(absolute);
     }
     return { files };
   }
+}
+
+/** For vitest 3, whose workers run modules by vite-node. */
+class ViteNodeTransformer extends Transformer {
+  async fetch(mode, id) {
+    const { externalize, code } = await this.project.vitenode.fetchResult(id, mode);
+    return externalize ? { externalize } : { code };
+  }
+
+  resolve(mode, id, importer) {
+    return this.project.vitenode.resolveId(id, importer ?? undefined, mode);
+  }
+
+  /** Forget what a file was transformed to. */
+  invalidate(absolute) {
+    const { vite, vitenode } = this.project;
+    for (const module of vite.moduleGraph.getModulesByFile(absolute) ?? []) vite.moduleGraph.invalidateModule(module);
+    for (const cache of [...Object.values(vitenode.fetchCaches), vitenode.fetchCache]) {
+      for (const known of [...cache.keys()]) if (known.startsWith(absolute)) cache.delete(known);
+    }
+  }
+
+  /** Return what the host needs to start workers: vitest passes it to a pool that runs nothing. */
+  async settings(vitest, specifications) {
+    const { config } = vitest;
+    const [{ pool }] = specifications;
+    for (const specification of specifications) {
+      specification.pool = POOL;
+      specification[2] = { ...specification[2], pool: POOL };
+    }
+    const shown = await new Promise((resolve) => {
+      globalThis[Symbol.for("fillrate.pool")] = resolve;
+      vitest.runTestSpecifications(specifications);
+    });
+    const vitestRequire = requireFromVitest();
+    return {
+      config: v8.serialize({ ...this.project.serializedConfig, pool }).toString("base64"),
+      files: shown.files,
+      pool,
+      workers: mostWorkers(config, pool),
+      atomics: config.poolOptions?.threads?.useAtomics ?? false,
+      execArgv: [...(config.poolOptions?.[pool]?.execArgv ?? []), ...shown.execArgv],
+      env: shown.env,
+      project: this.project.name,
+      provided: this.project.getProvidedContext(),
+      tinypool: vitestRequire.resolve("tinypool"),
+    };
+  }
+}
+
+/** For vitest 4, whose workers run modules by vite's module runner. */
+class ModuleRunnerTransformer extends Transformer {
+  fetch(environment, id, importer) {
+    return this.worker.ask("fetch", id, importer ?? undefined, environment);
+  }
+
+  resolve(environment, id, importer) {
+    return this.worker.ask("resolve", id, importer ?? undefined, environment);
+  }
+
+  /** Forget what a file was transformed to. */
+  invalidate(absolute) {
+    for (const { moduleGraph } of Object.values(this.project.vite.environments)) {
+      for (const module of moduleGraph.getModulesByFile(absolute) ?? []) moduleGraph.invalidateModule(module);
+    }
+  }
+
+  /** Return what the host needs to start workers: what vitest sends to workers that run nothing. */
+  async settings(vitest, specifications) {
+    const [{ pool }] = specifications;
+    const workers = [];
+    this.worker = await new Promise((resolve) => {
+      this.project.config.poolRunner = {
+        name: "fillrate",
+        createPoolWorker(options) {
+          const last = workers.length + 1 === specifications.length && resolve;
+          workers.push(new RecordingWorker(pool, options, last));
+          return workers.at(-1);
+        },
+      };
+      for (const specification of specifications) specification.pool = "fillrate";
+      vitest.runTestSpecifications(specifications, true);
+    });
+    // All files have the same configuration.
+    const { config } = workers[0].task.start.context;
+    const tasks = workers.map(({ task }) => {
+      const context = { ...task.start.context, config: null };
+      return { ...task, start: { ...task.start, context } };
+    });
+    return {
+      config: v8.serialize(config).toString("base64"),
+      tasks: v8.serialize(tasks).toString("base64"),
+      pool,
+      workers: mostWorkers(vitest.config, pool),
+    };
+  }
+}
+
+/**
+ * A worker of vitest 4 that records what it is told and runs nothing.
+ *
+ * The last one of a run never ends, and sends requests to vitest's main process.
+ */
+class RecordingWorker {
+  #listeners = new Set();
+  #asked = new Map();
+  #last;
+
+  constructor(pool, { env, execArgv }, last) {
+    this.name = pool;
+    this.task = { env, execArgv };
+    this.#last = last;
+  }
+
+  on(event, listener) {
+    if (event === "message") this.#listeners.add(listener);
+  }
+
+  off(_event, listener) {
+    this.#listeners.delete(listener);
+  }
+
+  #emit(message) {
+    setImmediate(() => this.#listeners.forEach((listener) => listener(message)));
+  }
+
+  /** Take a message of the main process: birpc's answers, and requests to a worker. */
+  send(message) {
+    if (message.t === "s") {
+      const { resolve, reject } = this.#asked.get(message.i) ?? {};
+      this.#asked.delete(message.i);
+      if (message.e) reject?.(message.e);
+      else resolve?.(message.r);
+    }
+    if (!message.__vitest_worker_request__) return;
+    if (["start", "run"].includes(message.type)) this.task[message.type] = message;
+    if (message.type === "run" && this.#last) return this.#last(this);
+    const type = { start: "started", run: "testfileFinished", stop: "stopped" }[message.type];
+    this.#emit({ __vitest_worker_response__: true, type });
+  }
+
+  /** Send a request to the main process, as birpc does. */
+  ask(method, ...args) {
+    const id = randomUUID();
+    return new Promise((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject });
+      this.#emit({ t: "q", i: id, m: method, a: args });
+    });
+  }
+
+  deserialize(message) {
+    return message;
+  }
+
+  async start() {}
+
+  async stop() {}
 }
 
 /** Return the requests of a run with selected tests, which those of a run of all tests lack. */
@@ -185,12 +331,18 @@ function forSelection(requests) {
   return requests.filter((text) => text.includes(SENTINEL)).map((text) => text.replaceAll(SENTINEL, SELECT));
 }
 
-/** Return the environment of a test file, as vitest's pools determine it. */
-function environmentOf(file, config) {
+/** Return a function that requires as vitest's own modules do. */
+function requireFromVitest() {
+  const project = createRequire(path.join(repositoryRoot(), "package.json"));
+  return createRequire(project.resolve("vitest/package.json"));
+}
+
+/** Return whether a test file has an environment that only vitest's main process can prepare; vitest 4 leaves it to the workers. */
+function hasOwnEnvironment(file, config, version) {
   const code = fs.readFileSync(file, "utf8");
+  if (/@(?:vitest|jest)-environment-options\s/.test(code)) return true;
   const name = /@(?:vitest|jest)-environment\s+([\w-]+)\b/.exec(code)?.[1] ?? config.environment ?? "node";
-  if (name !== "node" || /@(?:vitest|jest)-environment-options\s/.test(code)) return undefined;
-  return { name, transformMode: undefined, options: null };
+  return !(version === 4 ? ["node", "jsdom", "happy-dom", "edge-runtime"] : ["node"]).includes(name);
 }
 
 /** Run vitest up to the point where it would start workers. */
@@ -200,44 +352,23 @@ async function main() {
   process.env.TEST = "true";
   process.env.VITEST = "true";
   process.env.NODE_ENV ??= "test";
-  const { filter, options } = parseCLI(["vitest", ...process.argv.slice(2)]);
-  const vitest = await createVitest("test", { ...options, run: true, watch: false });
-  const { config } = vitest;
-  const specifications = await vitest.globTestSpecifications(filter);
-  const pools = [...new Set(specifications.map(({ pool }) => pool))];
-  const reason = unfit(vitest, pools);
-  const environments = specifications.map(({ moduleId }) => environmentOf(moduleId, config));
-  if (reason || environments.includes(undefined)) {
-    writeLine(`unfit it has ${reason ?? "an environment of its own"}`);
+  const { vitest, filter } = await openVitest(instructions, process.argv.slice(2), [{}]);
+  const specifications = (await vitest.globTestSpecifications?.(filter)) ?? [];
+  const version = Number.parseInt(vitest.version, 10);
+  const environments = specifications.some(({ moduleId }) => hasOwnEnvironment(moduleId, vitest.config, version));
+  const reason = unfit(vitest, specifications) ?? (environments ? "an environment of its own" : undefined);
+  if (reason) {
+    writeLine(`unfit it has ${reason}`);
     process.exit(0);
   }
-  for (const specification of specifications) {
-    specification.pool = POOL;
-    specification[2] = { ...specification[2], pool: POOL };
-  }
-  const shown = await new Promise((resolve) => {
-    globalThis[Symbol.for("fillrate.pool")] = resolve;
-    vitest.runTestSpecifications(specifications);
-  });
-  const { serializedConfig } = vitest.projects[0];
-  const packages = createRequire(createRequire(import.meta.url).resolve("vitest/package.json"));
-  const { availableParallelism } = await import("node:os");
+  const transformer = version === 4 ? new ModuleRunnerTransformer(vitest) : new ViteNodeTransformer(vitest);
   const settings = {
-    config: v8.serialize({ ...serializedConfig, pool: pools[0] }).toString("base64"),
+    ...(await transformer.settings(vitest, specifications)),
+    version,
     select: SELECT,
-    files: shown.files,
-    pool: pools[0],
-    workers: mostWorkers(config, pools[0], availableParallelism()),
-    atomics: config.poolOptions?.threads?.useAtomics ?? false,
-    execArgv: [...(config.poolOptions?.[pools[0]]?.execArgv ?? []), ...shown.execArgv],
-    env: shown.env,
-    patience: config.teardownTimeout,
-    project: vitest.projects[0].name,
-    provided: vitest.projects[0].getProvidedContext(),
-    tinypool: packages.resolve("tinypool"),
-    vitest: path.dirname(packages.resolve("./package.json")),
+    patience: vitest.config.teardownTimeout,
+    vitest: path.dirname(requireFromVitest().resolve("./package.json")),
   };
-  const transformer = new Transformer(vitest);
   writeLine("ready");
   for await (const request of requests()) {
     let answer;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
 use super::report::TestReport;
 
@@ -81,6 +81,11 @@ pub(super) trait TestFramework: Sync {
 
     /// What the sandbox shows of the host beside the project and the scripts.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
+
+    /// Folders among those that the sandbox shows of the host that tools write to.
+    fn overlays(&self, _prepared: &Prepared) -> Vec<Overlay> {
+        Vec::new()
+    }
 }
 
 /// The exit status of a run in which only the sentinels fail: every runner's for failed tests, but

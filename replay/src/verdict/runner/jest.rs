@@ -6,7 +6,7 @@ use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
 /// jest with a reporter, a set-up file and a configuration that wraps the project's.
 pub(super) struct Jest;
@@ -64,5 +64,9 @@ impl TestFramework for Jest {
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        Vitest.overlays(prepared)
     }
 }

@@ -5,7 +5,7 @@ use super::layout::{HARNESS, PACKAGES};
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
 /// mocha with a reporter in the same process as the project's code.
 pub(super) struct Mocha;
@@ -53,5 +53,9 @@ impl TestFramework for Mocha {
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        Vitest.overlays(prepared)
     }
 }

@@ -5,7 +5,7 @@ use super::layout::HARNESS;
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
 /// `node:test`, each test file in a process of its own, started by a script.
 pub(super) struct Node;
@@ -55,5 +55,9 @@ impl TestFramework for Node {
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        Vitest.overlays(prepared)
     }
 }

@@ -332,6 +332,7 @@ impl ProjectRunner {
         let mut overlay = Overlay::new(&self.prepared.source, REPOSITORY);
         overlay.guarded.clone_from(&self.guarded);
         job.overlays = vec![overlay];
+        job.overlays.extend(self.framework.overlays(&self.prepared));
         job.collect = self.report_path().into_iter().collect();
         job.limits = limits;
         job

@@ -1,23 +1,17 @@
-//! The vitest runner.
+//! The vitest runner, and what the runners of JavaScript share.
 
 use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
+use crate::language::typescript::environment::SCRATCH_FOLDERS;
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
-/// vitest with a reporter and a configuration that wraps the project's.
+/// vitest, opened by a script that adds a reporter and set-up files to the project's settings.
 pub(super) struct Vitest;
 
 const CONFIGURATION: &str = "/box/configuration";
-const OPTIONS: [&str; 4] = [
-    "run",
-    "--root=.",
-    "--config=/box/harness/fillrate.vitest.config.mjs",
-    // Vite's own loader would write beside the packages, which are read-only.
-    "--configLoader=native",
-];
 
 fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
@@ -26,10 +20,6 @@ fn node(prepared: &Prepared) -> String {
 impl TestFramework for Vitest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            (
-                "fillrate.vitest.config.mjs",
-                include_str!("../harness/fillrate.vitest.config.mjs"),
-            ),
             (
                 "fillrate_coverage.mjs",
                 include_str!("../harness/fillrate_coverage.mjs"),
@@ -51,8 +41,16 @@ impl TestFramework for Vitest {
                 include_str!("../harness/fillrate_vitest_host.mjs"),
             ),
             (
+                "fillrate_vitest_open.mjs",
+                include_str!("../harness/fillrate_vitest_open.mjs"),
+            ),
+            (
                 "fillrate_vitest_pool.mjs",
                 include_str!("../harness/fillrate_vitest_pool.mjs"),
+            ),
+            (
+                "fillrate_vitest_run.mjs",
+                include_str!("../harness/fillrate_vitest_run.mjs"),
             ),
             (
                 "fillrate_vitest_transform.mjs",
@@ -79,10 +77,8 @@ impl TestFramework for Vitest {
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
-        let mut arguments = vec![format!("{PACKAGES}/vitest/vitest.mjs")];
-        arguments.extend(OPTIONS.map(str::to_owned));
-        arguments.push(format!("--reporter={HARNESS}/fillrate_vitest.mjs"));
-        (node(prepared), arguments)
+        let script = format!("{HARNESS}/fillrate_vitest_run.mjs");
+        (node(prepared), vec![script])
     }
 
     fn warm_program(
@@ -103,10 +99,7 @@ impl TestFramework for Vitest {
         });
         Some(WarmProgram {
             program: node(prepared),
-            arguments: std::iter::once(script)
-                .chain(OPTIONS.map(str::to_owned))
-                .chain(own.cloned())
-                .collect(),
+            arguments: std::iter::once(script).chain(own.cloned()).collect(),
             task: task.to_string() + "\n",
             host: Some(vec![
                 format!("{HARNESS}/fillrate_vitest_host.mjs"),
@@ -147,5 +140,11 @@ impl TestFramework for Vitest {
         .chain(environment.interpreter_roots.iter().map(Bind::same))
         .chain(configuration)
         .collect()
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let modules = prepared.environment.root.join("node_modules");
+        let overlay = |name: &&str| Overlay::new(modules.join(name), format!("{PACKAGES}/{name}"));
+        SCRATCH_FOLDERS.iter().map(overlay).collect()
     }
 }
