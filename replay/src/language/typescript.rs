@@ -1,6 +1,7 @@
 //! TypeScript and JavaScript, with and without JSX.
 
 mod definitions;
+mod detection;
 pub(crate) mod environment;
 mod imports;
 mod mutation;
@@ -18,12 +19,14 @@ use super::support::LanguageSupport;
 pub(super) static TYPESCRIPT: LanguageSupport = LanguageSupport {
     name: "typescript",
     title: "TypeScript",
+    detect: detection::detect_typescript,
     ..COMMON
 };
 
 pub(super) static JAVASCRIPT: LanguageSupport = LanguageSupport {
     name: "javascript",
     title: "JavaScript",
+    detect: detection::detect_javascript,
     ..COMMON
 };
 

@@ -1,4 +1,8 @@
-//! `node_modules` folders, filled by npm.
+//! `node_modules` folders, filled by npm, pnpm or Yarn.
+
+mod client;
+mod interpreters;
+pub(crate) mod modules;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,9 +10,11 @@ use std::process::Command;
 
 use super::super::environment::{
     EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
-    ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+    ProgramProbe, Toolchain, at_least, read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
+use client::PackageClient;
+use modules::MODULES;
 
 /// The oldest Node.js that works, as (major, minor).
 const OLDEST_NODE: (u32, u32) = (20, 0);
@@ -16,7 +22,7 @@ const OLDEST_NODE: (u32, u32) = (20, 0);
 /// Folders of `node_modules` that tools write to while they run.
 pub(crate) const SCRATCH_FOLDERS: [&str; 3] = [".cache", ".vite", ".vite-temp"];
 
-/// npm.
+/// npm, and the clients that it fetches.
 pub(crate) struct Npm;
 
 impl PackageManager for Npm {
@@ -50,17 +56,9 @@ impl PackageManager for Npm {
         wanted: Option<&str>,
     ) -> Result<Interpreter, EnvironmentError> {
         npm(toolchain)?;
-        let found = node(toolchain)?;
-        let is_wanted = |wanted: &str| {
-            found.version == wanted || found.version.starts_with(&format!("{wanted}."))
-        };
-        match wanted.filter(|wanted| !is_wanted(wanted)) {
-            None => Ok(found),
-            Some(wanted) => Err(EnvironmentError::missing(
-                &format!("node {wanted}"),
-                "a project of the corpus",
-                format!("the one found is {}; install that version", found.version),
-            )),
+        match wanted {
+            Some(wanted) => interpreters::find(toolchain, wanted),
+            None => node(toolchain),
         }
     }
 
@@ -84,26 +82,36 @@ impl PackageManager for Npm {
         lock: &str,
         source: &Path,
     ) -> Result<Vec<NamedText>, EnvironmentError> {
-        let read = |name: &str| read_requested(project, source, name);
-        let beside = |name: &str| match lock.rsplit_once('/') {
-            Some((folder, _)) => format!("{folder}/{name}"),
-            None => name.to_owned(),
+        let (folder, name) = lock.rsplit_once('/').unwrap_or(("", lock));
+        let name = if LOCK_NAMES.contains(&name) {
+            name
+        } else {
+            LOCK_NAMES[0]
         };
-        // Only what bears on the tree that npm makes; where to fetch from is the user's affair.
-        let settings = fs::read_to_string(source.join(beside(".npmrc"))).unwrap_or_default();
-        let kept: Vec<_> = settings
-            .lines()
-            .filter(|line| {
-                ["legacy-peer-deps", "strict-peer-deps", "install-links"]
-                    .iter()
-                    .any(|key| line.split('=').next().is_some_and(|k| k.trim() == *key))
-            })
-            .collect();
-        Ok(vec![
-            ("package-lock.json".to_owned(), read(lock)?),
-            ("package.json".to_owned(), read(&beside("package.json"))?),
-            (".npmrc".to_owned(), kept.join("\n")),
-        ])
+        let beside = |name: &str| Path::new(folder).join(name).display().to_string();
+        let mut files = vec![
+            (name.to_owned(), read_requested(project, source, lock)?),
+            (
+                "package.json".to_owned(),
+                read_requested(project, source, &beside("package.json"))?,
+            ),
+        ];
+        for name in SETTINGS {
+            let text = fs::read_to_string(source.join(beside(name))).unwrap_or_default();
+            if !text.is_empty() || name == SETTINGS[0] {
+                files.push((name.to_owned(), plain_settings(name, &text)));
+            }
+        }
+        Ok(files)
+    }
+
+    /// What package clients read.
+    fn is_build_input(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name == "package.json"
+            || LOCK_NAMES.contains(&name)
+            || SETTINGS.contains(&name)
+            || path.split('/').any(|folder| folder == "patches")
     }
 
     fn binds_interpreter(&self) -> bool {
@@ -111,7 +119,7 @@ impl PackageManager for Npm {
     }
 
     fn is_intact(&self, root: &Path) -> bool {
-        let modules = root.join("node_modules");
+        let modules = root.join(MODULES);
         SCRATCH_FOLDERS
             .iter()
             .all(|name| modules.join(name).is_dir())
@@ -122,47 +130,69 @@ impl PackageManager for Npm {
         request: &InstallRequest<'_>,
         root: &Path,
     ) -> Result<Vec<String>, EnvironmentError> {
-        let npm = |arguments: &[&str]| {
-            let mut npm = Command::new(&request.toolchain.npm);
-            npm.args(arguments)
-                .args(["--ignore-scripts", "--no-audit", "--no-fund"])
-                .current_dir(root);
-            programs::run(&mut npm, request.project, CHECK_NETWORK)
+        let packages = request.packages;
+        let folder = match &packages.install {
+            Some(folder) => request.source.join(folder),
+            None => root.to_owned(),
         };
         let write = |name: &str, text: &str| {
-            let path = root.join(name);
+            let path = folder.join(name);
             fs::write(&path, text).map_err(EnvironmentError::io("writing", &path))
         };
         for (name, text) in request.files {
             write(name, text)?;
         }
-        if request.packages.file.is_some() {
-            npm(&["ci", "--no-progress"])?;
-        } else {
-            write("package.json", "{ \"private\": true }\n")?;
+        let client = match request.files.first() {
+            Some((name, text)) => Some(PackageClient::for_lock(name, text)),
+            None => packages.install.as_ref().map(|_| PackageClient::UNLOCKED),
+        };
+        match client {
+            Some(client) => client.install(request.toolchain, &folder, request.project)?,
+            None => write("package.json", "{ \"private\": true }\n")?,
         }
-        if !request.packages.packages.is_empty() {
-            let mut arguments = vec!["install", "--no-progress", "--save-exact"];
-            arguments.extend(request.packages.packages.iter().map(String::as_str));
-            npm(&arguments)?;
+        let more: Vec<&str> = [&packages.packages, &packages.requires]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        if !more.is_empty() {
+            if client.is_some_and(|client| !client.is_npm()) {
+                return Err(EnvironmentError::Unusable {
+                    project: request.project.to_owned(),
+                    message: "`packages` and `requires` can't be added to what pnpm or Yarn \
+                              installs; add them to its package.json and lock file"
+                        .to_owned(),
+                });
+            }
+            let mut npm = Command::new(&request.toolchain.npm);
+            npm.args(["install", "--no-progress", "--save-exact"])
+                .args(more)
+                .args(["--ignore-scripts", "--no-audit", "--no-fund"])
+                .current_dir(&folder);
+            programs::run(&mut npm, request.project, CHECK_NETWORK)?;
         }
-        let modules = root.join("node_modules");
+        let listed = installed_modules(&folder)?;
+        modules::move_modules(&folder, root)?;
         for name in SCRATCH_FOLDERS {
-            let folder = modules.join(name);
-            fs::create_dir_all(&folder).map_err(EnvironmentError::io("creating", &folder))?;
+            let scratch = root.join(MODULES).join(name);
+            fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
         }
         // Only `node_modules` stays: a package.json here would be found from a repository that
         // stands beside it. The lock is kept outside as a record.
-        for name in ["package.json", "package-lock.json", ".npmrc"] {
+        for name in LOCK_NAMES
+            .into_iter()
+            .chain(SETTINGS)
+            .chain(["package.json"])
+        {
             let path = root.join(name);
-            if name == "package-lock.json" && path.exists() {
+            if name == LOCK_NAMES[0] && path.exists() {
                 let record = root.with_file_name(name);
                 fs::rename(&path, &record).map_err(EnvironmentError::io("moving", &record))?;
             } else if path.exists() {
                 fs::remove_file(&path).map_err(EnvironmentError::io("removing", &path))?;
             }
         }
-        installed_modules(&modules)
+        Ok(listed)
     }
 
     fn program(&self, _root: &Path, interpreter: &Path) -> PathBuf {
@@ -170,9 +200,59 @@ impl PackageManager for Npm {
     }
 }
 
-/// `PATH NAME VERSION` for every package that npm noted in a `node_modules` folder.
-fn installed_modules(modules: &Path) -> Result<Vec<String>, EnvironmentError> {
-    let path = modules.join(".package-lock.json");
+/// The names of lock files; another name is npm's first.
+const LOCK_NAMES: [&str; 4] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+];
+/// Files with settings of package clients.
+const SETTINGS: [&str; 3] = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
+
+/// A file of settings without what says where to fetch from, which is the user's affair, and what
+/// runs code of the repository.
+fn plain_settings(name: &str, text: &str) -> String {
+    const KEPT: [&str; 10] = [
+        "auto-install-peers",
+        "hoist",
+        "hoist-pattern",
+        "install-links",
+        "legacy-peer-deps",
+        "link-workspace-packages",
+        "node-linker",
+        "public-hoist-pattern",
+        "shamefully-hoist",
+        "strict-peer-deps",
+    ];
+    const DROPPED: [&str; 5] = ["npm", "plugins", "yarnPath", "unsafeHttpWhitelist", "http"];
+    let mut is_kept = true;
+    let kept = text.lines().filter(|line| match name {
+        ".npmrc" => {
+            let key = line.split('=').next().unwrap_or_default().trim();
+            KEPT.contains(&key.trim_end_matches("[]"))
+        }
+        ".yarnrc.yml" => {
+            // A block belongs to the key before it.
+            if !line.starts_with([' ', '\t', '-']) {
+                is_kept = !DROPPED.iter().any(|start| line.starts_with(start));
+            }
+            is_kept
+        }
+        _ => true,
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// `PATH NAME VERSION` for every package that npm noted; the lines of the lock file of another
+/// client, which says all of it.
+fn installed_modules(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
+    for name in ["pnpm-lock.yaml", "yarn.lock"] {
+        if let Ok(text) = fs::read_to_string(folder.join(name)) {
+            return Ok(text.lines().map(str::to_owned).collect());
+        }
+    }
+    let path = folder.join(MODULES).join(".package-lock.json");
     // npm writes none where it installed nothing.
     let Ok(text) = fs::read_to_string(&path) else {
         return Ok(Vec::new());
@@ -192,9 +272,6 @@ fn installed_modules(modules: &Path) -> Result<Vec<String>, EnvironmentError> {
 
 /// Node as the search path has it, seen through stand-ins.
 fn node(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
-    const ASK: &str = "console.log(require('fs').realpathSync(process.execPath));
-console.log(process.versions.node);
-console.log(process.platform, process.arch, process.versions.modules)";
     let missing = |how_to_get| {
         EnvironmentError::missing(
             "node ≥ 20",
@@ -202,33 +279,18 @@ console.log(process.platform, process.arch, process.versions.modules)";
             how_to_get,
         )
     };
-    let mut ask = Command::new(&toolchain.node);
-    ask.args(["-e", ASK]);
-    let answer = answer(&mut ask).map_err(|found| {
+    let found = interpreters::ask(&toolchain.node).map_err(|found| {
         missing(format!(
             "it could not be run ({found}), so install Node.js 20 or newer"
         ))
     })?;
-    let mut lines = answer.lines();
-    let (Some(path), Some(version), Some(platform)) = (lines.next(), lines.next(), lines.next())
-    else {
-        return Err(missing(
-            "the one found gave no version, so install another".to_owned(),
-        ));
-    };
-    if !at_least(version, OLDEST_NODE) {
+    if !at_least(&found.version, OLDEST_NODE) {
         return Err(missing(format!(
-            "the one found is {version}, so install a newer one"
+            "the one found is {}, so install a newer one",
+            found.version
         )));
     }
-    let path = PathBuf::from(path);
-    Ok(Interpreter {
-        kind: EnvironmentKind::Node,
-        roots: beyond_usr(vec![path.clone()]),
-        path,
-        version: version.to_owned(),
-        platform: platform.to_owned(),
-    })
+    Ok(found)
 }
 
 /// npm's version.

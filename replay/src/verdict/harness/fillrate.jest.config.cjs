@@ -66,6 +66,11 @@ function hasConfig(place) {
   return names.some((name) => fs.existsSync(path.join(place, name)));
 }
 
+/** Return the pattern that matches just this path. */
+function escaped(file) {
+  return file.replace(/[\\()[\]{}!*?+@|]/g, "\\$&");
+}
+
 /** Return what one project's tests are run with beside its own settings. */
 function wrapped(project) {
   const { token, select, coverage } = instructions;
@@ -89,7 +94,7 @@ function wrapped(project) {
   if (select) {
     delete config.testRegex;
     const files = new Set(select.map((id) => id.split(" > ")[0]));
-    config.testMatch = [...files].map((file) => `${ROOT}/${file.replace(/[\\()[\]{}!*?+@|]/g, "\\$&")}`);
+    config.testMatch = [...files].map((file) => escaped(path.join(ROOT, file)));
   }
   return config;
 }
@@ -111,7 +116,6 @@ module.exports = async () => {
     watchman: false,
     // jest's own counters are by statement of the file that it has transformed.
     collectCoverage: coverage !== null,
-    collectCoverageFrom: coverage ?? [],
     coverageDirectory: "/tmp/fillrate-jest-coverage",
     coverageProvider: "babel",
     coverageReporters: [],
@@ -119,6 +123,12 @@ module.exports = async () => {
   };
   // Plug-ins of jest's watch mode need what no run in a sandbox has.
   delete config.watchPlugins;
-  if (several) config.projects = (await projectConfigs(read, project)).map(wrapped);
+  const projects = several ? await projectConfigs(read, project) : [project];
+  if (several) config.projects = projects.map(wrapped);
+  // Its patterns are relative to the root of whichever project has the file.
+  const roots = new Set(projects.map(({ rootDir }) => rootDir));
+  config.collectCoverageFrom = [...roots].flatMap((root) =>
+    (coverage ?? []).map((file) => escaped(path.relative(root, path.join(ROOT, file)))),
+  );
   return config;
 };

@@ -10,7 +10,7 @@
 
 const fs = require("fs");
 const { SENTINEL, expectations, repositoryPath, findIneffective } = require("./fillrate_report.cjs");
-const { decodeMappings, segmentAt } = require("./fillrate_source_map.cjs");
+const { decodeMappings, sourceLines } = require("./fillrate_source_map.cjs");
 
 const { token, select, coverage, scratch } = globalThis.FILLRATE;
 delete globalThis.FILLRATE;
@@ -148,11 +148,9 @@ test(SENTINEL, async () => {
 function sourceStatements({ statementMap, inputSourceMap }) {
   if (!inputSourceMap) return statementMap;
   const decoded = decodeMappings(inputSourceMap);
-  const place = ({ line, column }) => segmentAt(decoded, line, column);
-  const mapped = Object.entries(statementMap).flatMap(([key, { start, end }]) => {
-    const [from, to] = [place(start), place(end)];
-    if (!from || !to || to[2] < from[2]) return [];
-    return [[key, { start: { line: from[2] + 1 }, end: { line: to[2] + 1 } }]];
+  const mapped = Object.entries(statementMap).flatMap(([key, statement]) => {
+    const [from, to] = sourceLines(decoded, statement) ?? [];
+    return from === undefined ? [] : [[key, { start: { line: from + 1 }, end: { line: to + 1 } }]];
   });
   return Object.fromEntries(mapped);
 }
@@ -170,6 +168,7 @@ class LineCoverage {
   take(tests) {
     for (const [absolute, counters] of Object.entries(globalThis.__coverage__ ?? {})) {
       const file = repositoryPath(absolute);
+      if (!coverage.includes(file)) continue;
       const last = this.counts.get(file) ?? {};
       const ran = Object.keys(counters.s).filter((key) => counters.s[key] !== (last[key] ?? 0));
       this.counts.set(file, { ...counters.s });

@@ -58,15 +58,22 @@ function decodeMappings({ mappings }) {
   });
 }
 
-/** Return the last segment at or before a 1-based line and a column of the generated text. */
-function segmentAt(decoded, line, column) {
-  const segments = decoded[line - 1] ?? [];
-  let found;
-  for (const segment of segments) {
-    if (segment[0] > column) break;
-    found = segment;
-  }
-  return found ?? segments[0];
+/** Return the last segment of a line at or before a column. */
+function segmentIn(decoded, line, column) {
+  return (decoded[line] ?? []).findLast(([start]) => start <= column);
+}
+
+/**
+ * Return which 0-based lines of the source a part of the generated text came from, as the first
+ * and the last, or undefined.  Positions have a 1-based line and a column.
+ */
+function sourceLines(decoded, { start, end }) {
+  let from = segmentIn(decoded, start.line - 1, start.column) ?? decoded[start.line - 1]?.[0];
+  for (let line = start.line; !from && line < end.line; line += 1) from = decoded[line]?.[0];
+  // A closing bracket on a line of its own has no segment.
+  let to = segmentIn(decoded, end.line - 1, end.column);
+  for (let line = end.line - 2; !to && line >= start.line - 1; line -= 1) to = decoded[line]?.at(-1);
+  return from && [from[2], Math.max(from[2], to?.[2] ?? from[2])];
 }
 
 /** Return the map that a text names in its last comment of that kind, or undefined. */
@@ -129,4 +136,4 @@ function mappedOffsets(text, map, source = 0, start = 0) {
   return offsets.filter(([offset], index) => text.slice(offset, offsets[index + 1]?.[0]).trim());
 }
 
-module.exports = { decodeMappings, mapOf, mappedOffsets, plainOffsets, segmentAt, sourcesOf };
+module.exports = { decodeMappings, mapOf, mappedOffsets, plainOffsets, sourceLines, sourcesOf };

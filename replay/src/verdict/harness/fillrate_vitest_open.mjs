@@ -68,7 +68,7 @@ export async function openVitest(instructions, given, reporters) {
     {
       ...known,
       ...(beside && { config: false }),
-      root,
+      root: path.resolve(root, known.root ?? "."),
       run: true,
       watch: false,
       reporters,

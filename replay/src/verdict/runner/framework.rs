@@ -46,6 +46,11 @@ pub(super) trait TestFramework: Sync {
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 
+    /// The arguments of the manifest as they follow the program.
+    fn arguments(&self, given: &[String]) -> Vec<String> {
+        given.to_vec()
+    }
+
     /// The program of a warm worker; `None` if the framework can't run that way.
     fn warm_program(&self, _: &Prepared, _: &LoadedCode, _: Readiness) -> Option<WarmProgram> {
         None

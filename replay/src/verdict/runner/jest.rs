@@ -8,6 +8,23 @@ use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::{Bind, Overlay};
 
+/// The configuration that arguments name, which the harness reads, and the other arguments.
+fn split_config(given: &[String]) -> (Option<String>, Vec<String>) {
+    let mut config = None;
+    let mut rest = Vec::new();
+    let mut words = given.iter();
+    while let Some(word) = words.next() {
+        if ["--config", "-c"].contains(&word.as_str()) {
+            config = words.next().cloned();
+        } else if let Some(path) = word.strip_prefix("--config=") {
+            config = Some(path.to_owned());
+        } else {
+            rest.push(word.clone());
+        }
+    }
+    (config, rest)
+}
+
 /// jest with a reporter, a set-up file and a configuration that wraps the project's.
 pub(super) struct Jest;
 
@@ -58,8 +75,19 @@ impl TestFramework for Jest {
         (node, arguments)
     }
 
+    fn arguments(&self, given: &[String]) -> Vec<String> {
+        split_config(given).1
+    }
+
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
-        Vitest.environment(project)
+        let (config, _) = split_config(project.arguments());
+        Vitest
+            .environment(project)
+            .into_iter()
+            .chain(config.map(|config| ("FILLRATE_JEST_CONFIG", config)))
+            // A configuration in TypeScript is loaded without a check of its types.
+            .chain([("TS_NODE_TRANSPILE_ONLY", "true".to_owned())])
+            .collect()
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {

@@ -312,7 +312,8 @@ impl ProjectRunner {
     fn test_job(&self, run: &TestRun<'_>, instructions: &RunInstructions<'_>) -> Job {
         let (program, arguments) = self.framework.command(&self.prepared);
         let mut job = self.job(program, arguments, run.limits.clone());
-        job.arguments.extend(self.test.args.iter().cloned());
+        job.arguments
+            .extend(self.framework.arguments(&self.test.args));
         job.input = self.report_path().is_none().then(|| instructions.line());
         job
     }

@@ -1,10 +1,13 @@
 //! The vitest runner, and what the runners of JavaScript share.
 
+use std::path::{Path, PathBuf};
+
 use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::typescript::environment::SCRATCH_FOLDERS;
+use crate::language::typescript::environment::modules::{MODULES, module_folders};
 use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::{Bind, Overlay};
 
@@ -87,7 +90,9 @@ impl TestFramework for Vitest {
         loaded: &LoadedCode,
         readiness: Readiness,
     ) -> Option<WarmProgram> {
-        if readiness == Readiness::Collected {
+        // Packages within the repository are mounted for a single run only.
+        let is_workspace = module_folders(&prepared.environment.root).len() > 1;
+        if readiness == Readiness::Collected || is_workspace {
             return None;
         }
         let own = prepared.project.test.iter().flat_map(|test| &test.args);
@@ -133,17 +138,22 @@ impl TestFramework for Vitest {
             let name = path.file_name()?.to_string_lossy().into_owned();
             Some(Bind::read_only(path, format!("{CONFIGURATION}/{name}")))
         });
-        std::iter::once(Bind::read_only(
-            environment.root.join("node_modules"),
-            PACKAGES,
-        ))
-        .chain(environment.interpreter_roots.iter().map(Bind::same))
-        .chain(configuration)
-        .collect()
+        module_folders(&environment.root)
+            .into_iter()
+            .map(|folder| {
+                let at = match folder.as_os_str() == MODULES {
+                    true => PathBuf::from(PACKAGES),
+                    false => Path::new(REPOSITORY).join(&folder),
+                };
+                Bind::read_only(environment.root.join(folder), at)
+            })
+            .chain(environment.interpreter_roots.iter().map(Bind::same))
+            .chain(configuration)
+            .collect()
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        let modules = prepared.environment.root.join("node_modules");
+        let modules = prepared.environment.root.join(MODULES);
         let overlay = |name: &&str| Overlay::new(modules.join(name), format!("{PACKAGES}/{name}"));
         SCRATCH_FOLDERS.iter().map(overlay).collect()
     }

@@ -1,0 +1,278 @@
+//! Reads the commands of scripts in a package.json.
+
+use std::collections::BTreeMap;
+
+use super::Package;
+
+/// One command of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScriptCommand {
+    /// The variables set for it.
+    pub(super) environment: BTreeMap<String, String>,
+    /// The program by its plain name, without those that only start or watch it.
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    /// The script that it stands in.
+    pub(super) script: String,
+}
+
+/// How deep scripts may call scripts.
+const DEPTH: usize = 6;
+/// Programs that run the command in their arguments, with their options that have a value.
+const WRAPPERS: [(&str, &[&str]); 12] = [
+    ("bunx", &[]),
+    (
+        "c8",
+        &[
+            "-r",
+            "--reporter",
+            "-o",
+            "--reports-dir",
+            "--include",
+            "--exclude",
+            "-x",
+            "-n",
+        ],
+    ),
+    ("cross-env", &[]),
+    ("cross-env-shell", &[]),
+    ("dotenv", &["-e"]),
+    ("env", &[]),
+    ("exec", &[]),
+    ("nodemon", &[]),
+    ("npx", &["-p", "--package"]),
+    ("nyc", &["-r", "--reporter", "--cwd", "-n", "-x"]),
+    ("time", &[]),
+    ("xvfb-run", &[]),
+];
+
+/// The commands of a script, with those of the scripts that it calls in their places.
+pub(super) fn commands(package: &Package, script: &str) -> Vec<ScriptCommand> {
+    let mut found = Vec::new();
+    expand(package, script, DEPTH, &BTreeMap::new(), &mut found);
+    found
+}
+
+/// One step of a script: a command of its own, or a script that it calls.
+#[derive(Debug)]
+pub(super) struct ScriptStep {
+    /// As a person would start it at the repository's top.
+    pub(super) line: String,
+    command: ScriptCommand,
+}
+
+impl ScriptStep {
+    /// The commands that it comes to.
+    pub(super) fn commands(&self, package: &Package) -> Vec<ScriptCommand> {
+        let called = called_scripts(package, &self.command);
+        if called.is_empty() {
+            return vec![self.command.clone()];
+        }
+        called
+            .iter()
+            .flat_map(|name| commands(package, name))
+            .collect()
+    }
+}
+
+/// The steps of a script, in its order.
+pub(super) fn steps(package: &Package, script: &str) -> Vec<ScriptStep> {
+    let text = package.script(script).unwrap_or_default();
+    let read = |words: Vec<String>| {
+        let command = read_command(words.clone(), script, &BTreeMap::new())?;
+        let called = called_scripts(package, &command);
+        let line = match &called[..] {
+            [name] => format!("npm run {name}"),
+            _ => format!("npx {}", words.join(" ")),
+        };
+        Some(ScriptStep { line, command })
+    };
+    split(text).into_iter().filter_map(read).collect()
+}
+
+fn expand(
+    package: &Package,
+    script: &str,
+    depth: usize,
+    environment: &BTreeMap<String, String>,
+    found: &mut Vec<ScriptCommand>,
+) {
+    let Some(text) = package.script(script) else {
+        return;
+    };
+    for words in split(text) {
+        let Some(command) = read_command(words, script, environment) else {
+            continue;
+        };
+        let called = called_scripts(package, &command);
+        if called.is_empty() || depth == 0 {
+            found.push(command);
+            continue;
+        }
+        for name in called {
+            expand(package, &name, depth - 1, &command.environment, found);
+        }
+    }
+}
+
+/// The scripts that a command runs.
+fn called_scripts(package: &Package, command: &ScriptCommand) -> Vec<String> {
+    let mut words = command
+        .arguments
+        .iter()
+        .filter(|word| !word.starts_with('-'));
+    let known = |name: &str| package.script(name).is_some();
+    match command.program.as_str() {
+        "npm" | "pnpm" | "yarn" | "bun" | "node-run" => {
+            let Some(first) = words.next() else {
+                return Vec::new();
+            };
+            let name = match first.as_str() {
+                "run" | "run-script" => words.next(),
+                "t" | "tst" => return vec!["test".to_owned()],
+                _ => Some(first),
+            };
+            name.into_iter()
+                .filter(|name| known(name))
+                .cloned()
+                .collect()
+        }
+        "run-s" | "run-p" | "npm-run-all" | "npm-run-all2" => {
+            let matching = |pattern: &String| -> Vec<String> {
+                match pattern.strip_suffix('*') {
+                    Some(start) => package
+                        .scripts()
+                        .filter(|name| name.starts_with(start))
+                        .map(str::to_owned)
+                        .collect(),
+                    None => vec![pattern.clone()],
+                }
+            };
+            words
+                .flat_map(matching)
+                .filter(|name| known(name))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A command from its words: variables, wrappers, program, arguments.
+fn read_command(
+    mut words: Vec<String>,
+    script: &str,
+    environment: &BTreeMap<String, String>,
+) -> Option<ScriptCommand> {
+    let mut environment = environment.clone();
+    let mut options: &[&str] = &[];
+    loop {
+        let word = words.first()?.clone();
+        let name = program_name(&word);
+        if let Some((variable, value)) = assignment(&word) {
+            if !value.contains('$') {
+                environment.insert(variable.to_owned(), value.to_owned());
+            }
+            words.remove(0);
+        } else if word.starts_with('-') {
+            // An option of the wrapper before it.
+            let has_value = options.contains(&word.as_str());
+            words.drain(..(1 + usize::from(has_value)).min(words.len()));
+        } else if let Some((_, known)) = WRAPPERS.iter().find(|(it, _)| *it == name) {
+            options = known;
+            words.remove(0);
+        } else if ["pnpm", "yarn", "npm"].contains(&name.as_str())
+            && words.get(1).is_some_and(|it| it == "exec")
+        {
+            words.drain(..2);
+            options = &[];
+        } else {
+            words.remove(0);
+            return Some(ScriptCommand {
+                environment,
+                program: name,
+                arguments: words,
+                script: script.to_owned(),
+            });
+        }
+    }
+}
+
+/// The name of a program without its folder and ending: `node_modules/mocha/bin/_mocha` is mocha.
+pub(super) fn program_name(word: &str) -> String {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let name = name
+        .split_once(".js")
+        .or(name.split_once(".mjs"))
+        .or(name.split_once(".cjs"))
+        .map_or(name, |(name, _)| name);
+    // A version, as npx has it.
+    let name = name
+        .split_once('@')
+        .filter(|(name, _)| !name.is_empty())
+        .map_or(name, |(name, _)| name);
+    name.trim_start_matches('_').to_owned()
+}
+
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some((name, value))
+}
+
+/// Splits a shell's text into commands and these into words, without quotes.
+fn split(text: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some('"') | None, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, ';' | '&' | '|' | '\n' | '(' | ')') => {
+                let last = commands.len() - 1;
+                commands[last].extend(word.take());
+                commands.push(Vec::new());
+            }
+            (None, c) if c.is_whitespace() => {
+                let last = commands.len() - 1;
+                commands[last].extend(word.take());
+            }
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    let last = commands.len() - 1;
+    commands[last].extend(word);
+    commands.retain(|words| !words.is_empty());
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_split_as_a_shell_does() {
+        assert_eq!(
+            split(r#"a 'b c' "d \" e"&&f\ g; h"#),
+            [vec!["a", "b c", "d \" e"], vec!["f g"], vec!["h"]]
+        );
+    }
+
+    #[test]
+    fn programs_have_plain_names() {
+        for (word, name) in [
+            ("./node_modules/mocha/bin/_mocha", "mocha"),
+            ("node_modules/jest/bin/jest.js", "jest"),
+            ("vitest@3", "vitest"),
+            ("@scope/x", "x"),
+        ] {
+            assert_eq!(program_name(word), name);
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Which runner a package.json uses for its tests, with which arguments.
+
+use std::collections::BTreeMap;
+
+use super::super::super::detection::RepositoryFiles;
+use super::super::super::runner::{RunnerName, TestSettings};
+use super::Package;
+use super::command::{ScriptCommand, commands, program_name, steps};
+
+/// The tests of a repository.
+#[derive(Debug)]
+pub(super) struct TestsFound {
+    pub(super) settings: TestSettings,
+    /// The variables that the tests' script sets.
+    pub(super) environment: BTreeMap<String, String>,
+    /// Builds that the script runs before the tests.
+    pub(super) before: Vec<String>,
+    /// The options that were left out.
+    left_out: Vec<String>,
+    /// Where the runner was found.
+    origin: String,
+}
+
+/// Scripts that may run the tests, the preferred first.
+const SCRIPTS: [&str; 14] = [
+    "test",
+    "test:unit",
+    "unit",
+    "test:node",
+    "test:jest",
+    "test:vitest",
+    "test:mocha",
+    "tests-only",
+    "test:run",
+    "test:ci",
+    "test:src",
+    "jest",
+    "vitest",
+    "mocha",
+];
+
+/// Runners that no runner of ours can stand in for.
+const OTHER_RUNNERS: [&str; 17] = [
+    "ava",
+    "borp",
+    "bun",
+    "cypress",
+    "deno",
+    "jasmine",
+    "karma",
+    "lab",
+    "lerna",
+    "nx",
+    "playwright",
+    "tap",
+    "tape",
+    "taptest",
+    "turbo",
+    "uvu",
+    "wtr",
+];
+
+/// Options that a runner can't have here: what they ask for is the harness's, or of no use. An
+/// option whose value follows it ends in a space.
+fn impossible_options(runner: RunnerName) -> &'static [&'static str] {
+    match runner {
+        RunnerName::Jest => &[
+            "--bail",
+            "-b",
+            "--cache",
+            "--no-cache",
+            "--ci",
+            "--clearCache",
+            "--collectCoverage",
+            "--collectCoverageFrom ",
+            "--colors",
+            "--color",
+            "--coverage",
+            "--coverageDirectory ",
+            "--coverageProvider ",
+            "--coverageReporters ",
+            "--coverageThreshold ",
+            "--detectOpenHandles",
+            "--json",
+            "--logHeapUsage",
+            "--maxWorkers ",
+            "-w ",
+            "--notify",
+            "--onlyChanged",
+            "-o",
+            "--outputFile ",
+            "--reporters ",
+            "--silent",
+            "--updateSnapshot",
+            "-u",
+            "--verbose",
+            "--watch",
+            "--watchAll",
+            "--errorOnDeprecated",
+        ],
+        RunnerName::Vitest => &[
+            "--bail ",
+            "--changed",
+            "--coverage",
+            "--outputFile ",
+            "--passWithNoTests",
+            "--reporter ",
+            "--run",
+            "--silent",
+            "--typecheck",
+            "--ui",
+            "--update",
+            "-u",
+            "--watch",
+            "-w",
+            "--no-watch",
+            "--open",
+            "--no-color",
+            "--color",
+            "--hideSkippedTests",
+        ],
+        RunnerName::Mocha => &[
+            "--bail",
+            "-b",
+            "--color",
+            "--colors",
+            "-c",
+            "--forbid-only",
+            "--jobs ",
+            "-j ",
+            "--parallel",
+            "-p",
+            "--reporter ",
+            "-R ",
+            "--reporter-option ",
+            "--reporter-options ",
+            "-O ",
+            "--watch",
+            "-w",
+            "--growl",
+        ],
+        _ => &[
+            "--test",
+            "--test-reporter ",
+            "--test-reporter-destination ",
+            "--test-concurrency ",
+            "--test-timeout ",
+            "--test-force-exit",
+            "--experimental-test-coverage",
+            "--test-coverage-include ",
+            "--test-coverage-exclude ",
+            "--test-coverage-lines ",
+            "--test-coverage-branches ",
+            "--test-coverage-functions ",
+            "--watch",
+            "--enable-source-maps",
+            "--experimental-test-module-mocks ",
+        ],
+    }
+}
+
+impl TestsFound {
+    /// # Errors
+    /// Why the tests can't be run, as a clause.
+    pub(super) fn find(files: &RepositoryFiles, package: &Package) -> Result<Self, String> {
+        let mut other = None;
+        let further = package.scripts().filter(|name| name.starts_with("test"));
+        for script in SCRIPTS.into_iter().chain(further) {
+            let all = commands(package, script);
+            // A script may start with a run of a few files only.
+            let found = all
+                .iter()
+                .filter_map(Self::from_command)
+                .min_by_key(|found| {
+                    found
+                        .settings
+                        .args
+                        .iter()
+                        .filter(|it| !it.starts_with('-'))
+                        .count()
+                });
+            if let Some(mut found) = found {
+                found.before = builds(package, script);
+                return Ok(found);
+            }
+            other = other.or_else(|| all.iter().find_map(named_runner));
+        }
+        if let Some(found) = Self::from_dependencies(files, package) {
+            return Ok(found);
+        }
+        Err(match other {
+            Some(other) => format!(
+                "package.json runs them by {other}, which no runner of Fillrate's can stand in for"
+            ),
+            None => "package.json names no runner that Fillrate knows (vitest, jest, mocha, node)"
+                .to_owned(),
+        })
+    }
+
+    /// From a command of a script, if it is a runner's.
+    fn from_command(command: &ScriptCommand) -> Option<Self> {
+        let RunnerCall {
+            runner,
+            arguments,
+            node_options,
+        } = runner_of(command)?;
+        let mut settings = TestSettings::new(runner);
+        let mut left_out = Vec::new();
+        let impossible = impossible_options(runner);
+        let mut words = arguments.into_iter();
+        while let Some(word) = words.next() {
+            let (name, has_value) = match word.split_once('=') {
+                Some((name, _)) if word.starts_with('-') => (name, true),
+                _ => (word.as_str(), false),
+            };
+            // Options may be written with dots: `--coverage.enabled`.
+            let top = if name.starts_with("--") {
+                name.split('.').next().unwrap_or(name)
+            } else {
+                name
+            };
+            let known = impossible.iter().find(|option| option.trim_end() == top);
+            match known {
+                Some(option) => {
+                    // That is what the runner is for.
+                    if name != "--test" {
+                        left_out.push(name.to_owned());
+                    }
+                    if option.ends_with(' ') && !has_value {
+                        words.next();
+                    }
+                }
+                None => settings.args.push(word),
+            }
+        }
+        let mut environment = command.environment.clone();
+        if !node_options.is_empty() {
+            let options = environment.entry("NODE_OPTIONS".to_owned()).or_default();
+            *options = [options.as_str(), &node_options.join(" ")]
+                .join(" ")
+                .trim()
+                .to_owned();
+        }
+        Some(Self {
+            settings,
+            environment,
+            before: Vec::new(),
+            left_out,
+            origin: format!("script {} of package.json", command.script),
+        })
+    }
+
+    /// From the packages and settings of a repository whose scripts name no runner.
+    fn from_dependencies(files: &RepositoryFiles, package: &Package) -> Option<Self> {
+        const KNOWN: [(RunnerName, &str, &str); 3] = [
+            (RunnerName::Vitest, "vitest", "vitest."),
+            (RunnerName::Jest, "jest", "jest.config."),
+            (RunnerName::Mocha, "mocha", ".mocharc"),
+        ];
+        let has_settings = |start: &str| files.names_in("").any(|name| name.starts_with(start));
+        let (runner, name, _) = KNOWN
+            .into_iter()
+            .find(|(_, name, start)| package.needs(name) && has_settings(start))
+            .or_else(|| KNOWN.into_iter().find(|(_, name, _)| package.needs(name)))?;
+        Some(Self {
+            settings: TestSettings::new(runner),
+            environment: BTreeMap::new(),
+            before: Vec::new(),
+            left_out: Vec::new(),
+            origin: format!("package.json depends on {name}"),
+        })
+    }
+
+    /// What was found.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let name: &str = self.settings.runner.into();
+        let mut words = vec![name.to_owned()];
+        words.extend(self.settings.args.iter().cloned());
+        let mut tests = format!("tests: run by `{}` ({})", words.join(" "), self.origin);
+        if !self.left_out.is_empty() {
+            tests.push_str(&format!("; left out: {}", self.left_out.join(", ")));
+        }
+        let mut findings = vec![tests];
+        if !self.before.is_empty() {
+            findings.push(format!("before the tests: `{}`", self.before.join("`, `")));
+        }
+        if !self.environment.is_empty() {
+            let variables = self
+                .environment
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"));
+            findings.push(format!(
+                "variables: {}",
+                variables.collect::<Vec<_>>().join(" ")
+            ));
+        }
+        findings
+    }
+}
+
+/// A command of a runner.
+struct RunnerCall {
+    runner: RunnerName,
+    arguments: Vec<String>,
+    /// Options of node that stand before a runner's file.
+    node_options: Vec<String>,
+}
+
+/// The runner that a command starts, if it starts one of ours.
+fn runner_of(command: &ScriptCommand) -> Option<RunnerCall> {
+    let ScriptCommand {
+        program, arguments, ..
+    } = command;
+    let mut arguments = arguments.clone();
+    let tests = arguments.iter().any(|word| word == "--test");
+    let call = |runner, arguments| {
+        Some(RunnerCall {
+            runner,
+            arguments,
+            node_options: Vec::new(),
+        })
+    };
+    match program.as_str() {
+        "vitest" => {
+            if arguments
+                .first()
+                .is_some_and(|word| ["run", "watch", "dev"].contains(&word.as_str()))
+            {
+                arguments.remove(0);
+            }
+            call(RunnerName::Vitest, arguments)
+        }
+        "jest" => call(RunnerName::Jest, arguments),
+        "mocha" => call(RunnerName::Mocha, arguments),
+        "tsx" if tests => {
+            arguments.insert(0, "--import=tsx".to_owned());
+            call(RunnerName::Node, arguments)
+        }
+        "ts-node" if tests => {
+            arguments.insert(0, "--require=ts-node/register".to_owned());
+            call(RunnerName::Node, arguments)
+        }
+        "node" if tests => call(RunnerName::Node, arguments),
+        "node" => {
+            let at = arguments.iter().position(|word| {
+                let runners = ["jest", "mocha", "vitest"];
+                runners.contains(&program_name(word).as_str()) && word.contains('/')
+            })?;
+            let inner = ScriptCommand {
+                program: program_name(&arguments[at]),
+                arguments: arguments.split_off(at + 1),
+                ..command.clone()
+            };
+            arguments.truncate(at);
+            Some(RunnerCall {
+                node_options: arguments,
+                ..runner_of(&inner)?
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The name of a runner that is none of ours, if a command starts one.
+fn named_runner(command: &ScriptCommand) -> Option<String> {
+    let names = std::iter::once(&command.program).chain(&command.arguments);
+    names
+        .map(|word| program_name(word))
+        .find(|name| OTHER_RUNNERS.contains(&name.as_str()))
+}
+
+/// What a script and the one before it build before the tests, as a person would start it.
+fn builds(package: &Package, script: &str) -> Vec<String> {
+    const BUILDERS: [&str; 12] = [
+        "babel", "bunchee", "esbuild", "rollup", "swc", "tsc", "tsdown", "tsup", "unbuild", "vite",
+        "webpack", "zshy",
+    ];
+    let is_build = |command: &ScriptCommand| {
+        let checks = command.arguments.iter().any(|word| word == "--noEmit");
+        BUILDERS.contains(&command.program.as_str()) && !checks
+    };
+    let mut found = Vec::new();
+    for name in [format!("pre{script}"), script.to_owned()] {
+        for step in steps(package, &name) {
+            let ran = step.commands(package);
+            if ran.iter().any(|command| runner_of(command).is_some()) {
+                break;
+            }
+            if ran.iter().any(is_build) && !found.contains(&step.line) {
+                found.push(step.line);
+            }
+        }
+    }
+    found
+}

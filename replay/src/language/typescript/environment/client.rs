@@ -1,0 +1,272 @@
+//! The clients that install a repository's packages as its lock file has them: npm, pnpm and Yarn.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::super::super::environment::{EnvironmentError, Toolchain};
+use super::super::super::programs::{self, CHECK_NETWORK, answer};
+
+/// A package client, as a repository's lock file needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PackageClient {
+    /// npm, with a lock file or without.
+    Npm {
+        /// Whether there is a lock file.
+        locked: bool,
+        /// Whether npm 6 wrote it, which put up with conflicts of peers.
+        lenient: bool,
+    },
+    /// pnpm of this version.
+    Pnpm(&'static str),
+    /// Yarn 1.
+    YarnClassic,
+    /// Yarn 2 and later.
+    YarnBerry,
+}
+
+impl PackageClient {
+    /// npm, for a repository without a lock file.
+    pub(super) const UNLOCKED: Self = Self::Npm {
+        locked: false,
+        lenient: false,
+    };
+
+    pub(super) fn is_npm(self) -> bool {
+        matches!(self, Self::Npm { .. })
+    }
+
+    /// The client for a lock file of this name with this text.
+    pub(super) fn for_lock(name: &str, text: &str) -> Self {
+        match name.rsplit('/').next().unwrap_or(name) {
+            "pnpm-lock.yaml" => Self::Pnpm(match lock_version(text) {
+                ..6 => "7",
+                6..9 => "8",
+                _ => "10",
+            }),
+            "yarn.lock" if text.contains("__metadata:") => Self::YarnBerry,
+            "yarn.lock" => Self::YarnClassic,
+            _ => Self::Npm {
+                locked: true,
+                lenient: text.contains("\"lockfileVersion\": 1,"),
+            },
+        }
+    }
+
+    /// Installs the packages of the repository in a folder, without running code of any.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::Command`] if the client fails.
+    pub(super) fn install(
+        self,
+        toolchain: &Toolchain,
+        folder: &Path,
+        project: &str,
+    ) -> Result<(), EnvironmentError> {
+        let mut command = self.command(toolchain, folder);
+        let output = programs::capture(&mut command);
+        match output {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(EnvironmentError::Command {
+                project: project.to_owned(),
+                command: self.name(),
+                message: failure(&output),
+                advice: CHECK_NETWORK,
+            }),
+            Err(error) => Err(EnvironmentError::Command {
+                project: project.to_owned(),
+                command: self.name(),
+                message: error.to_string(),
+                advice: CHECK_NETWORK,
+            }),
+        }
+    }
+
+    /// The command, as a person knows it.
+    fn name(self) -> String {
+        match self {
+            Self::Npm { locked: true, .. } => "npm ci".to_owned(),
+            Self::Npm { locked: false, .. } => "npm install".to_owned(),
+            Self::Pnpm(version) => format!("pnpm@{version} install --frozen-lockfile"),
+            Self::YarnClassic => "yarn install --frozen-lockfile".to_owned(),
+            Self::YarnBerry => "yarn install".to_owned(),
+        }
+    }
+
+    fn command(self, toolchain: &Toolchain, folder: &Path) -> Command {
+        let mut npm = Command::new(&toolchain.npm);
+        npm.current_dir(folder);
+        // A client that npm fetches: a version that reads this lock file, whatever is installed.
+        let mut fetched = |package: &str, program: &str, at: &str| {
+            npm.args(["exec", "--yes", &format!("--package={package}"), "--"])
+                .args([program, at])
+                .arg(folder)
+                // There, the repository's own settings for npm do not count.
+                .current_dir(folder.parent().unwrap_or(folder));
+        };
+        match self {
+            Self::Npm { locked, lenient } => {
+                npm.arg(if locked { "ci" } else { "install" }).args([
+                    "--ignore-scripts",
+                    "--no-audit",
+                    "--no-fund",
+                    "--no-progress",
+                ]);
+                if lenient {
+                    npm.arg("--legacy-peer-deps");
+                }
+            }
+            Self::Pnpm(version) => {
+                fetched(&format!("pnpm@{version}"), "pnpm", "--dir");
+                npm.args([
+                    "install",
+                    "--frozen-lockfile",
+                    "--ignore-scripts",
+                    "--ignore-pnpmfile",
+                ])
+                // Otherwise it fetches and starts the version that package.json names.
+                .env("npm_config_manage_package_manager_versions", "false");
+            }
+            Self::YarnClassic => {
+                fetched("yarn@1", "yarn", "--cwd");
+                npm.args([
+                    "install",
+                    "--frozen-lockfile",
+                    "--ignore-scripts",
+                    "--ignore-engines",
+                ])
+                .args(["--non-interactive", "--no-progress"]);
+            }
+            Self::YarnBerry => {
+                fetched("@yarnpkg/cli-dist@4", "yarn", "--cwd");
+                npm.arg("install");
+                for (name, value) in [
+                    ("YARN_NODE_LINKER", "node-modules"),
+                    ("YARN_ENABLE_SCRIPTS", "0"),
+                    // Lock files of earlier versions are brought up to date.
+                    ("YARN_ENABLE_IMMUTABLE_INSTALLS", "0"),
+                    ("YARN_ENABLE_HARDENED_MODE", "0"),
+                    ("YARN_ENABLE_TELEMETRY", "0"),
+                    ("YARN_ENABLE_PROGRESS_BARS", "0"),
+                    ("YARN_IGNORE_PATH", "1"),
+                ] {
+                    npm.env(name, value);
+                }
+                let mut ask = Command::new(&toolchain.npm);
+                // It knows nothing of npm's settings.
+                if let Ok(registry) = answer(ask.args(["config", "get", "registry"])) {
+                    npm.env(
+                        "YARN_NPM_REGISTRY_SERVER",
+                        registry.trim().trim_end_matches('/'),
+                    );
+                }
+            }
+        }
+        npm
+    }
+}
+
+/// The number before the point in `lockfileVersion: '6.0'`.
+fn lock_version(text: &str) -> u32 {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("lockfileVersion:"));
+    let version = line.unwrap_or_default().trim().trim_matches(['\'', '"']);
+    version
+        .split('.')
+        .next()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(9)
+}
+
+/// Why a client failed: the conflict of peers if it is one, else what it says.
+fn failure(output: &Output) -> String {
+    let said = [&output.stderr[..], &output.stdout]
+        .map(String::from_utf8_lossy)
+        .join("\n");
+    peer_conflict(&said)
+        .or_else(|| error_line(&said))
+        .unwrap_or_else(|| programs::last_line(output))
+}
+
+/// npm's report of a conflict of peers, as one clause.
+fn peer_conflict(said: &str) -> Option<String> {
+    if !said.contains("ERESOLVE") {
+        return None;
+    }
+    let after = |start: &str| {
+        said.lines()
+            .filter_map(|line| {
+                line.strip_prefix("npm error ")
+                    .or(line.strip_prefix("npm ERR! "))
+            })
+            .find_map(|line| line.trim().strip_prefix(start))
+            .map(|rest| rest.trim().replace('"', "`"))
+    };
+    let (found, peer) = (after("Found: ")?, after("peer ")?);
+    Some(format!(
+        "{peer} needs another version than {found}, which is installed; correct the versions in \
+         package.json, or write `legacy-peer-deps=true` into its .npmrc"
+    ))
+}
+
+/// pnpm's and Yarn's line for an error.
+fn error_line(said: &str) -> Option<String> {
+    let starts = ["ERR_PNPM", "error ", "➤ YN"];
+    let mut lines = said.lines().map(str::trim);
+    lines
+        .find(|line| {
+            let is_error =
+                line.starts_with("➤ YN") && !line.starts_with("➤ YN0000") && line.contains("Error");
+            is_error
+                || starts[..2]
+                    .iter()
+                    .any(|start| line.trim_start_matches('\u{2009}').starts_with(start))
+        })
+        .map(|line| {
+            line.trim_start_matches("error ")
+                .trim_end_matches('.')
+                .to_owned()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn lock_files_choose_their_client() {
+        let client = PackageClient::for_lock;
+        assert_eq!(
+            client("pnpm-lock.yaml", "lockfileVersion: 5.4\n"),
+            PackageClient::Pnpm("7")
+        );
+        assert_eq!(
+            client("pnpm-lock.yaml", "lockfileVersion: '6.0'\n"),
+            PackageClient::Pnpm("8")
+        );
+        assert_eq!(
+            client("pnpm-lock.yaml", "lockfileVersion: '9.0'\n"),
+            PackageClient::Pnpm("10")
+        );
+        assert_eq!(
+            client("yarn.lock", "# yarn lockfile v1\n"),
+            PackageClient::YarnClassic
+        );
+        assert_eq!(
+            client("a/yarn.lock", "__metadata:\n  version: 8\n"),
+            PackageClient::YarnBerry
+        );
+    }
+
+    #[test]
+    fn conflicts_of_peers_are_named() {
+        let said = "npm error code ERESOLVE\nnpm error ERESOLVE could not resolve\nnpm error\n\
+                    npm error While resolving: react-dom@17.0.0\nnpm error Found: react@18.2.0\n\
+                    npm error node_modules/react\nnpm error   react@\"^18\" from the root project\n\
+                    npm error\nnpm error Could not resolve dependency:\n\
+                    npm error peer react@\"17.0.0\" from react-dom@17.0.0\n";
+        assert_snapshot!(peer_conflict(said).unwrap_or_default(), @"react@`17.0.0` from react-dom@17.0.0 needs another version than react@18.2.0, which is installed; correct the versions in package.json, or write `legacy-peer-deps=true` into its .npmrc");
+    }
+}
