@@ -24,6 +24,7 @@ mod protocol;
 mod replay;
 mod repoexec;
 mod report;
+mod repositories;
 mod resume;
 mod retrieve;
 mod rounds;

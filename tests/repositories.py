@@ -74,6 +74,7 @@ def run(arguments, folder):
 
 def replay(options, folder, model, out):
     """Replay a folder with a model; return the report, the events and the error."""
+    out.parent.mkdir(parents=True, exist_ok=True)
     events = out.with_suffix(".events")
     arguments = [options.fillrate, "replay", str(folder), "--model", model, "--json"]
     arguments += ["--holes", str(options.holes), "--jobs", str(options.jobs), "--out", str(out)]

@@ -42,7 +42,7 @@ mod study;
 mod telemetry;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -56,6 +56,7 @@ use crate::play::mining::HoleSelection;
 use crate::play::projects::{AbsentProject, ExecutionPlan};
 use crate::report::export::ExportError;
 use crate::report::pages::HtmlReportError;
+use crate::report::table::allow_any_width;
 use crate::store::ProjectStatus;
 use crate::store::StoreError;
 use crate::task::{HoleKind, TaskError};
@@ -63,7 +64,10 @@ use crate::verdict::{Engine, VerdictError};
 
 /// Runs the program as its command line says.
 pub fn main() -> ExitCode {
-    let command = CommandLine::parse().command;
+    let CommandLine { wide, command } = CommandLine::parse();
+    if wide {
+        allow_any_width();
+    }
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Complete(arguments) => complete::run(&arguments),
@@ -107,6 +111,9 @@ pub fn main() -> ExitCode {
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct CommandLine {
+    /// Show tables whole, even if the terminal is narrower
+    #[arg(long, global = true)]
+    wide: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -286,6 +293,45 @@ fn success(absent: &[AbsentProject]) -> Success {
     } else {
         Success::Whole
     }
+}
+
+/// Refuses a path that can't be written to, before any work is done for it: the folder that it is
+/// to stand in, or the nearest above it that exists, must take a file.
+fn check_writable(path: &Path) -> Result<(), CliError> {
+    let absolute = std::path::absolute(path).map_err(CliError::file(path))?;
+    let existing = absolute.ancestors().find(|folder| folder.exists());
+    let folder = match existing {
+        Some(file) if file == absolute && file.is_file() => file.parent(),
+        found => found,
+    };
+    let folder = folder.unwrap_or(Path::new("/"));
+    if !folder.is_dir() {
+        return Err(CliError::Refused(format!(
+            "{} can't be written, because {} is a file; name another path",
+            path.display(),
+            folder.display()
+        )));
+    }
+    tempfile::NamedTempFile::new_in(folder)
+        .map(drop)
+        .map_err(CliError::file(path))
+}
+
+/// As [`check_writable`] for a file: its folder must exist.
+fn check_writable_file(path: &Path) -> Result<(), CliError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if path.is_dir() || !folder.is_dir() {
+        let fault = if path.is_dir() {
+            "is a folder; name a file"
+        } else {
+            "is in a folder that does not exist; make it first"
+        };
+        return Err(CliError::Refused(format!("{} {fault}", path.display())));
+    }
+    check_writable(path)
 }
 
 /// Says on standard error which projects take no part.

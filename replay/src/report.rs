@@ -114,7 +114,12 @@ impl RunReport {
         let mut header = vec!["project", "language", "holes", "completions"];
         header.extend(columns);
         let mut table = TextTable::new(header);
-        for row in &self.rows {
+        // For one project, a row for all of them says the same again.
+        let shown = match &self.rows[..] {
+            [only, _] => std::slice::from_ref(only),
+            rows => rows,
+        };
+        for row in shown {
             let mut cells = vec![
                 Cell::new(&row.project),
                 Cell::new(&row.language),

@@ -26,6 +26,17 @@ pub(super) struct ExportArguments {
 
 pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
     let named = arguments.out.as_deref().and_then(ExportFormat::from_path);
+    if let Some(out) = &arguments.out {
+        if let (None, None, Some(ending)) = (named, arguments.format, out.extension()) {
+            return Err(CliError::Refused(format!(
+                "{}: there is no format `{}`; name a file that ends in .jsonl, .csv or .parquet, or \
+                 give --format",
+                out.display(),
+                ending.display()
+            )));
+        }
+        super::check_writable_file(out)?;
+    }
     let format = arguments.format.or(named).unwrap_or(ExportFormat::Jsonl);
     let runs = super::report::open(&arguments.runs)?;
     let Some(out) = &arguments.out else {

@@ -41,6 +41,7 @@ pub(super) fn run(arguments: &MineArguments) -> Result<Success, CliError> {
 }
 
 fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+    super::check_writable_file(&arguments.output)?;
     let mut solved = BTreeSet::new();
     for run in &arguments.unless_solved {
         solved.extend(solved_alone(run)?);

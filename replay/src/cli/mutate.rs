@@ -60,8 +60,9 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
         report_absent(&absent);
         return Ok(success(&absent));
     }
-    let outcome = mutate::run(&plan, listener)?;
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
+    super::check_writable_file(output)?;
+    let outcome = mutate::run(&plan, listener)?;
     task::write(output, &outcome.holes)?;
     let differing: Vec<&MutantAudit> = outcome.audits.iter().filter(|one| one.differs()).collect();
     print_counts(arguments, &outcome, differing.len());

@@ -72,6 +72,8 @@ fn new_bar(title: String) -> ProgressBar {
 struct PlainLineListener {
     /// When the last line of the phase was written, and how many units were done.
     last: Mutex<Option<(Instant, usize)>>,
+    /// When the phase began to advance, and how many units were done then.
+    first: Mutex<Option<(Instant, usize)>>,
 }
 
 /// The time between plain lines.
@@ -80,19 +82,29 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 impl Listener for PlainLineListener {
     fn receive(&self, event: &Event) {
         match event {
-            Event::PhaseStarted { .. } => *self.last.lock() = None,
+            Event::PhaseStarted { .. } => {
+                *self.last.lock() = None;
+                *self.first.lock() = None;
+            }
             Event::PhaseProgress {
                 phase,
                 subject,
                 done,
                 total,
             } => {
+                let (began, before) = *self.first.lock().get_or_insert((Instant::now(), *done));
+                let left = time_left(
+                    began.elapsed(),
+                    *done - before.min(*done),
+                    *total - *done.min(total),
+                );
                 let mut last = self.last.lock();
                 let due = last.is_none_or(|(when, before)| {
                     when.elapsed() >= LINE_EVERY || (done == total && before != *total)
                 });
                 if due {
-                    eprintln!("{}: {done}/{total}", title(*phase, subject.as_deref()));
+                    let title = title(*phase, subject.as_deref());
+                    eprintln!("{title}: {done}/{total}{left}");
                     *last = Some((Instant::now(), *done));
                 }
             }
@@ -102,6 +114,19 @@ impl Listener for PlainLineListener {
                 }
             }
         }
+    }
+}
+
+/// `, about TIME left`, if so many units done in a time say so.
+fn time_left(elapsed: Duration, done: usize, left: usize) -> String {
+    if done == 0 || left == 0 {
+        return String::new();
+    }
+    let seconds = (elapsed.as_secs_f64() * left as f64 / done as f64).ceil();
+    match seconds {
+        ..2.0 => String::new(),
+        2.0..120.0 => format!(", about {seconds} s left"),
+        _ => format!(", about {} min left", (seconds / 60.0).ceil()),
     }
 }
 
@@ -131,9 +156,8 @@ fn message(event: &Event) -> Option<String> {
             neutralised,
             ..
         } => test_notes(project, set_aside, neutralised),
-        Event::ProjectFailed {
-            project, reason, ..
-        } => Some(format!("{project}: {reason}")),
+        // The reason is told once, at the end.
+        Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
         Event::RunOpened { run, attempts, .. } if *attempts > 0 => Some(format!(
             "continuing {}: {attempts} attempts are done",
             run.display()

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
@@ -42,8 +43,10 @@ pub(super) struct ReplayArguments {
     /// `{"hole": ID, "completions": [TEXT, …]}`, or as benchmarks have them, with a `task_id`. A
     /// file of them is served like any model's answers, clean-up included; `predictions` judges
     /// those of `--predictions` as they stand.
-    #[arg(long, default_value = "embedded", value_name = "NAME|FILE")]
-    model: String,
+    ///
+    /// Without it, `embedded` is compared with `--context none` and with `reference`.
+    #[arg(long, value_name = "NAME|FILE")]
+    model: Option<String>,
     /// The predictions that `--model predictions` judges unchanged
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
@@ -98,15 +101,19 @@ pub(super) fn run(arguments: &ReplayArguments) -> Result<Success, CliError> {
 
 fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Success, CliError> {
     let developer = arguments.typing.developer_settings()?;
+    let model = arguments.model.as_deref().unwrap_or(EMBEDDED);
     if arguments.typing.types() {
-        typing::check_model(&arguments.model)?;
+        typing::check_model(model)?;
+    }
+    for path in [&arguments.out, &arguments.telemetry].into_iter().flatten() {
+        super::check_writable(path)?;
     }
     let plan = ReplayPlan {
         corpus: arguments.corpus.clone(),
         tasks: arguments.tasks.clone(),
         selection: arguments.choice.selection(),
         samples: arguments.samples,
-        model: arguments.model.clone(),
+        model: model.to_owned(),
         predictions: arguments.predictions.clone(),
         contexts: arguments.context.clone(),
         repair_rounds: arguments.debug_rounds,
@@ -131,6 +138,9 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         )
         .unzip();
     print_figures(arguments, &played)?;
+    if is_first_look(arguments) {
+        compare_with_bounds(&plan, played.first(), listener)?;
+    }
     for ((_, run), _) in played
         .iter()
         .zip(&incomplete)
@@ -147,6 +157,66 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         return Ok(Success::Partial);
     }
     Ok(success(&outcome.absent))
+}
+
+/// The model that needs no settings.
+const EMBEDDED: &str = "embedded";
+
+/// Whether nothing was said of a model or of what becomes of the run: somebody tries the program.
+fn is_first_look(arguments: &ReplayArguments) -> bool {
+    arguments.model.is_none()
+        && arguments.out.is_none()
+        && arguments.context.is_empty()
+        && arguments.samples.is_none()
+        && arguments.debug_rounds == 0
+        && !arguments.typing.types()
+        && !arguments.json
+}
+
+/// Replays the same holes without other files as context, and with what stood in them, says what
+/// the models are, and what to do next.
+fn compare_with_bounds(
+    plan: &ReplayPlan,
+    first: Option<&(String, Run)>,
+    listener: &dyn Listener,
+) -> Result<(), CliError> {
+    let Some((_, first)) = first else {
+        return Ok(());
+    };
+    let folder = first.folder().display().to_string();
+    let mut runs = vec![(EMBEDDED.to_owned(), Run::open(first.folder())?)];
+    let alone = ReplayContext::Profile(Profile::None);
+    for (name, model, contexts) in [
+        ("--context none", EMBEDDED, vec![alone]),
+        ("reference", "reference", Vec::new()),
+    ] {
+        let other = ReplayPlan {
+            model: model.to_owned(),
+            contexts,
+            ..plan.clone()
+        };
+        let outcome = replay::run(&other, listener)?;
+        runs.extend(
+            outcome
+                .runs
+                .into_iter()
+                .map(|one| (name.to_owned(), one.run)),
+        );
+    }
+    outln!("");
+    out!("{}", Comparison::load(&runs)?.table("model"));
+    outln!(
+        "embedded: counts of the repository's own tokens, offline and free: a baseline, no language\n\
+         model. --context none: the same without other files. reference: what stood in the holes,\n\
+         the most that is possible.\n\
+         \n\
+         next:\n  \
+         fillrate show {folder} [HOLE]\n  \
+         fillrate report {folder} -o pages\n  \
+         fillrate replay PATH            your own repository: a folder or an address\n  \
+         fillrate replay … --model fillrate.toml    your own model (README.md)"
+    );
+    Ok(())
 }
 
 /// Prints a run's figures, or compares several runs, each with its context's name.

@@ -32,6 +32,9 @@ pub(super) struct ReportArguments {
 }
 
 pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
+    if let Some(out) = &arguments.out {
+        super::check_writable(out)?;
+    }
     let runs = open(&arguments.runs)?;
     let site = HtmlReport::load(runs, arguments.live)?;
     let Some(out) = &arguments.out else {
@@ -63,7 +66,7 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {
 }
 
 /// The runs that a folder holds, by name.
-fn runs_within(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn runs_within(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut runs: Vec<PathBuf> = entries
         .map(|entry| entry.path())

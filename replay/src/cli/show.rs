@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fillrate_server::completion::Trace;
 
+use super::report::runs_within;
 use super::{CliError, Success};
 use crate::mutate::MutationScore;
 use crate::report::{Comparison, RunReport};
-use crate::store::{Attempt, Run};
+use crate::store::{Attempt, FILE_NAME, Run};
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
@@ -32,6 +33,13 @@ pub(super) struct ShowArguments {
 pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     if arguments.run.is_file() {
         return show_tasks(arguments);
+    }
+    let contexts = match arguments.run.join(FILE_NAME).is_file() {
+        true => Vec::new(),
+        false => runs_within(&arguments.run),
+    };
+    if !contexts.is_empty() {
+        return show_contexts(&contexts, arguments);
     }
     let run = Run::open(&arguments.run)?;
     if !arguments.beside.is_empty() {
@@ -73,6 +81,29 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     print_section("suffix (its first lines)", &head(suffix, 5));
     for attempt in &attempts {
         show_attempt(attempt);
+    }
+    Ok(Success::Whole)
+}
+
+/// Compares the runs with several contexts that a folder holds.
+fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Success, CliError> {
+    if arguments.hole.is_some() || !arguments.beside.is_empty() {
+        let names: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
+        return Err(CliError::Refused(format!(
+            "{} holds several runs; name one of them: {}",
+            arguments.run.display(),
+            names.join(", ")
+        )));
+    }
+    let mut runs = Vec::new();
+    for folder in folders {
+        runs.push((name(folder), Run::open(folder)?));
+    }
+    let comparison = Comparison::load(&runs)?;
+    if arguments.json {
+        outln!("{}", json(&comparison));
+    } else {
+        out!("{}", comparison.table("context"));
     }
     Ok(Success::Whole)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::report::runs_within;
 use super::{CliError, Success};
 use crate::store::Run;
 use crate::store::TypingAttempt;
@@ -75,6 +76,7 @@ pub(super) struct StudyArguments {
 }
 
 pub(super) fn run(arguments: &StudyArguments) -> Result<Success, CliError> {
+    super::check_writable(&arguments.out)?;
     let (offline, second_side, second) = if arguments.demo {
         let runs = demo::replay_versions(arguments)?;
         let simulated = read_side(&runs, read_typed_run)?;
@@ -132,7 +134,8 @@ fn read_side(
     read_other: impl Fn(&Path) -> Result<StudySide, CliError>,
 ) -> Result<StudySide, CliError> {
     let mut whole = StudySide::default();
-    for path in paths {
+    for path in paths.iter().flat_map(|path| with_inner_runs(path)) {
+        let path = &path;
         let is_table = path
             .extension()
             .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
@@ -147,6 +150,18 @@ fn read_side(
         }
     }
     Ok(whole)
+}
+
+/// The path itself, or the runs with several contexts that the folder holds.
+fn with_inner_runs(path: &Path) -> Vec<PathBuf> {
+    let inner = match path.join(crate::store::FILE_NAME).is_file() {
+        true => Vec::new(),
+        false => runs_within(path),
+    };
+    match inner.is_empty() {
+        true => vec![path.to_owned()],
+        false => inner,
+    }
 }
 
 /// Reads the offline figures of a run.

@@ -160,7 +160,8 @@ pub fn build(
                 project: &project.name,
                 packages,
                 files: &files,
-                source: if copy.is_dir() { &copy } else { source },
+                source,
+                build: &copy,
                 generated: &folder.join(GENERATED),
                 module_path,
             };

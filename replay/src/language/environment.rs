@@ -185,8 +185,10 @@ pub struct InstallRequest<'a> {
     pub packages: &'a Packages,
     /// As [`PackageManager::requested_files`] returns them.
     pub files: &'a [NamedText],
-    /// The project's source: a copy that a build may write to, if the project is installed.
+    /// The project's source.
     pub source: &'a Path,
+    /// A copy of the source that a build may write to, if the project is installed.
+    pub build: &'a Path,
     /// Where files go that a build of the project adds to its source.
     pub generated: &'a Path,
     /// Folders of the source in which its modules are looked for, as far as the manifest names

@@ -93,7 +93,8 @@ pub(crate) fn last_line(output: &Output) -> String {
     }
 }
 
-/// The command as it could be typed; long arguments (a script, say) are cut.
+/// The command as it could be typed; long arguments (a script, say) are cut, and of many only the
+/// first are shown.
 fn typed(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     for argument in command.get_args() {
@@ -107,5 +108,12 @@ fn typed(command: &Command) -> String {
         };
         words.push(format!("{short}{cut}"));
     }
+    if words.len() > WORDS_SHOWN {
+        words.truncate(WORDS_SHOWN);
+        words.push("…".to_owned());
+    }
     words.join(" ")
 }
+
+/// How many words of a command are shown.
+const WORDS_SHOWN: usize = 12;

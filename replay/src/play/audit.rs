@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress};
-use super::projects::{ExecutionPlan, ProjectLoader, TestedProject};
+use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject};
 use crate::corpus::Corpus;
 use crate::queue::run_jobs;
 use crate::store::{Attempt, AuditRecord, Run};
@@ -91,7 +91,15 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
         execution: &execution,
         listener,
     };
-    let (projects, _) = loader.load_tested(&manifest)?;
+    let (projects, absent) = loader.load_tested(&manifest)?;
+    if projects.is_empty() && !sampled.is_empty() {
+        let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
+        return Err(PlayError::Empty(format!(
+            "no verdict of {} can be reached again: {}",
+            plan.run.display(),
+            reasons.join("; ")
+        )));
+    }
     let projects: BTreeMap<&str, &TestedProject> =
         projects.iter().map(|one| (one.name(), one)).collect();
     let mut jobs = Vec::new();

@@ -1,6 +1,8 @@
 //! Tables of text for people.
 
 use std::fmt::{self, Display, Formatter};
+use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_metrics::{Estimate, Metric};
@@ -9,28 +11,94 @@ use fillrate_metrics::{Estimate, Metric};
 pub const ABSENT: &str = "–";
 
 /// A table of text with a header. Every table that the program prints is one.
-pub struct TextTable(Table);
+///
+/// On a terminal that is too narrow, its columns are shown in several parts, each with the first
+/// column.
+pub struct TextTable {
+    header: Vec<Cell>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// How many columns of text a table may have; `None` if it may have any number.
+static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
+
+/// Lets tables be wider than the terminal.
+pub fn allow_any_width() {
+    // Set once, before any table; if it is set already, a table was shown in parts.
+    let _ = WIDTH.set(None);
+}
+
+/// The width of the terminal that standard output is; `COLUMNS` in the environment goes before.
+fn width() -> Option<usize> {
+    *WIDTH.get_or_init(|| {
+        let set = std::env::var("COLUMNS").ok();
+        let asked = set.and_then(|columns| columns.parse().ok());
+        let terminal = || {
+            let output = std::io::stdout();
+            let size = output
+                .is_terminal()
+                .then(|| terminal_size::terminal_size_of(output));
+            size.flatten().map(|(width, _)| usize::from(width.0))
+        };
+        asked.or_else(terminal).filter(|width| *width > 0)
+    })
+}
 
 impl TextTable {
     /// A table without rows.
     pub fn new<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Self {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        let header: Vec<Cell> = header.into_iter().map(Into::into).collect();
-        table.set_header(header);
-        Self(table)
+        Self {
+            header: header.into_iter().map(Into::into).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row: of each cell a text, which stands at the left, or a [`right`] one.
     pub fn add_row<T: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
-        self.0.add_row(cells);
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The table of some columns.
+    fn with_columns(&self, columns: &[usize]) -> Table {
+        let chosen = |cells: &[Cell]| -> Vec<Cell> {
+            let cells = columns.iter().filter_map(|index| cells.get(*index));
+            cells.cloned().collect()
+        };
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header(chosen(&self.header));
+        for row in &self.rows {
+            table.add_row(chosen(row));
+        }
+        table
+    }
+
+    /// The table in parts that fit into so many columns of text, as far as single columns do.
+    fn render(&self, width: Option<usize>) -> String {
+        let all: Vec<usize> = (0..self.header.len()).collect();
+        let fits = |columns: &[usize]| {
+            let table = self.with_columns(columns).to_string();
+            let widest = table.lines().map(|line| line.chars().count()).max();
+            width.is_none_or(|width| widest.unwrap_or_default() <= width)
+        };
+        let mut parts = Vec::new();
+        let mut part: Vec<usize> = Vec::new();
+        for column in all {
+            part.push(column);
+            if !fits(&part) && part.len() > 2 {
+                part.pop();
+                parts.push(std::mem::replace(&mut part, vec![0, column]));
+            }
+        }
+        parts.push(part);
+        let texts = parts.iter().map(|part| self.with_columns(part).to_string());
+        texts.collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Display for TextTable {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
+        formatter.write_str(&self.render(width()))
     }
 }
 
@@ -50,4 +118,23 @@ pub fn figure_text(metric: &str, estimate: Option<&Estimate>) -> String {
         || ABSENT.to_owned(),
         |estimate| Metric::unit_of(metric).render(estimate).lines(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_tables_are_shown_in_parts_that_fit() {
+        let mut table = TextTable::new(["project", "first", "second", "third"]);
+        table.add_row(["demo", "1", "2", "3"]);
+        let narrow = table.render(Some(28));
+        assert!(
+            narrow.lines().all(|line| line.chars().count() <= 28),
+            "{narrow}"
+        );
+        assert_eq!(narrow.matches("demo").count(), 2, "{narrow}");
+        assert!(narrow.contains("third"), "{narrow}");
+        assert_eq!(table.render(None).matches("demo").count(), 1);
+    }
 }

@@ -224,7 +224,14 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
         return refuse(message.clone());
     }
     if let Some(error) = report.collect_errors.first() {
-        return refuse(format!("{} can't be loaded: {}", error.id, error.message));
+        let file = match error.id.as_str() {
+            "" => "its configuration",
+            file => file,
+        };
+        return refuse(format!(
+            "{file} can't be loaded: {}",
+            key_line(&error.message)
+        ));
     }
     if !matches!(result.end, End::Exited(_)) || !report.ended {
         return refuse(format!("{:?}\n{}", result.end, tail()));

@@ -227,6 +227,12 @@ fn requirements(
             [] => String::new(),
             extras => format!("[{}]", extras.join(",")),
         };
+        let name = distribution_name(wheel);
+        let address = format!("{name} @ file://{}", wheel.display());
+        // Tests' packages may need the project, too, and must not bring another version of it.
+        let constraints = wheel.with_file_name(format!("../{CONSTRAINTS}"));
+        fs::write(&constraints, address + "\n")
+            .map_err(EnvironmentError::io("writing", &constraints))?;
         requirements.push(format!("{}{extras}", wheel.display()));
     }
     Ok(requirements)
@@ -254,6 +260,10 @@ fn install_packages(
         }
     };
     installer.args(how);
+    let constraints = root.with_file_name(CONSTRAINTS);
+    if constraints.exists() {
+        installer.arg("--constraint").arg(constraints);
+    }
     if let Some(file) = &request.packages.file {
         installer
             .arg("--requirement")
@@ -279,7 +289,7 @@ fn build_wheel(
     folder: &str,
 ) -> Result<PathBuf, EnvironmentError> {
     let wheels = root.with_file_name("wheel");
-    let source = request.source.join(folder);
+    let source = request.build.join(folder);
     let mut build = Command::new(python);
     build
         .args(["-m", "pip", "wheel", "--no-input", "--quiet", "--no-deps"])
@@ -313,6 +323,16 @@ fn build_wheel(
     })
 }
 
+/// The file beside an environment that binds the project's name to its wheel.
+const CONSTRAINTS: &str = "constraints.txt";
+
+/// The name of the distribution in a wheel.
+fn distribution_name(wheel: &Path) -> &str {
+    let file = wheel.file_name().and_then(|name| name.to_str());
+    let name = file.and_then(|name| name.split('-').next());
+    name.unwrap_or_default()
+}
+
 /// The version in the PKG-INFO of a source distribution.
 fn known_version(source: &Path) -> Option<String> {
     let text = fs::read_to_string(source.join("PKG-INFO")).ok()?;
@@ -330,13 +350,11 @@ fn strip_project(
     root: &Path,
     wheel: &Path,
 ) -> Result<(), EnvironmentError> {
-    let file = wheel.file_name().and_then(|name| name.to_str());
-    let name = file.and_then(|name| name.split('-').next());
     let folder = request.packages.install.as_deref().unwrap_or(".");
     let mut strip = Command::new(python);
     strip
         .args(["-I", "-c", include_str!("strip_project.py")])
-        .arg(name.unwrap_or_default())
+        .arg(distribution_name(wheel))
         .arg(request.source)
         .arg(request.generated)
         .args(request.module_path)

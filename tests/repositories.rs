@@ -1,0 +1,174 @@
+//! Repositories without a manifest, tests that fail, and results that are empty.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::play::{TestDir, copy, has_tools, holes, kitchen, repository, text};
+
+/// A Python repository with an own name, of the small project's sources and tests.
+fn small_repository(dir: &TestDir) -> String {
+    let root = dir.path("pantry");
+    copy(&repository("tests/corpora/kitchen"), &root);
+    let pyproject = "[project]\nname = \"pantry\"\nversion = \"1.0\"\n\
+                     [build-system]\nrequires = [\"setuptools\"]\n\
+                     build-backend = \"setuptools.build_meta\"\n\
+                     [tool.pytest.ini_options]\n\
+                     addopts = \"--cov=kitchen --cov-fail-under=99 -x -n 2 --strict-config\"\n";
+    fs::write(root.join("pyproject.toml"), pyproject).unwrap();
+    text(&root)
+}
+
+fn tree(root: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    crate::support::play::files(root)
+        .into_iter()
+        .map(|path| (path.clone(), fs::read(root.join(path)).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let root = small_repository(&dir);
+    dir.write(
+        "pantry/tests/test_always.py",
+        "def test_that_never_passes():\n    assert 1 == 2\n",
+    );
+    dir.write(
+        "pantry/tests/test_broken.py",
+        "import a_module_that_is_missing\n",
+    );
+    let before = tree(Path::new(&root));
+    let arguments = [
+        "replay", &root, "--holes", "4", "--jobs", "1", "--out", "run",
+    ];
+    let finished = dir
+        .fillrate(&[&arguments[..], &["--model", "reference"]].concat())
+        .exits_with(0);
+    assert!(
+        finished.out.contains("outcomes: passed 4\n"),
+        "{finished:#?}"
+    );
+    assert!(finished.out.contains("2 set aside"), "{finished:#?}");
+    for said in [
+        "detected pantry",
+        "tests/test_always.py::test_that_never_passes: AssertionError",
+        "tests/test_broken.py: ModuleNotFoundError",
+        "these options have no effect here: --cov, --cov-fail-under, --maxfail, --strict-config, -n",
+    ] {
+        assert!(finished.err.contains(said), "{said}: {finished:#?}");
+    }
+    let empty = dir
+        .fillrate(&[
+            "replay", &root, "--holes", "4", "--out", "empty", "--model", "empty",
+        ])
+        .exits_with(0);
+    assert!(!empty.out.contains("passed"), "{empty:#?}");
+    let audit = dir
+        .fillrate(&["audit", "run", "--sample", "1"])
+        .exits_with(0);
+    assert!(audit.out.contains(" 0 differ"), "{audit:#?}");
+    assert_eq!(tree(Path::new(&root)), before);
+
+    // The manifest that init writes means the same.
+    dir.fillrate(&["init", &root, "-o", "pantry.toml"])
+        .exits_with(0);
+    let ids = |corpus: &str, tasks: &str| {
+        let arguments = ["mine", corpus, "--holes", "4", "--jobs", "1", "-o", tasks];
+        dir.fillrate(&arguments).exits_with(0);
+        let holes = holes(&dir.path(tasks));
+        holes
+            .iter()
+            .map(|hole| hole["id"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&root, "a.jsonl"), ids("pantry.toml", "b.jsonl"));
+}
+
+#[test]
+fn a_repository_without_tests_gives_holes_by_syntax() {
+    let dir = TestDir::new();
+    let root = small_repository(&dir);
+    fs::remove_dir_all(dir.path("pantry/tests")).unwrap();
+    let arguments = [
+        "replay", &root, "--holes", "6", "--jobs", "1", "--out", "run",
+    ];
+    let finished = dir
+        .fillrate(&[&arguments[..], &["--model", "reference"]].concat())
+        .exits_with(0);
+    assert!(
+        finished.out.contains("outcomes: unjudged 6\n"),
+        "{finished:#?}"
+    );
+    assert!(
+        finished.out.contains("so nothing was executed"),
+        "{finished:#?}"
+    );
+}
+
+#[test]
+fn nothing_to_do_is_an_error_with_a_reason() {
+    let dir = TestDir::new();
+    let tasks = text(&dir.write("none.jsonl", ""));
+    let finished = dir
+        .fillrate(&["replay", &kitchen(), "--tasks", &tasks])
+        .exits_with(3);
+    let message = finished.error_message();
+    assert!(message.contains("none.jsonl has no holes"), "{message}");
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let root = small_repository(&dir);
+    dir.write(
+        "pantry/src/kitchen/unused.py",
+        "def f(a):\n    return a + 1\n",
+    );
+    dir.fillrate(&["init", &root, "-o", "pantry.toml"])
+        .exits_with(0);
+    let manifest = fs::read_to_string(dir.path("pantry.toml")).unwrap();
+    let unused = manifest.replace("/src/kitchen/**/*.py", "/src/kitchen/unused.py");
+    assert_ne!(unused, manifest);
+    dir.write("pantry.toml", &unused);
+    let finished = dir
+        .fillrate(&["mine", "pantry.toml", "-o", "tasks.jsonl"])
+        .exits_with(3);
+    let message = finished.error_message();
+    assert!(message.contains("no passing test runs a line"), "{message}");
+    assert!(!dir.path("tasks.jsonl").exists());
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let dir = TestDir::new();
+    let tasks = text(&dir.write("none.jsonl", ""));
+    for option in [
+        &["--holes", "4"],
+        &["--seed", "1"],
+        &["--kinds", "line"],
+        &["--min-mutation-score", "0.5"],
+    ] {
+        let arguments = ["replay", &kitchen(), "--tasks", &tasks];
+        let finished = dir
+            .fillrate(&[&arguments[..], option].concat())
+            .exits_with(2);
+        assert!(
+            finished.err.contains("cannot be used with"),
+            "{finished:#?}"
+        );
+    }
+    let finished = dir
+        .fillrate(&["export", "run", "-o", "table.xlsx"])
+        .exits_with(1);
+    let message = finished.error_message();
+    assert!(message.contains("no format `xlsx`"), "{message}");
+    let finished = dir
+        .fillrate(&["mine", &kitchen(), "-o", "nowhere/tasks.jsonl"])
+        .exits_with(1);
+    let message = finished.error_message();
+    assert!(
+        message.contains("a folder that does not exist"),
+        "{message}"
+    );
+}
