@@ -31,6 +31,8 @@ TIME_LIMIT = 1200
 
 def fetch(repository, work):
     """Return the folder of a repository's unpacked source."""
+    if "git" in repository:
+        return check_out(repository, work)
     folder = work / "sources" / repository["sha256"][:16]
     if not folder.is_dir():
         archive = download(repository, work)
@@ -42,6 +44,22 @@ def fetch(repository, work):
         part.rename(folder)
     (only,) = folder.iterdir()
     return only
+
+
+def check_out(repository, work):
+    """Fetch one commit of a repository, without its history; return its folder."""
+    folder = work / "sources" / repository["revision"][:16]
+    if not folder.is_dir():
+        part = folder.with_suffix(".part")
+        part.mkdir(parents=True, exist_ok=True)
+        for arguments in (
+            ["init", "--quiet", "--template="],
+            ["fetch", "--quiet", "--depth=1", "--", repository["git"], repository["revision"]],
+            ["-c", "advice.detachedHead=false", "checkout", "--quiet", "FETCH_HEAD"],
+        ):
+            subprocess.run(["git", *arguments], cwd=part, check=True)
+        part.rename(folder)
+    return folder
 
 
 def download(repository, work):

@@ -154,8 +154,9 @@ fn message(event: &Event) -> Option<String> {
             project,
             set_aside,
             neutralised,
+            cold_reason,
             ..
-        } => test_notes(project, set_aside, neutralised),
+        } => test_notes(project, set_aside, neutralised, cold_reason.as_deref()),
         // The reason is told once, at the end.
         Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
         Event::RunOpened { run, attempts, .. } if *attempts > 0 => Some(format!(
@@ -174,6 +175,7 @@ fn test_notes(
     project: &str,
     set_aside: &BTreeMap<String, String>,
     neutralised: &[String],
+    cold_reason: Option<&str>,
 ) -> Option<String> {
     let mut lines = Vec::new();
     if !set_aside.is_empty() {
@@ -192,6 +194,11 @@ fn test_notes(
         let names = neutralised.join(", ");
         lines.push(format!(
             "{project}: these options have no effect here: {names}"
+        ));
+    }
+    if let Some(reason) = cold_reason {
+        lines.push(format!(
+            "{project}: every run of its tests starts from scratch, which takes longer: {reason}"
         ));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))

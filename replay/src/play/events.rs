@@ -102,6 +102,8 @@ pub enum Event {
         /// How far a warm worker gets: `collected`, `loaded`, or `cold` if the tests can't be run
         /// by one; `null` if the project has no tests.
         readiness: Option<String>,
+        /// Why every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
+        cold_reason: Option<String>,
     },
     /// A project takes no part.
     ProjectFailed {
@@ -433,6 +435,7 @@ mod tests {
                 set_aside: BTreeMap::from([(text(), text())]),
                 neutralised: vec![text()],
                 readiness: Some(text()),
+                cold_reason: Some(text()),
             },
             Event::ProjectFailed {
                 project: text(),

@@ -180,6 +180,9 @@ impl ProjectLoader<'_> {
                             }
                             .to_owned()
                         }),
+                        cold_reason: judge
+                            .as_ref()
+                            .and_then(|judge| Some(judge.baseline().unfit()?.to_owned())),
                         neutralised: judge
                             .iter()
                             .flat_map(|judge| judge.baseline().neutralised())

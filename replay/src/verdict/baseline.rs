@@ -236,6 +236,11 @@ impl Baseline {
         &self.loaded
     }
 
+    /// Why every run of the tests starts from scratch; `None` if warm workers can run them.
+    pub fn unfit(&self) -> Option<&str> {
+        self.unfit.as_deref()
+    }
+
     /// Whether a warm worker that has loaded the libraries can run the tests.
     pub fn is_warm(&self) -> bool {
         self.unfit.is_none()

@@ -84,6 +84,11 @@ function wrapped(project) {
     globals: { ...project.globals, FILLRATE: { token, select, coverage, scratch: SCRATCH } },
     coveragePathIgnorePatterns: ["/node_modules/", "/fillrate_[a-z_]+\\.cjs$"],
   };
+  const leftOut = (process.env.FILLRATE_JEST_LEFT_OUT ?? "").split("\n").filter(Boolean);
+  if (leftOut.length > 0) {
+    const pattern = (file) => `^${path.join(ROOT, file).replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`;
+    config.testPathIgnorePatterns = [...(project.testPathIgnorePatterns ?? ["/node_modules/"]), ...leftOut.map(pattern)];
+  }
   // The scripts are not transformed.  What a preset sets is jest's to read.
   if (project.transformIgnorePatterns || !project.preset) {
     config.transformIgnorePatterns = [

@@ -1,6 +1,6 @@
-// A mocha reporter, from mocha 8 on, that writes every test's outcome out of band.
+// A mocha reporter, from mocha 5 on, that writes every test's outcome out of band.
 //
-// Use: mocha --require <this file> --reporter <this file> --no-parallel, with the
+// Use: mocha --require <this file> --reporter <this file>, without parallel mode, with the
 // working directory at the root of the repository.  As a required module it is
 // loaded before any code of the project.
 //

@@ -4,7 +4,7 @@
 // with the working directory at the root of the repository.  Without arguments,
 // and within folders, the files are those that `node --test` takes by itself.
 // With `--import`, `--require`, `--loader` or types to strip, these may be
-// TypeScript.
+// TypeScript.  `--leave-out=FILE` leaves out one of them.
 //
 // Each file runs in a process of its own, fillrate_node_file.mjs, as under
 // `node --test`.  The `run()` of node:test is unsuitable: up to Node 22 it neither
@@ -34,18 +34,20 @@ const MOST_AT_ONCE = 8;
 
 /** Options of node with a value that may be the next argument. */
 const WITH_VALUE = ["--import", "--require", "-r", "--loader", "--experimental-loader", "--conditions", "-C", "--env-file"];
+const LEAVE_OUT = "--leave-out=";
 const LOADS = /^(--import|--require|-r|--loader|--experimental-loader|--experimental-(strip|transform)-types)\b/;
 
-/** Split arguments into options of node and names of files. */
+/** Split arguments into options of node, names of files, and files that are left out. */
 function splitArguments(all) {
-  const [options, names] = [[], []];
+  const [options, names, leftOut] = [[], [], new Set()];
   for (let index = 0; index < all.length; index += 1) {
     const argument = all[index];
     if (!argument.startsWith("-")) names.push(argument);
+    else if (argument.startsWith(LEAVE_OUT)) leftOut.add(argument.slice(LEAVE_OUT.length));
     else if (/^--(experimental-)?test\b/.test(argument)) throw new Error(`The option ${argument} is not supported.`);
     else options.push(argument, ...(WITH_VALUE.includes(argument) ? [all[(index += 1)]] : []));
   }
-  return { options, names };
+  return { options, names, leftOut };
 }
 
 /** Return the regular expression of a pattern with `*`, `**`, `?` and `{a,b}`. */
@@ -202,9 +204,9 @@ function signed(line, nonce) {
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 try {
-  const { options, names } = splitArguments(process.argv.slice(2));
+  const { options, names, leftOut } = splitArguments(process.argv.slice(2));
   const typescript = options.some((option) => LOADS.test(option)) || Boolean(process.features.typescript);
-  const files = new TestNames(typescript).wanted(names);
+  const files = new TestNames(typescript).wanted(names).filter((file) => !leftOut.has(file));
   const status = await new Run(instructions, report, options).all(files);
   process.exit(status);
 } catch (error) {

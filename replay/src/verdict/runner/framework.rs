@@ -43,6 +43,12 @@ pub(super) trait TestFramework: Sync {
         TestReport::parse(bytes, nonce)
     }
 
+    /// The package that a project lacks for its tests to run; `None` if it lacks none, or if its
+    /// first run says so.
+    fn missing_package(&self, _prepared: &Prepared) -> Option<&'static str> {
+        None
+    }
+
     /// The program inside the sandbox and its arguments.
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>);
 

@@ -2,27 +2,43 @@
 
 use super::framework::TestFramework;
 use super::layout::{HARNESS, PACKAGES};
-use super::vitest::Vitest;
+use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::{Bind, Overlay};
 
-/// The configuration that arguments name, which the harness reads, and the other arguments.
-fn split_config(given: &[String]) -> (Option<String>, Vec<String>) {
-    let mut config = None;
-    let mut rest = Vec::new();
-    let mut words = given.iter();
-    while let Some(word) = words.next() {
-        if ["--config", "-c"].contains(&word.as_str()) {
-            config = words.next().cloned();
-        } else if let Some(path) = word.strip_prefix("--config=") {
-            config = Some(path.to_owned());
-        } else {
-            rest.push(word.clone());
+/// The argument for a file of tests that takes no part.
+const LEAVE_OUT: &str = "--leave-out=";
+
+/// A project's arguments for jest, without those that the harness reads.
+#[derive(Default)]
+struct JestArguments {
+    /// The project's configuration, if one is named.
+    config: Option<String>,
+    /// Files of tests that take no part.
+    left_out: Vec<String>,
+    /// What jest itself gets.
+    rest: Vec<String>,
+}
+
+impl JestArguments {
+    fn split(given: &[String]) -> Self {
+        let mut split = Self::default();
+        let mut words = given.iter();
+        while let Some(word) = words.next() {
+            if ["--config", "-c"].contains(&word.as_str()) {
+                split.config = words.next().cloned();
+            } else if let Some(path) = word.strip_prefix("--config=") {
+                split.config = Some(path.to_owned());
+            } else if let Some(file) = word.strip_prefix(LEAVE_OUT) {
+                split.left_out.push(file.to_owned());
+            } else {
+                split.rest.push(word.clone());
+            }
         }
+        split
     }
-    (config, rest)
 }
 
 /// jest with a reporter, a set-up file and a configuration that wraps the project's.
@@ -58,12 +74,20 @@ impl TestFramework for Jest {
         Vitest.test_ids(path, names)
     }
 
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("{LEAVE_OUT}{file}"))
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }
 
     fn unavailable_evidence(&self) -> &'static [Evidence] {
         Vitest.unavailable_evidence()
+    }
+
+    fn missing_package(&self, prepared: &Prepared) -> Option<&'static str> {
+        vitest::missing(prepared, "jest")
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
@@ -76,15 +100,18 @@ impl TestFramework for Jest {
     }
 
     fn arguments(&self, given: &[String]) -> Vec<String> {
-        split_config(given).1
+        JestArguments::split(given).rest
     }
 
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
-        let (config, _) = split_config(project.arguments());
+        let JestArguments {
+            config, left_out, ..
+        } = JestArguments::split(project.arguments());
         Vitest
             .environment(project)
             .into_iter()
             .chain(config.map(|config| ("FILLRATE_JEST_CONFIG", config)))
+            .chain([("FILLRATE_JEST_LEFT_OUT", left_out.join("\n"))])
             // A configuration in TypeScript is loaded without a check of its types.
             .chain([("TS_NODE_TRANSPILE_ONLY", "true".to_owned())])
             .collect()

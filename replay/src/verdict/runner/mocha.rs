@@ -1,11 +1,23 @@
 //! The mocha runner.
 
+use std::path::Path;
+
 use super::framework::TestFramework;
 use super::layout::{HARNESS, PACKAGES};
-use super::vitest::Vitest;
+use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
+use crate::language::typescript::environment::modules::MODULES;
 use fillrate_sandbox::{Bind, Overlay};
+
+/// Whether a mocha knows of a mode in which files run at the same time, as versions from 8 on do.
+fn has_parallel_mode(package: &Path) -> bool {
+    let text = std::fs::read_to_string(package.join("package.json")).unwrap_or_default();
+    let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let version = package["version"].as_str().unwrap_or_default();
+    let major = version.split('.').next().unwrap_or_default();
+    major.parse().unwrap_or(u32::MAX) >= 8
+}
 
 /// mocha with a reporter in the same process as the project's code.
 pub(super) struct Mocha;
@@ -36,13 +48,26 @@ impl TestFramework for Mocha {
         &["expectations", "test"]
     }
 
+    fn missing_package(&self, prepared: &Prepared) -> Option<&'static str> {
+        vitest::missing(prepared, "mocha")
+    }
+
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
-        let arguments = vec![
-            format!("{PACKAGES}/mocha/bin/mocha.js"),
+        // Before version 9 its program has another name, which starts no process of its own.
+        let package = prepared.environment.root.join(MODULES).join("mocha");
+        let programs = ["bin/mocha.js", "bin/_mocha"];
+        let program = programs
+            .into_iter()
+            .find(|name| package.join(name).is_file())
+            .unwrap_or(programs[0]);
+        let mut arguments = vec![
+            format!("{PACKAGES}/mocha/{program}"),
             format!("--require={HARNESS}/fillrate_mocha.cjs"),
             format!("--reporter={HARNESS}/fillrate_mocha.cjs"),
-            "--no-parallel".to_owned(),
         ];
+        if has_parallel_mode(&package) {
+            arguments.push("--no-parallel".to_owned());
+        }
         let node = prepared.environment.interpreter.display().to_string();
         (node, arguments)
     }

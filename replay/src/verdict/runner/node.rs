@@ -40,6 +40,10 @@ impl TestFramework for Node {
         Vitest.test_ids(path, names)
     }
 
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("--leave-out={file}"))
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }

@@ -101,6 +101,12 @@ impl ProjectRunner {
             return Err(not_runnable("it has none".to_owned()));
         };
         let framework = framework_for(test.runner);
+        if let Some(name) = framework.missing_package(prepared) {
+            return Err(not_runnable(format!(
+                "its runner {name} is not among its packages; add it to its package.json or to \
+                 `packages`"
+            )));
+        }
         // A run that dies early would be judged by the stale report.
         if let Some(path) = framework.report_file(&prepared.project)
             && prepared.source.join(&path).exists()

@@ -20,6 +20,12 @@ fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
 }
 
+/// The package of this name, if a project lacks it.
+pub(super) fn missing(prepared: &Prepared, name: &'static str) -> Option<&'static str> {
+    let package = prepared.environment.root.join(MODULES).join(name);
+    (!package.exists()).then_some(name)
+}
+
 impl TestFramework for Vitest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
@@ -70,6 +76,15 @@ impl TestFramework for Vitest {
         vec![[&[path.to_owned()], names].concat().join(" > ")]
     }
 
+    fn leave_out(&self, file: &str) -> Option<String> {
+        let escape = |c: char| match c {
+            c if "\\()[]{}!*?+@|".contains(c) => format!("\\{c}"),
+            c => c.to_string(),
+        };
+        let pattern: String = file.chars().map(escape).collect();
+        Some(format!("--exclude={pattern}"))
+    }
+
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }
@@ -77,6 +92,10 @@ impl TestFramework for Vitest {
     fn unavailable_evidence(&self) -> &'static [Evidence] {
         // Tests run in contexts and processes of their own, whose functions are not compared.
         &[Evidence::Framework, Evidence::Process]
+    }
+
+    fn missing_package(&self, prepared: &Prepared) -> Option<&'static str> {
+        missing(prepared, "vitest")
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
