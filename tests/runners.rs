@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::play::{self, TestDir, attempts, has_tools, holes, text};
+use crate::support::play::{self, TestDir, attempts, copy, has_tools, holes, repository, text};
 
 /// A project and what is offered at one of its holes.
 struct Case {
@@ -336,4 +336,258 @@ fn type_errors_are_reported_beside_the_tests() {
     let shown = dir.fillrate(&["show", &text(&run), id]).exits_with(0);
     let told = "type errors that it adds: 1 in the file, 0 in others";
     assert!(shown.out.contains(told), "{}", shown.out);
+}
+
+/// A way in which TypeScript is tested: the files beside the sources and tests of `jetty`.
+struct Setup {
+    name: &'static str,
+    /// The script `test` of its package.json.
+    script: &'static str,
+    /// The packages that it depends on, as `NAME@VERSION`.
+    packages: &'static [&'static str],
+    /// Further members of its package.json.
+    more: &'static str,
+    /// Further files.
+    files: &'static [(&'static str, &'static str)],
+    /// Whether every run of the tests tries it, or only one with `FILLRATE_ALL_RUNNERS` set.
+    always: bool,
+}
+
+const SWC: &str = r#""jest": {"transform": {"\\.ts$": ["@swc/jest", {"jsc": {"parser": {"syntax": "typescript"}}}]}}"#;
+const TS_JEST: &str =
+    r#""jest": {"preset": "ts-jest", "globals": {"ts-jest": {"diagnostics": false}}}"#;
+const VITEST: (&str, &str) = (
+    "vitest.config.ts",
+    "import { defineConfig } from \"vitest/config\";\n\
+     export default defineConfig({ test: { globals: true } });\n",
+);
+const NODE: (&str, &str) = (
+    "globals.mjs",
+    "import { describe, it } from \"node:test\";\nObject.assign(globalThis, { describe, it });\n",
+);
+const BABEL: (&str, &str) = (
+    ".babelrc",
+    r#"{"presets": [["@babel/preset-env", {"targets": {"node": "current"}}], "@babel/preset-typescript"]}"#,
+);
+
+const SETUPS: [Setup; 13] = [
+    Setup {
+        name: "jest-29-swc",
+        script: "jest --coverage",
+        packages: &["jest@29.7.0", "@swc/jest@0.2.39", "@swc/core@1.13.2"],
+        more: SWC,
+        files: &[],
+        always: true,
+    },
+    Setup {
+        name: "jest-26-ts-jest",
+        script: "jest",
+        packages: &["jest@26.6.3", "ts-jest@26.5.6", "typescript@4.9.5"],
+        more: TS_JEST,
+        files: &[],
+        always: false,
+    },
+    Setup {
+        name: "jest-27-babel",
+        script: "jest",
+        packages: &[
+            "jest@27.5.1",
+            "babel-jest@27.5.1",
+            "@babel/core@7.26.0",
+            "@babel/preset-env@7.26.0",
+            "@babel/preset-typescript@7.26.0",
+        ],
+        more: r#""private": true"#,
+        files: &[BABEL],
+        always: false,
+    },
+    Setup {
+        name: "jest-28-esbuild",
+        script: "jest",
+        packages: &[
+            "jest@28.1.3",
+            "babel-jest@28.1.3",
+            "esbuild-jest@0.5.0",
+            "esbuild@0.14.54",
+        ],
+        more: r#""jest": {"transform": {"\\.ts$": "esbuild-jest"}}"#,
+        files: &[(".npmrc", "legacy-peer-deps=true\n")],
+        always: false,
+    },
+    Setup {
+        name: "jest-30-ts-jest",
+        script: "jest",
+        packages: &["jest@30.0.5", "ts-jest@29.4.1", "typescript@5.9.3"],
+        more: TS_JEST,
+        files: &[],
+        always: false,
+    },
+    Setup {
+        name: "mocha-11-tsx",
+        script: "mocha --import=tsx --reporter=dot 'test/**/*.test.ts'",
+        packages: &["mocha@11.7.1", "tsx@4.20.3"],
+        more: r#""private": true"#,
+        files: &[],
+        always: true,
+    },
+    Setup {
+        name: "mocha-9-ts-node",
+        script: "mocha",
+        packages: &["mocha@9.2.2", "ts-node@10.9.2", "typescript@5.4.5"],
+        more: r#""mocha": {"require": "ts-node/register/transpile-only", "spec": "test/**/*.ts"}"#,
+        files: &[],
+        always: false,
+    },
+    Setup {
+        name: "mocha-10-swc",
+        script: "mocha",
+        packages: &[
+            "mocha@10.8.2",
+            "@swc-node/register@1.10.9",
+            "typescript@5.4.5",
+        ],
+        more: r#""private": true"#,
+        files: &[(
+            ".mocharc.yml",
+            "require: \"@swc-node/register\"\nspec: \"test/**/*.ts\"\n",
+        )],
+        always: false,
+    },
+    Setup {
+        name: "node-tsx",
+        script: "node --import tsx --import ./globals.mjs --test 'test/**/*.test.ts'",
+        packages: &["tsx@4.20.3"],
+        more: r#""private": true"#,
+        files: &[NODE],
+        always: true,
+    },
+    Setup {
+        name: "vitest-1",
+        script: "vitest run --coverage",
+        packages: &["vitest@1.6.1"],
+        more: r#""type": "module""#,
+        files: &[VITEST],
+        always: true,
+    },
+    Setup {
+        name: "vitest-2",
+        script: "vitest",
+        packages: &["vitest@2.1.9", "happy-dom@15.11.7"],
+        more: r#""type": "module""#,
+        files: &[(
+            "vitest.config.ts",
+            "export default { test: { globals: true, environment: \"happy-dom\" } };\n",
+        )],
+        always: false,
+    },
+    Setup {
+        name: "vitest-3-projects",
+        script: "vitest run",
+        packages: &["vitest@3.2.7"],
+        more: r#""type": "module""#,
+        files: &[(
+            "vitest.config.ts",
+            "export default { test: { projects: [{ extends: true, test: { name: \"a\", globals: true } }] } };\n",
+        )],
+        always: false,
+    },
+    Setup {
+        name: "vitest-4",
+        script: "vitest run",
+        packages: &["vitest@4.0.17"],
+        more: r#""type": "module""#,
+        files: &[VITEST],
+        always: true,
+    },
+];
+
+/// Writes a repository without a manifest.
+fn write_setup(dir: &TestDir, setup: &Setup) -> String {
+    let root = dir.path(setup.name);
+    copy(&repository("tests/corpora/jetty"), &root);
+    let packages: BTreeMap<&str, &str> = setup
+        .packages
+        .iter()
+        .map(|package| package.rsplit_once('@').unwrap())
+        .collect();
+    let package = format!(
+        "{{\"name\": \"{}\", \"scripts\": {{\"test\": {}}}, \"devDependencies\": {}, {}}}\n",
+        setup.name,
+        json!(setup.script),
+        json!(packages),
+        setup.more,
+    );
+    for (name, contents) in setup
+        .files
+        .iter()
+        .chain(&[("package.json", package.as_str())])
+    {
+        dir.write(&format!("{}/{name}", setup.name), contents);
+    }
+    text(&root)
+}
+
+/// Repositories in TypeScript are replayed without a manifest, whatever runs their tests.
+#[test]
+fn typescript_is_replayed_under_every_runner() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let all = std::env::var_os("FILLRATE_ALL_RUNNERS").is_some();
+    for setup in SETUPS.iter().filter(|setup| all || setup.always) {
+        let name = setup.name;
+        let dir = TestDir::new();
+        let root = write_setup(&dir, setup);
+        let mine = [
+            "mine",
+            &root,
+            "--holes",
+            "3",
+            "--kinds",
+            "body",
+            "-o",
+            "tasks.jsonl",
+        ];
+        dir.fillrate(&mine).exits_with(0);
+        let mined = holes(&dir.path("tasks.jsonl"));
+        assert_eq!(mined.len(), 3, "{name}");
+        let wrong: Vec<String> = mined
+            .iter()
+            .map(|hole| {
+                let completions = ["return undefined as any;", "process.exit(1);"];
+                json!({"hole": hole["id"], "completions": completions}).to_string()
+            })
+            .collect();
+        dir.write("wrong.jsonl", &(wrong.join("\n") + "\n"));
+        for (model, samples, passed) in [
+            ("reference", "1", true),
+            ("empty", "1", false),
+            ("wrong.jsonl", "2", false),
+        ] {
+            let run = format!("run-{}", model.trim_end_matches(".jsonl"));
+            let arguments = ["replay", &root, "--tasks", "tasks.jsonl", "--model", model];
+            let more = ["--samples", samples, "--out", &run, "--jobs", "1"];
+            dir.fillrate(&[&arguments[..], &more[..]].concat())
+                .exits_with(0);
+            for attempt in attempts(&dir.path(&run)).values() {
+                let verdict = &attempt["verdict"];
+                assert_eq!(
+                    verdict["outcome"] == "passed",
+                    passed,
+                    "{name} {model}: {verdict:#}"
+                );
+                assert_ne!(
+                    verdict["outcome"], "infrastructure",
+                    "{name} {model}: {verdict:#}"
+                );
+                if passed {
+                    assert_eq!(verdict["executed"], 7, "{name}: {verdict:#}");
+                }
+            }
+        }
+        let audit = dir
+            .fillrate(&["audit", "run-wrong", "--sample", "0.5"])
+            .exits_with(0);
+        assert!(audit.out.contains(" 0 differ"), "{name}: {audit:#?}");
+    }
 }
