@@ -27,7 +27,7 @@ mod trend;
 
 use std::collections::BTreeSet;
 
-use fillrate_metrics::{CONFIDENCE, holm};
+use fillrate_metrics::{CONFIDENCE, Coefficient, holm, sign_agreement};
 use serde::Serialize;
 
 pub use design::{PowerAt, StudyDesign, VersionsNeeded};
@@ -102,7 +102,16 @@ impl Study {
             offline: pool_observations(&offline.observations, options.by)?,
             second: pool_observations(&second_side.observations, options.by)?,
         };
+        let languages = SideFigures {
+            offline: pool_observations(&offline.observations, Grouping::VersionAndLanguage)?,
+            second: pool_observations(&second_side.observations, Grouping::VersionAndLanguage)?,
+            ..sides.clone()
+        };
         let mut pairs = sides.compare(&joined.versions, second, options);
+        for pair in pairs.iter_mut().filter(|pair| pair.language.is_none()) {
+            let groups = languages.contradicting(&joined.versions, pair);
+            pair.contradict(&groups);
+        }
         correct_for_pairs(&mut pairs);
         let mut left_out = joined.left_out;
         if pairs.is_empty() {
@@ -145,6 +154,7 @@ impl Study {
 }
 
 /// The pooled figures of both sides and the metrics to compare.
+#[derive(Clone)]
 struct SideFigures {
     offline_metrics: Vec<String>,
     second_metrics: Vec<String>,
@@ -176,6 +186,39 @@ impl SideFigures {
             }
         }
         pairs
+    }
+
+    /// The languages in which the figures of a pair go the other way than pooled, both by r and by
+    /// most pairs of versions: each with its r and its number of versions.
+    fn contradicting(
+        &self,
+        versions: &[JoinedVersion],
+        pooled: &MetricPair,
+    ) -> Vec<(String, f64, usize)> {
+        let Some(pooled_r) = pooled.pearson.map(|pearson| pearson.value) else {
+            return Vec::new();
+        };
+        let metrics = (pooled.offline.as_str(), pooled.second.as_str());
+        let languages = self.common_languages().into_iter().flatten();
+        languages
+            .filter_map(|language| {
+                let figures = self.paired(versions, Some(&language), metrics);
+                let values: Vec<(f64, f64)> = figures
+                    .iter()
+                    .filter_map(|one| {
+                        Some((one.offline.figure.value()?, one.second.figure.value()?))
+                    })
+                    .collect();
+                let r = Coefficient::Pearson.correlate(&values)?;
+                let signs = sign_agreement(&values);
+                let (same, opposite) = match pooled_r > 0.0 {
+                    true => (signs.agreeing, signs.disagreeing),
+                    false => (signs.disagreeing, signs.agreeing),
+                };
+                let contradicts = values.len() >= 3 && r * pooled_r < 0.0 && opposite > same;
+                contradicts.then_some((language, r, values.len()))
+            })
+            .collect()
     }
 
     /// The languages that both sides have; `None` is all together.

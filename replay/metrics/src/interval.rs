@@ -8,7 +8,7 @@ pub(crate) mod quantile;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 /// The probability with which an interval's method covers the true value.
 pub const CONFIDENCE: f64 = 0.95;
@@ -50,4 +50,15 @@ pub fn student_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
     }
     let student = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     Some(student.inverse_cdf(p))
+}
+
+/// The quantile of the χ² distribution: what a variable with so many degrees of freedom stays below
+/// with probability `p`. `None` unless `p` lies between 0 and 1, exclusive, and the degrees of
+/// freedom are above 0.
+pub fn chi_squared_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
+    if !(p > 0.0 && p < 1.0) {
+        return None;
+    }
+    let chi_squared = ChiSquared::new(degrees_of_freedom).ok()?;
+    Some(chi_squared.inverse_cdf(p))
 }

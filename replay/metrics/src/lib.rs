@@ -50,7 +50,7 @@ pub use interval::difference::{
 };
 pub use interval::proportion::{mcnemar_exact, wilson};
 pub use interval::quantile::{median, quantile};
-pub use interval::{CONFIDENCE, Estimate, student_quantile};
+pub use interval::{CONFIDENCE, Estimate, chi_squared_quantile, student_quantile};
 pub use logistic::{Logistic, LogisticError, LogisticSample};
 pub use metric::{FigureText, METRICS, Metric, NumberFormat, Unit};
 pub use multiple::holm;

@@ -1,6 +1,8 @@
 //! What a study of so many versions, measured so well, can show.
 
-use fillrate_metrics::{CorrelationTest, Estimate, correlation_power};
+use fillrate_metrics::{
+    CONFIDENCE, CorrelationTest, Estimate, chi_squared_quantile, correlation_power,
+};
 use serde::Serialize;
 
 use super::input::StudyOptions;
@@ -54,22 +56,28 @@ pub struct VersionsNeeded {
     pub true_r: f64,
     /// Versions, each measured as well as these; `None` for more than 400.
     pub versions: Option<usize>,
+    /// The lower end of the 95 % range of `versions`, as the reliabilities are estimated from few
+    /// versions themselves; `None` if they are unknown.
+    pub low: Option<usize>,
+    /// The upper end; `None` if the reliabilities are unknown, or for more than 400.
+    pub high: Option<usize>,
     /// Versions measured without error: more holes and more shown completions can save at most the
     /// difference.
     pub without_error: Option<usize>,
 }
 
 impl StudyDesign {
-    /// The design of so many versions. `seen_of_one` is √(reliability × reliability), where known.
-    /// `None` for fewer than three versions.
+    /// The design of so many versions, whose figures have these reliabilities on the two sides, if
+    /// known. `None` for fewer than three versions.
     pub(super) fn new(
         versions: usize,
-        seen_of_one: Option<f64>,
+        reliabilities: Option<[f64; 2]>,
         options: &StudyOptions,
     ) -> Option<Self> {
         if versions < 3 {
             return None;
         }
+        let seen_of_one = reliabilities.map(|[one, other]| (one * other).sqrt());
         let attenuation = seen_of_one.unwrap_or(1.0);
         let power = |r: f64, versions: usize, test| {
             correlation_power(r, versions, test, options.simulations, options.seed)
@@ -86,10 +94,16 @@ impl StudyDesign {
                     .flatten(),
             })
         };
+        let enough = |true_r: f64, seen_of_one: f64| {
+            fewest(|versions| by_student(true_r * seen_of_one, versions) >= ENOUGH_POWER)
+        };
+        let range = reliabilities.and_then(|both| seen_of_one_range(both, versions));
         let needed = |true_r: f64| VersionsNeeded {
             true_r,
-            versions: fewest(|versions| by_student(true_r * attenuation, versions) >= ENOUGH_POWER),
-            without_error: fewest(|versions| by_student(true_r, versions) >= ENOUGH_POWER),
+            versions: enough(true_r, attenuation),
+            low: range.and_then(|(_, most)| enough(true_r, most)),
+            high: range.and_then(|(least, _)| enough(true_r, least)),
+            without_error: enough(true_r, 1.0),
         };
         Some(Self {
             versions,
@@ -102,6 +116,21 @@ impl StudyDesign {
             needed: TRUE_R.into_iter().map(needed).collect(),
         })
     }
+}
+
+/// The 95 % range of what a true correlation of 1 appears as: the variance between versions, of which
+/// the error is a known part, follows a χ² distribution with one degree of freedom less than
+/// versions.
+fn seen_of_one_range(reliabilities: [f64; 2], versions: usize) -> Option<(f64, f64)> {
+    let freedom = versions as f64 - 1.0;
+    let at = |p: f64| {
+        let ratio = chi_squared_quantile(p, freedom)? / freedom;
+        let [one, other] =
+            reliabilities.map(|reliability| (1.0 - (1.0 - reliability) * ratio).max(0.0));
+        Some((one * other).sqrt())
+    };
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    at(1.0 - tail).zip(at(tail))
 }
 
 /// The fewest versions that are enough, where more are better.

@@ -93,3 +93,12 @@ pub(super) fn decimals(value: f64, digits: usize) -> String {
 pub(super) fn bound(bound: Option<f64>) -> String {
     bound.map_or_else(|| "?".to_owned(), |bound| decimals(bound, 3))
 }
+
+/// r corrected for measurement error, which says nothing beyond ±1.
+pub(super) fn corrected(r: f64) -> String {
+    match r {
+        r if r > 1.0 => "≥ 1, errors too large to correct for".to_owned(),
+        r if r < -1.0 => "≤ −1, errors too large to correct for".to_owned(),
+        r => decimals(r, 3),
+    }
+}

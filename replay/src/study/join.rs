@@ -12,8 +12,11 @@ pub struct JoinedVersion {
     /// The name in tables: the model's name; if several versions share it, the run's own name, or
     /// else the model's with the beginning of its configuration's fingerprint.
     pub label: String,
-    /// The model's name.
+    /// The model's name on the offline side.
     pub model: String,
+    /// Its name on the second side, which may differ in case.
+    #[serde(skip)]
+    pub second_model: String,
     /// The fingerprint of the settings on the offline side, if known.
     pub offline_configuration: Option<String>,
     /// That of the second side.
@@ -26,7 +29,7 @@ impl JoinedVersion {
     }
 
     pub(super) fn second_key(&self) -> VersionKey {
-        (self.model.clone(), self.second_configuration.clone())
+        (self.second_model.clone(), self.second_configuration.clone())
     }
 }
 
@@ -40,9 +43,10 @@ pub(super) struct JoinedVersions {
     pub(super) warnings: Vec<String>,
 }
 
-/// Joins versions by the model's name and the fingerprint of its configuration. If a side does not
-/// know the fingerprint, as a table may not, or both sides have only one version of a name, the
-/// name decides, and a warning reports a difference of configuration.
+/// Joins versions by the model's name, in either case unless names differ in case alone, and the
+/// fingerprint of its configuration. If a side does not know the fingerprint, as a table may not, or
+/// both sides have only one version of a name, the name decides, and a warning reports a difference
+/// of configuration.
 ///
 /// # Errors
 /// The sides have no version in common.
@@ -86,6 +90,7 @@ pub(super) fn join_versions(
                 (_, None) => one.0.clone(),
             },
             model: one.0.clone(),
+            second_model: other.0.clone(),
             offline_configuration: one.1.clone(),
             second_configuration: other.1.clone(),
         }
@@ -117,11 +122,25 @@ fn pair_versions<'a>(
         if pairs.iter().any(|(joined, _)| *joined == one) {
             continue;
         }
-        let free: Vec<&VersionKey> = theirs
-            .iter()
-            .filter(|other| other.0 == one.0 && !taken.contains(other))
-            .collect();
+        let named = |is_name: &dyn Fn(&str) -> bool| -> Vec<&VersionKey> {
+            theirs
+                .iter()
+                .filter(|other| is_name(&other.0) && !taken.contains(other))
+                .collect()
+        };
+        let mut free = named(&|name| name == one.0);
+        if free.is_empty() {
+            free = named(&|name| name.to_lowercase() == one.0.to_lowercase());
+        }
         let &[other] = free.as_slice() else { continue };
+        if one.0 != other.0 {
+            warnings.push(format!(
+                "{} (offline) is joined with {} ({}): the names differ in case alone",
+                one.0,
+                other.0,
+                second.name()
+            ));
+        }
         let is_ambiguous = ours.iter().filter(|it| it.0 == one.0).count() > 1;
         if is_ambiguous && one.1.is_some() && other.1.is_some() {
             continue;

@@ -253,13 +253,13 @@ fn pair_cells(pair: &MetricPair) -> Vec<String> {
             |it| {
                 format!(
                     "{} [{}, {}]",
-                    decimals(it.corrected, 3),
+                    format::corrected(it.corrected),
                     bound(it.low),
                     bound(it.high)
                 )
             },
         ),
-        pair.conclusion.words().to_owned(),
+        pair.corrected_conclusion().words().to_owned(),
     ]
 }
 

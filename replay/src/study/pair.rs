@@ -9,7 +9,7 @@ use fillrate_metrics::{
 };
 use serde::Serialize;
 
-use super::design::{ENOUGH_POWER, StudyDesign};
+use super::design::{ENOUGH_POWER, StudyDesign, VersionsNeeded};
 use super::figure::{self, Figure, FigureUnit, MeasuredFigure};
 use super::format::{bound, decimals};
 use super::input::{SecondSide, StudyOptions};
@@ -59,6 +59,8 @@ pub enum Conclusion {
     Together,
     /// A better offline figure goes with a worse one.
     Opposed,
+    /// Groups of the samples contradict the pooled figures.
+    DependsOnMix,
     /// These figures support no conclusion.
     CantTell,
 }
@@ -199,10 +201,9 @@ impl MetricPair {
                 Ok(attenuation) => (Some(attenuation), None),
                 Err(reason) => (None, Some(reason)),
             };
-        let seen_of_one =
-            attenuation.map(|it| (it.offline_reliability * it.second_reliability).sqrt());
+        let reliabilities = attenuation.map(|it| [it.offline_reliability, it.second_reliability]);
         let coefficients = coefficients(&values, &figures, attenuation, options);
-        let design = StudyDesign::new(points.len(), seen_of_one, options);
+        let design = StudyDesign::new(points.len(), reliabilities, options);
         let mut pair = Self {
             language,
             offline: offline.to_owned(),
@@ -220,7 +221,8 @@ impl MetricPair {
             no_attenuation,
             design,
         };
-        (pair.conclusion, pair.sentences) = pair.conclude(side);
+        let better = pair.measure_better(error_variances, side);
+        (pair.conclusion, pair.sentences) = pair.conclude(side, better);
         pair
     }
 
@@ -246,7 +248,100 @@ impl MetricPair {
         format!("{language}{} against {}", self.offline, self.second)
     }
 
-    fn conclude(&self, side: SecondSide) -> (Conclusion, Vec<String>) {
+    /// Whether the figures conclude that much when p is corrected for all pairs of the study.
+    pub(super) fn corrected_conclusion(&self) -> Conclusion {
+        match self.p_holm {
+            Some(p) if p > LEVEL => Conclusion::CantTell,
+            _ => self.conclusion,
+        }
+    }
+
+    /// Takes back a conclusion that groups of the samples contradict, which are given with their
+    /// names, their r and their number of versions.
+    pub(super) fn contradict(&mut self, groups: &[(String, f64, usize)]) {
+        let is_conclusive = [Conclusion::Together, Conclusion::Opposed].contains(&self.conclusion);
+        if groups.is_empty() || !is_conclusive {
+            return;
+        }
+        let names: Vec<String> = groups
+            .iter()
+            .map(|(name, r, n)| format!("{name} (r = {}, n = {n} versions)", decimals(*r, 3)))
+            .collect();
+        self.conclusion = Conclusion::DependsOnMix;
+        self.sentences.insert(
+            0,
+            format!(
+                "Depends on the mix: within {} the two figures go the other way than pooled, so \
+                 the pooled r shows how samples are mixed, not what versions do. Compare within \
+                 languages with --by version,language.",
+                names.join(" and ")
+            ),
+        );
+        if let Some(pooled) = self.sentences.get_mut(1) {
+            *pooled = format!("Pooled: {pooled}");
+        }
+    }
+
+    /// The advice to measure better, if measurement error is more than half of the variance between
+    /// versions on a side: with the samples per version that make it a fifth.
+    fn measure_better(
+        &self,
+        error_variances: (Option<f64>, Option<f64>),
+        side: SecondSide,
+    ) -> Option<String> {
+        let figures = |of: fn(&VersionPoint) -> &MeasuredFigure| -> Vec<MeasuredFigure> {
+            self.points.iter().map(|point| *of(point)).collect()
+        };
+        let sides = [
+            (
+                "offline",
+                figures(|point| &point.offline),
+                error_variances.0,
+            ),
+            (
+                side.name(),
+                figures(|point| &point.second),
+                error_variances.1,
+            ),
+        ];
+        let advice: Vec<String> = sides
+            .into_iter()
+            .filter_map(|(name, figures, error)| {
+                let error = error?;
+                let count = figures.len() as f64;
+                let mean = figures.iter().map(|figure| figure.value).sum::<f64>() / count;
+                let squares = figures.iter().map(|figure| (figure.value - mean).powi(2));
+                let variance = squares.sum::<f64>() / (count - 1.0);
+                if count < 3.0 || variance <= 0.0 || error < variance / 2.0 {
+                    return None;
+                }
+                // If error explains all differences, the true ones are unknown: at most a quarter.
+                let signal = (variance - error).max(variance / 4.0);
+                let factor = error / (signal / 4.0);
+                let n: Option<usize> = figures.iter().map(|figure| figure.n).sum();
+                let samples = match n.map(|n| n as f64 / count) {
+                    Some(n) => format!(
+                        "about {:.0} samples per version (now {n:.0})",
+                        (n * factor).ceil()
+                    ),
+                    None => format!("about {factor:.0} times as many samples per version"),
+                };
+                let share = (error / variance * 100.0).min(100.0);
+                Some(format!(
+                    "{name} {share:.0} % of the variance between versions is measurement error, \
+                     and it takes {samples}"
+                ))
+            })
+            .collect();
+        (!advice.is_empty()).then(|| {
+            format!(
+                "Measure better, before adding versions: {}.",
+                advice.join("; ")
+            )
+        })
+    }
+
+    fn conclude(&self, side: SecondSide, better: Option<String>) -> (Conclusion, Vec<String>) {
         let n = self.points.len();
         let mut sentences = Vec::new();
         let Some((pearson, design)) = self.pearson.zip(self.design.as_ref()) else {
@@ -300,20 +395,41 @@ impl MetricPair {
                 side.name(),
                 self.second
             ),
-            Conclusion::CantTell if design.least_p > LEVEL => format!(
+            Conclusion::DependsOnMix | Conclusion::CantTell if design.least_p > LEVEL => format!(
                 "Can't tell: with {n} versions no result differs from chance at the 5 % level, since \
                  the least possible p is {}; {interval}.",
                 decimals(design.least_p, 3)
             ),
-            Conclusion::CantTell => format!("Can't tell: {interval}."),
+            Conclusion::DependsOnMix | Conclusion::CantTell => {
+                format!("Can't tell: {interval}.")
+            }
         });
-        sentences.extend(describe_power(n, design, found));
+        sentences.extend(describe_power(n, design, found, better));
         (conclusion, sentences)
     }
 }
 
+/// A number of versions with its range, which is wide as few versions say little about how much of
+/// their differences is error.
+fn versions_with_range(needed: &VersionsNeeded, versions: usize, has_errors: bool) -> String {
+    let count = |count: Option<usize>| {
+        count.map_or_else(|| "more than 400".to_owned(), |count| count.to_string())
+    };
+    if has_errors {
+        let (low, high) = (count(needed.low), count(needed.high));
+        format!("{versions} such versions (95 % range {low} to {high})")
+    } else {
+        format!("at least {versions} versions, as their errors are unknown,")
+    }
+}
+
 /// What so few versions can show, in sentences.
-fn describe_power(n: usize, design: &StudyDesign, found: bool) -> Vec<String> {
+fn describe_power(
+    n: usize,
+    design: &StudyDesign,
+    found: bool,
+    better: Option<String>,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(at) = design.power.iter().find(|power| power.true_r == 0.8) else {
         return sentences;
@@ -337,14 +453,16 @@ fn describe_power(n: usize, design: &StudyDesign, found: bool) -> Vec<String> {
             decimals(design.least_p, 3)
         ));
         let needed = design.needed.iter().find(|needed| needed.true_r == 0.8);
-        match needed.and_then(|needed| needed.versions) {
-            Some(versions) => sentences.push(format!(
-                "It would take {versions} such versions to find a true r of .8 in 80 of 100 \
-                 studies."
+        let versions = needed.and_then(|needed| Some((needed, needed.versions?)));
+        match (better, versions) {
+            (Some(better), _) => sentences.push(better),
+            (None, Some((needed, versions))) => sentences.push(format!(
+                "It would take {} to find a true r of .8 in 80 of 100 studies.",
+                versions_with_range(needed, versions, design.seen_of_one.is_some())
             )),
-            None => sentences.push(
-                "More versions would not do: the figures must be measured better, with more holes \
-                 or more completions shown."
+            (None, None) => sentences.push(
+                "More versions are not enough: the figures must be measured better, with more holes \
+                 or more shown completions."
                     .to_owned(),
             ),
         }

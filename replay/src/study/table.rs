@@ -1,11 +1,17 @@
 //! Parses tables of figures, for teams that can't share rows: CSV with the columns `version`,
-//! `language`, `metric`, `value` and `n`, in any order.
+//! `language`, `metric`, `value` and `n`, in any order and either case. Fields are separated by
+//! commas, or as spreadsheets export them by semicolons or tabs; then a decimal comma is a point.
 //!
 //! `language` and `n` may be empty; `*` is all languages. Optional columns are `error`, the figure's
 //! standard error, and `configuration`, the fingerprint of the settings. If every value of a metric
 //! has its n and lies between 0 and 1, it is a share of n independent outcomes; any other value is
 //! taken as stated, and its error is unknown without `error`. Any other column is an error, so that
-//! a misspelt one is not ignored.
+//! a misspelt one is not ignored. So is a rate below 0 or above 100, a column that mixes fractions
+//! and percentages, and a name in two spellings that differ in case alone.
+
+use std::collections::BTreeMap;
+
+use fillrate_metrics::{Metric, Unit};
 
 use super::figure::{Figure, FigureUnit};
 use super::input::Observation;
@@ -66,82 +72,220 @@ pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableErro
         name: name.to_owned(),
         source,
     };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let delimiter = find_delimiter(text);
     let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
         .trim(csv::Trim::All)
-        .from_reader(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes());
-    let header = reader.headers().map_err(fault)?.clone();
-    let columns = |what: String| TableError::Columns {
+        .from_reader(text.as_bytes());
+    let header: Vec<String> = reader
+        .headers()
+        .map_err(fault)?
+        .iter()
+        .map(str::to_lowercase)
+        .collect();
+    check_header(&header).map_err(|what| TableError::Columns {
         name: name.to_owned(),
         what,
+    })?;
+    let wrong = |line: u64, what: String| TableError::Field {
+        name: name.to_owned(),
+        line,
+        what,
     };
-    if let Some(unknown) = header.iter().find(|column| !COLUMNS.contains(column)) {
-        return Err(columns(format!("there is no column `{unknown}`")));
-    }
-    if let Some(missing) = COLUMNS[..5]
-        .iter()
-        .find(|column| !header.iter().any(|it| it == **column))
-    {
-        return Err(columns(format!("the column `{missing}` is missing")));
-    }
-    let mut observations = Vec::new();
+    let mut rows: Vec<TableRow> = Vec::new();
     for record in reader.records() {
         let record = record.map_err(fault)?;
         let line = record.position().map_or(0, csv::Position::line);
-        let field = |column: &str| {
-            let at = header.iter().position(|it| it == column)?;
-            record.get(at).filter(|text| !text.is_empty())
+        let fields = Fields {
+            header: &header,
+            record: &record,
+            decimal_comma: delimiter != b',',
         };
-        let wrong = |what: String| TableError::Field {
-            name: name.to_owned(),
-            line,
-            what,
-        };
-        let needed =
-            |column: &str| field(column).ok_or_else(|| wrong(format!("`{column}` is empty")));
-        let number = |column: &str, least: f64| match field(column) {
-            None => Ok(None),
-            Some(text) => match text.parse::<f64>() {
-                Ok(number) if number.is_finite() && number >= least => Ok(Some(number)),
-                _ => Err(wrong(format!(
-                    "`{column}` is no number it can be: `{text}`"
-                ))),
-            },
-        };
-        let n = match field("n") {
-            None => None,
-            Some(text) => match text.parse::<usize>() {
-                Ok(n) if n > 0 => Some(n),
-                _ => {
-                    return Err(wrong(format!(
-                        "`n` must be a whole number above 0, not `{text}`"
-                    )));
-                }
-            },
-        };
-        needed("value")?;
-        let value = number("value", f64::NEG_INFINITY)?.unwrap_or_default();
-        observations.push(Observation {
-            version: needed("version")?.to_owned(),
-            configuration: field("configuration").map(str::to_owned),
-            label: None,
-            language: field("language")
-                .filter(|language| *language != "*")
-                .map(str::to_lowercase),
-            metric: needed("metric")?.to_owned(),
-            unit: FigureUnit::Plain,
-            figure: Figure::Stated {
-                value,
-                error: number("error", 0.0)?,
-                n,
-            },
-            source: name.to_owned(),
-        });
+        let observation = fields.observation(name).map_err(|what| wrong(line, what))?;
+        rows.push(TableRow { line, observation });
     }
-    if observations.is_empty() {
+    if rows.is_empty() {
         return Err(TableError::Empty(name.to_owned()));
     }
+    check_spellings(&rows).map_err(|(line, what)| wrong(line, what))?;
+    check_ranges(&rows).map_err(|(line, what)| wrong(line, what))?;
+    let mut observations: Vec<Observation> = rows.into_iter().map(|row| row.observation).collect();
     mark_shares(&mut observations);
     Ok(observations)
+}
+
+/// An observation with its line in the table, from 1.
+struct TableRow {
+    line: u64,
+    observation: Observation,
+}
+
+/// A line that is wrong, and why.
+type WrongLine = (u64, String);
+
+/// The separator that the header has most of.
+fn find_delimiter(text: &str) -> u8 {
+    let header = text.lines().next().unwrap_or_default();
+    let count = |delimiter: u8| header.bytes().filter(|byte| *byte == delimiter).count();
+    // Of equal counts the last one wins.
+    [b'\t', b';', b',']
+        .into_iter()
+        .max_by_key(|delimiter| count(*delimiter))
+        .unwrap_or(b',')
+}
+
+fn check_header(header: &[String]) -> Result<(), String> {
+    let is_known = |column: &String| COLUMNS.contains(&column.as_str());
+    if let Some(unknown) = header.iter().find(|column| !is_known(column)) {
+        return Err(format!("there is no column `{unknown}`"));
+    }
+    let has = |column: &str| header.iter().any(|it| it == column);
+    match COLUMNS[..5].iter().find(|column| !has(column)) {
+        Some(missing) => Err(format!("the column `{missing}` is missing")),
+        None => Ok(()),
+    }
+}
+
+/// The fields of one row.
+struct Fields<'a> {
+    header: &'a [String],
+    record: &'a csv::StringRecord,
+    decimal_comma: bool,
+}
+
+impl Fields<'_> {
+    fn get(&self, column: &str) -> Option<&str> {
+        let index = self.header.iter().position(|it| it == column)?;
+        self.record.get(index).filter(|text| !text.is_empty())
+    }
+
+    fn required(&self, column: &str) -> Result<&str, String> {
+        self.get(column)
+            .ok_or_else(|| format!("`{column}` is empty"))
+    }
+
+    fn number(&self, column: &str, least: f64) -> Result<Option<f64>, String> {
+        let Some(text) = self.get(column) else {
+            return Ok(None);
+        };
+        let parsed = match self.decimal_comma {
+            true => text.replace(',', ".").parse::<f64>(),
+            false => text.parse::<f64>(),
+        };
+        match parsed {
+            Ok(number) if number.is_finite() && number >= least => Ok(Some(number)),
+            _ => Err(format!("`{column}` is not a valid number: `{text}`")),
+        }
+    }
+
+    fn observation(&self, source: &str) -> Result<Observation, String> {
+        let n = match self.get("n").map(|text| (text, text.parse::<usize>())) {
+            None => None,
+            Some((_, Ok(n))) if n > 0 => Some(n),
+            Some((text, _)) => {
+                return Err(format!("`n` must be a whole number above 0, not `{text}`"));
+            }
+        };
+        self.required("value")?;
+        Ok(Observation {
+            version: self.required("version")?.to_owned(),
+            configuration: self.get("configuration").map(str::to_owned),
+            label: None,
+            language: self
+                .get("language")
+                .filter(|language| *language != "*")
+                .map(str::to_lowercase),
+            metric: self.required("metric")?.to_owned(),
+            unit: FigureUnit::Plain,
+            figure: Figure::Stated {
+                value: self.number("value", f64::NEG_INFINITY)?.unwrap_or_default(),
+                error: self.number("error", 0.0)?,
+                n,
+            },
+            source: source.to_owned(),
+        })
+    }
+}
+
+/// Checks that no version or metric has two spellings that differ in case alone: they would be two
+/// versions.
+fn check_spellings(rows: &[TableRow]) -> Result<(), WrongLine> {
+    for (column, name) in [
+        (
+            "version",
+            (|row| &row.observation.version) as fn(&TableRow) -> &String,
+        ),
+        ("metric", |row| &row.observation.metric),
+    ] {
+        let mut first: BTreeMap<String, &TableRow> = BTreeMap::new();
+        for row in rows {
+            let earlier = *first.entry(name(row).to_lowercase()).or_insert(row);
+            if name(earlier) != name(row) {
+                return Err((
+                    row.line,
+                    format!(
+                        "`{column}` is `{}`, and `{}` on line {}; use one spelling",
+                        name(row),
+                        name(earlier),
+                        earlier.line
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A figure's value with its line.
+struct StatedValue {
+    line: u64,
+    value: f64,
+    has_n: bool,
+}
+
+/// Checks that rates are in their range and in one unit.
+fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
+    let mut metrics: BTreeMap<&str, Vec<StatedValue>> = BTreeMap::new();
+    for row in rows {
+        if let Figure::Stated { value, n, .. } = row.observation.figure {
+            let metric = metrics.entry(&row.observation.metric).or_default();
+            metric.push(StatedValue {
+                line: row.line,
+                value,
+                has_n: n.is_some(),
+            });
+        }
+    }
+    for (metric, values) in metrics {
+        // A metric of another tool is a rate if all its values are shares of an n.
+        let is_rate = match Metric::find(metric).map(|metric| metric.unit) {
+            Some(unit) => matches!(unit, Unit::ZeroOrOne | Unit::Fraction),
+            None => values.iter().all(|one| one.has_n),
+        };
+        if !is_rate {
+            continue;
+        }
+        let outside = |one: &&StatedValue| !(0.0..=100.0).contains(&one.value);
+        if let Some(StatedValue { line, value, .. }) = values.iter().find(outside) {
+            let what = format!(
+                "`value` of `{metric}` is {value}, but a rate lies between 0 and 1, or between 0 \
+                 and 100 in percent"
+            );
+            return Err((*line, what));
+        }
+        let fraction = values.iter().find(|one| one.value > 0.0 && one.value < 1.0);
+        let percent = values.iter().find(|one| one.value > 1.0);
+        if let (Some(fraction), Some(percent)) = (fraction, percent) {
+            let what = format!(
+                "`value` of `{metric}` is {}, and {} on line {}: the column mixes percentages and \
+                 fractions; write all as fractions",
+                percent.value, fraction.value, fraction.line
+            );
+            return Err((percent.line, what));
+        }
+    }
+    Ok(())
 }
 
 /// Marks metrics all of whose values are shares of n.

@@ -143,13 +143,13 @@ fn intervals_have_their_nominal_coverage() {
         };
         let seen_r = world.seen_r();
         assert!(seen_r < 0.75, "the error of measuring matters: {seen_r}");
-        let (mut latent, mut bootstrap, mut told) = (0, 0, 0);
+        let (mut latent, mut bootstrap, mut known) = (0, 0, 0);
         let measured = count(&world, |pair| {
             let hidden = pair.attenuation;
-            // Without an estimate of the reliability there is no interval.
+            // If the reliability is unknown there is no interval, which the pair says.
             let hides = hidden.is_none_or(|it| within(it.low, it.high, world.true_r));
             latent += usize::from(hides);
-            told += usize::from(hidden.is_some());
+            known += usize::from(hidden.is_some());
             let drawn = pair.coefficient(Coefficient::Pearson).unwrap().bootstrap;
             let drawn = drawn.unwrap();
             bootstrap += usize::from(within(drawn.low, drawn.high, seen_r));
@@ -157,12 +157,12 @@ fn intervals_have_their_nominal_coverage() {
             within(interval.low, interval.high, seen_r)
         });
         println!(
-            "{versions} versions: of r as measured {measured}, without the error {latent} (told in {told}), \
+            "{versions} versions: of r as measured {measured}, without the error {latent} (known in {known}), \
              bootstrap {bootstrap}, of {REPETITIONS}"
         );
         assert!((181..=198).contains(&measured), "{versions}: {measured}");
         assert!(latent >= 181, "{versions}: {latent}");
-        assert!(told >= 150, "{versions}: {told}");
+        assert!(known >= 150, "{versions}: {known}");
         // The bootstrap draws the error of measuring a second time: how often it holds the truth
         // is what a report says of it, within the error of counting.
         let expected = bootstrap_coverage(
@@ -441,13 +441,202 @@ fn invalid_tables_are_errors_with_their_line() {
     insta::assert_snapshot!(errors.join("\n"), @"
     t.csv: the column `n` is missing; the columns are version, language, metric, value, n, and optionally error and configuration
     t.csv: there is no column `valeu`; the columns are version, language, metric, value, n, and optionally error and configuration
-    t.csv, line 2: `value` is no number it can be: `x`
+    t.csv, line 2: `value` is not a valid number: `x`
     t.csv, line 2: `n` must be a whole number above 0, not `0`
     t.csv, line 2: `metric` is empty
     t.csv: CSV error: record 1 (line: 2, byte: 32): found record with 4 fields, but the previous record has 5 fields
-    t.csv, line 2: `error` is no number it can be: `-1`
+    t.csv, line 2: `error` is not a valid number: `-1`
     t.csv has no rows
     ");
+}
+
+/// Versions that go against each other in each language, and together when the languages are mixed
+/// differently: Simpson's paradox.
+#[test]
+fn contradicting_languages_make_the_conclusion_depend_on_the_mix() {
+    let side = |metric: &str, base: [f64; 2], step: f64| {
+        let rows: String = (0..7)
+            .flat_map(|version| {
+                let share = 100 + 100 * version;
+                let [easy, hard] = base.map(|base| base + step * version as f64);
+                [
+                    format!("v{version},python,{metric},{easy},{share}\n"),
+                    format!("v{version},typescript,{metric},{hard},{}\n", 900 - share),
+                ]
+            })
+            .collect();
+        table(&format!("version,language,metric,value,n\n{rows}"))
+    };
+    let (offline, online) = (side("m", [0.7, 0.1], 0.01), side("k", [0.6, 0.1], -0.01));
+    let study = |by| {
+        let options = StudyOptions { by, ..quick() };
+        Study::new(&offline, &online, SecondSide::Online, &options).unwrap()
+    };
+    let pooled = study(Grouping::Version);
+    let pair = &pooled.pairs[0];
+    assert!(pair.pearson.unwrap().value > 0.9, "{:?}", pair.pearson);
+    assert_eq!(pair.conclusion, Conclusion::DependsOnMix);
+    let sentence = &pair.sentences[0];
+    assert!(
+        sentence.starts_with("Depends on the mix: within python (r = −1.000, n = 7 versions) and"),
+        "{sentence}"
+    );
+    let text = pooled.text();
+    assert!(
+        text.starts_with("m against k: Depends on the mix"),
+        "{text}"
+    );
+    let apart = study(Grouping::VersionAndLanguage);
+    assert!(
+        apart
+            .pairs
+            .iter()
+            .all(|pair| pair.conclusion == Conclusion::Opposed)
+    );
+}
+
+#[test]
+fn noisy_figures_get_the_advice_to_measure_better() {
+    let side = |metric: &str, values: [f64; 5], n: usize| {
+        let rows: String = values
+            .iter()
+            .enumerate()
+            .map(|(version, value)| format!("v{version},,{metric},{value},{n}\n"))
+            .collect();
+        table(&format!("version,language,metric,value,n\n{rows}"))
+    };
+    let noisy = side("m", [0.40, 0.41, 0.42, 0.40, 0.43], 50);
+    let precise = side("k", [0.1, 0.2, 0.3, 0.4, 0.5], 100_000);
+    let study = Study::new(&noisy, &precise, SecondSide::Online, &quick()).unwrap();
+    let sentences = study.pairs[0].sentences.join(" ");
+    assert!(
+        sentences.contains("Measure better, before adding versions: offline 100 % of the variance"),
+        "{sentences}"
+    );
+    assert!(
+        sentences.contains("samples per version (now 50)"),
+        "{sentences}"
+    );
+    assert!(!sentences.contains("It would take"), "{sentences}");
+
+    let versions = side("m", [0.2, 0.5, 0.3, 0.6, 0.4], 2_000);
+    let study = Study::new(&versions, &precise, SecondSide::Online, &quick()).unwrap();
+    let sentences = study.pairs[0].sentences.join(" ");
+    assert!(
+        sentences.contains("such versions (95 % range "),
+        "{sentences}"
+    );
+}
+
+#[test]
+fn corrected_r_beyond_one_is_not_printed_as_a_number() {
+    assert_eq!(
+        format::corrected(1.2),
+        "≥ 1, errors too large to correct for"
+    );
+    assert_eq!(
+        format::corrected(-1.01),
+        "≤ −1, errors too large to correct for"
+    );
+    assert_eq!(format::corrected(0.95), ".950");
+}
+
+#[test]
+fn tables_of_pairs_conclude_by_corrected_p() {
+    let rows = |metric: &str, values: [f64; 5]| -> String {
+        let values = values.iter().enumerate();
+        values
+            .map(|(version, value)| format!("v{version},,{metric},{value},\n"))
+            .collect()
+    };
+    let header = "version,language,metric,value,n\n";
+    let random = [3.0, 1.0, 5.0, 2.0, 4.0];
+    let offline = [
+        rows("m", [1.0, 2.0, 3.0, 4.0, 5.0]),
+        rows("x", random),
+        rows("y", random),
+    ];
+    let offline = table(&format!("{header}{}", offline.concat()));
+    let online = table(&format!("{header}{}", rows("k", [1.1, 2.0, 3.2, 4.0, 5.1])));
+    let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
+    let pair = &study.pairs[0];
+    assert_eq!(pair.conclusion, Conclusion::Together);
+    assert_eq!(pair.pearson_p(), Some(2.0 / 120.0));
+    assert_eq!(pair.corrected_conclusion(), Conclusion::Together);
+    let mut pair = pair.clone();
+    pair.p_holm = Some(0.06);
+    assert_eq!(pair.corrected_conclusion(), Conclusion::CantTell);
+}
+
+#[test]
+fn tables_of_spreadsheets_are_parsed() {
+    let commas = "version,language,metric,value,n\nV1,Python,acceptance,0.25,100\n";
+    let expected = table::parse_table(commas, "t.csv").unwrap();
+    for (separator, value) in [(";", "0,25"), ("\t", "0,25"), (";", "0.25")] {
+        let text = format!(
+            "\u{feff}Version{separator}Language{separator}Metric{separator}Value{separator}N\r\n\
+             V1{separator}Python{separator}acceptance{separator}{value}{separator}100\r\n"
+        );
+        assert_eq!(table::parse_table(&text, "t.csv").unwrap(), expected);
+    }
+}
+
+#[test]
+fn rates_outside_their_range_or_in_two_units_are_errors() {
+    let parse = |metric: &str, rows: &[(&str, &str)]| {
+        let rows: String = rows
+            .iter()
+            .enumerate()
+            .map(|(version, (value, n))| format!("v{version},,{metric},{value},{n}\n"))
+            .collect();
+        table::parse_table(&format!("version,language,metric,value,n\n{rows}"), "t.csv")
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    let mixed = parse("mine", &[("0.41", "10"), ("43.5", "10")]).unwrap_err();
+    insta::assert_snapshot!(mixed, @"t.csv, line 3: `value` of `mine` is 43.5, and 0.41 on line 2: the column mixes percentages and fractions; write all as fractions");
+    let negative = parse("pass@1", &[("0.41", ""), ("-0.1", "")]).unwrap_err();
+    insta::assert_snapshot!(negative, @"t.csv, line 3: `value` of `pass@1` is -0.1, but a rate lies between 0 and 1, or between 0 and 100 in percent");
+    let large = parse("mine", &[("410", "10"), ("43.5", "10")]).unwrap_err();
+    assert!(
+        large.starts_with("t.csv, line 2: `value` of `mine` is 410,"),
+        "{large}"
+    );
+    // Percentages, differences without n, scores and savings are valid.
+    assert_eq!(
+        parse("mine", &[("41", "10"), ("43.5", "10"), ("0", "10")]),
+        Ok(())
+    );
+    assert_eq!(
+        parse("pass rate", &[("0", ""), ("-0.9", ""), ("6.3", "")]),
+        Ok(())
+    );
+    assert_eq!(
+        parse("es/repobench-levenshtein", &[("0.5", "9"), ("61", "9")]),
+        Ok(())
+    );
+    assert_eq!(
+        parse("keystrokes-saved(line)", &[("-0.5", "9"), ("0.1", "9")]),
+        Ok(())
+    );
+}
+
+#[test]
+fn names_that_differ_in_case_are_joined_or_named() {
+    let twice = "version,language,metric,value,n\nV1,,m,0.1,5\nv1,,k,0.2,5\n";
+    let error = table::parse_table(twice, "t.csv").unwrap_err();
+    insta::assert_snapshot!(error, @"t.csv, line 3: `version` is `v1`, and `V1` on line 2; use one spelling");
+    let side = |name: &str| {
+        let rows: String = (1..5).map(|i| format!("{name}{i},,m,0.{i},50\n")).collect();
+        table(&format!("version,language,metric,value,n\n{rows}"))
+    };
+    let study = Study::new(&side("V"), &side("v"), SecondSide::Online, &quick()).unwrap();
+    assert_eq!((study.versions.len(), study.pairs[0].points.len()), (4, 4));
+    assert!(
+        study.warnings[0].contains("V1 (offline) is joined with v1 (online)"),
+        "{:?}",
+        study.warnings
+    );
 }
 
 /// Names come from settings and from tables of others.

@@ -47,7 +47,7 @@ impl Study {
             "Each row: sign agreement over pairs of versions; Pearson's r with an interval that \
              is exact for\nnormal figures, and its permutation p over all orders of {} versions \
              or fewer; p by Holm for all\nrows; Spearman's and Kendall's coefficient with p; r \
-             without measurement error.",
+             without measurement error;\nthe conclusion by p Holm.",
             MOST_EXACT
         ));
         // A sentence that applies to several pairs is printed once.
@@ -170,7 +170,7 @@ impl Study {
                 |it| {
                     format!(
                         "{}\n[{}, {}]",
-                        decimals(it.corrected, 3),
+                        format::corrected(it.corrected),
                         bound(it.low),
                         bound(it.high)
                     )
@@ -186,7 +186,7 @@ impl Study {
                 right(cell(Coefficient::Spearman)),
                 right(cell(Coefficient::Kendall)),
                 right(corrected),
-                Cell::new(pair.conclusion.words()),
+                Cell::new(pair.corrected_conclusion().words()),
             ]);
         }
         table.to_string()
@@ -257,6 +257,7 @@ impl Conclusion {
         match self {
             Self::Together => "together",
             Self::Opposed => "opposed",
+            Self::DependsOnMix => "depends on the mix",
             Self::CantTell => "can't tell",
         }
     }
@@ -298,7 +299,7 @@ impl MetricPair {
                 lines.push(format!(
                     "Without measurement error: r = {}, 95 % interval {} to {} (reliability \
                      offline {}, {} {}).",
-                    decimals(it.corrected, 3),
+                    format::corrected(it.corrected),
                     bound(it.low),
                     bound(it.high),
                     decimals(it.offline_reliability, 3),
