@@ -128,6 +128,15 @@ fn a_list_item_replaces_the_word_before_the_cursor() {
     assert_eq!(item["textEdit"]["newText"], format!("größ{REFERENCE}"));
     assert_eq!(item["textEdit"]["range"]["start"]["character"], 4);
     assert!(item["filterText"].as_str().unwrap().starts_with("größ"));
+    // Plain text, inserted as it is: neither a snippet nor indented once more.
+    assert_eq!(
+        [
+            &item["kind"],
+            &item["insertTextFormat"],
+            &item["insertTextMode"]
+        ],
+        [&json!(1), &json!(1), &json!(1)]
+    );
 }
 
 #[test]
@@ -227,6 +236,38 @@ fn settings_change_without_restart() {
     editor.await_status("ready");
     let id = editor.request_completion(&uri, 0, 4);
     assert_eq!(text(&editor.response(id)).as_deref(), Some("other"));
+}
+
+#[test]
+fn an_unusable_choice_of_model_silences_the_previous_one() {
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
+    let uri = uri(folder.path(), "a.py");
+    editor.open(&uri, "python", "x = \n");
+    let choose = |editor: &mut Editor, model: Value| {
+        editor.notifications.clear();
+        editor.notify(
+            "workspace/didChangeConfiguration",
+            json!({"settings": {"fillrate": {"model": model}}}),
+        );
+    };
+    // Two that are refused when the settings are read, and when the model is opened.
+    for unusable in [
+        json!({"protocol": "telepathy"}),
+        json!({"name": "unknown-family"}),
+    ] {
+        let id = editor.request_completion(&uri, 0, 4);
+        assert_eq!(text(&editor.response(id)).as_deref(), Some(REFERENCE));
+        choose(&mut editor, unusable);
+        editor.await_status("error");
+        let sent = scripted.prompts.lock().unwrap().len();
+        let id = editor.request_completion(&uri, 0, 4);
+        assert_eq!(text(&editor.response(id)), None);
+        assert_eq!(scripted.prompts.lock().unwrap().len(), sent);
+        choose(&mut editor, json!({}));
+        editor.await_status("ready");
+    }
 }
 
 #[test]

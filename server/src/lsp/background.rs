@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::indexing::IndexingProgress;
 use super::reporting::{report, report_indexed, report_switch};
 use super::session::{BackgroundJob, EditorSession};
-use super::status::{self, ServerState};
+use super::status::ServerState;
 use crate::completion::{EngineError, Engines};
 use crate::configuration::Configuration;
 
@@ -62,8 +62,8 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
     progress.end().await;
     let (engines, indexed) = match built {
         Ok(Ok(built)) => built,
-        Ok(Err(error)) => return status::send_error(&session.client, error).await,
-        Err(error) => return status::send_error(&session.client, error).await,
+        Ok(Err(error)) => return session.suspend(error).await,
+        Err(error) => return session.suspend(error).await,
     };
     let engines = session.install_engines(engines);
     let changed = session
@@ -84,7 +84,7 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
 async fn switch(session: &EditorSession) {
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
-        Err(error) => return status::send_error(&session.client, error).await,
+        Err(error) => return session.suspend(error).await,
     };
     let switched = match session.engines() {
         None => Ok(Ok(None)),
@@ -99,8 +99,8 @@ async fn switch(session: &EditorSession) {
             report_switch(session, &engines).await;
         }
         Ok(Ok(None)) => configure(session, configuration).await,
-        Ok(Err(error)) => status::send_error(&session.client, error).await,
-        Err(error) => status::send_error(&session.client, error).await,
+        Ok(Err(error)) => session.suspend(error).await,
+        Err(error) => session.suspend(error).await,
     }
 }
 

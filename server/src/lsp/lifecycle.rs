@@ -53,6 +53,7 @@ pub(super) fn initialize(
         client_settings: Value::Null,
         documents: Documents::default(),
         engines: None,
+        suspended: false,
         running: HashMap::new(),
         completions: HashMap::new(),
         status: None,

@@ -1,6 +1,7 @@
 //! The state of one client's session.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tower_lsp::Client;
 
 use super::capabilities::ClientFeatures;
 use super::options::ServerOptions;
-use super::status::ServerStatus;
+use super::status::{self, ServerStatus};
 use crate::completion::{Completion, Engines};
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::documents::{Documents, Snapshot, file_path};
@@ -38,6 +39,9 @@ pub(super) struct SessionState {
     pub(super) documents: Documents,
     /// `None` until they are open for the first time.
     pub(super) engines: Option<Arc<Engines>>,
+    /// Whether the last settings can't be used. Then no request is answered: the person chose
+    /// another model than the one whose engines are open, which may send code elsewhere.
+    pub(super) suspended: bool,
     /// By document and method: cancels the running request when a newer one or an edit comes.
     pub(super) running: HashMap<(String, RequestKind), oneshot::Sender<()>>,
     /// The last completion of each document.
@@ -146,11 +150,21 @@ impl EditorSession {
             for document in state.documents.all() {
                 engines.document_opened(&document);
             }
+            state.suspended = false;
             state.engines.replace(Arc::clone(&engines))
         });
         // Closing an index takes time, which the lock is not held for.
         drop(replaced);
         engines
+    }
+
+    /// Stops answering until other settings are in force, and reports why.
+    pub(super) async fn suspend(&self, error: impl Display) {
+        if let Some(mut state) = self.state() {
+            state.suspended = true;
+            state.running.clear();
+        }
+        status::send_error(&self.client, error).await;
     }
 
     /// Tells the engines that a file changed on disk. The file of an open document does not count.
@@ -181,6 +195,12 @@ impl EditorSession {
 }
 
 impl SessionState {
+    /// The engines that answer requests; `None` before they are open and while the settings can't
+    /// be used.
+    pub(super) fn answering_engines(&self) -> Option<Arc<Engines>> {
+        self.engines.clone().filter(|_| !self.suspended)
+    }
+
     /// Cancels the running requests of a document.
     pub(super) fn cancel_running(&mut self, uri: &str) {
         self.running.retain(|(document, _), _| document != uri);

@@ -9,7 +9,6 @@ use crate::configuration::Configuration;
 use crate::lsp::options::unwrap_settings;
 use crate::lsp::reporting::{report_content, report_switch};
 use crate::lsp::session::{BackgroundJob, EditorSession};
-use crate::lsp::status;
 
 /// Applies the client's settings.
 pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeConfigurationParams) {
@@ -18,7 +17,7 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeCon
     }
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
-        Err(error) => return status::send_error(&session.client, error).await,
+        Err(error) => return session.suspend(error).await,
     };
     if let Some(recorder) = session.recorder() {
         recorder.configure(&configuration.telemetry);
@@ -31,16 +30,19 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeCon
 }
 
 /// Puts settings in force: at once if every model they name is open, and returns the engines; else
-/// in the background.
+/// in the background. Returns the engines as well if settings that can't be used were withdrawn.
 fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<Engines>> {
     let (tuned, replaced) = {
         let mut state = session.state()?;
         let current = state.engines.as_ref();
-        if current.is_some_and(|engines| engines.configuration() == configuration) {
-            return None;
+        let unchanged = current.filter(|engines| engines.configuration() == configuration);
+        if let Some(engines) = unchanged.cloned() {
+            let resumed = std::mem::take(&mut state.suspended);
+            return resumed.then_some(engines);
         }
         let tuned = current.and_then(|engines| engines.with_settings(configuration));
         let tuned = tuned.map(Arc::new);
+        state.suspended &= tuned.is_none();
         let replaced = match &tuned {
             Some(engines) => state.engines.replace(Arc::clone(engines)),
             None => None,

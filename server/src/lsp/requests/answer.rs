@@ -25,8 +25,8 @@ pub(super) struct CompletionAnswer {
     pub(super) cursor: ByteOffset,
 }
 
-/// Completes at a position of an open document. Returns `None` if the document is not open, a newer
-/// request replaced this one, or the document changed.
+/// Completes at a position of an open document. Returns `None` if the document is not open, the
+/// settings can't be used, a newer request replaced this one, or the document changed.
 pub(super) async fn complete(
     session: &Arc<EditorSession>,
     kind: RequestKind,
@@ -44,7 +44,7 @@ pub(super) async fn complete(
         let (newer, replaced) = oneshot::channel();
         // Dropping the previous sender cancels the previous request.
         state.running.insert((uri.to_owned(), kind), newer);
-        let engines = state.engines.clone();
+        let engines = state.answering_engines()?;
         (
             document,
             state.features.encoding,
@@ -53,7 +53,6 @@ pub(super) async fn complete(
             replaced,
         )
     };
-    let engines = engines?;
     let cursor = document.text.offset(position, encoding);
     let _busy = BusyGuard::new(session);
     let task = {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tower_lsp::lsp_types::{
     CompletionItem, CompletionItemKind, CompletionList, CompletionParams, CompletionResponse,
-    CompletionTextEdit, InsertTextFormat, Range, TextEdit,
+    CompletionTextEdit, InsertTextFormat, InsertTextMode, Range, TextEdit,
 };
 
 use super::answer::{CompletionAnswer, complete};
@@ -57,11 +57,14 @@ fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse
             let text = [word, candidate].concat();
             CompletionItem {
                 label: label(&text),
-                kind: Some(CompletionItemKind::SNIPPET),
+                // Helix expands items of the kind `Snippet`, whatever their format.
+                kind: Some(CompletionItemKind::TEXT),
                 detail: detail.clone(),
                 filter_text: Some(text.clone()),
                 sort_text: Some(format!("{rank:04}")),
                 insert_text_format: Some(InsertTextFormat::PLAIN_TEXT),
+                // Otherwise clients indent the lines of the text once more.
+                insert_text_mode: Some(InsertTextMode::AS_IS),
                 text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(range, text))),
                 command: Some(accept_command(&answer.id, rank)),
                 ..CompletionItem::default()

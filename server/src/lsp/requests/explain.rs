@@ -58,7 +58,7 @@ pub(in crate::lsp) async fn handle(
         return last.map(Explanation::from);
     };
     let document = session.snapshot(uri)?;
-    let engines = session.engines()?;
+    let engines = session.state()?.answering_engines()?;
     let position = from_protocol(position);
     let cursor = document.text.offset(position, session.encoding());
     let given = params.fillrate.unwrap_or_default();

@@ -42,7 +42,8 @@ struct NamedModel {
     name: String,
     /// A short description for people.
     about: String,
-    /// Whether it answers or takes part in the trial; always false in a blind trial.
+    /// Whether it answers or takes part in the trial; always false in a blind trial, and while the
+    /// settings can't be used.
     active: bool,
 }
 
@@ -68,11 +69,12 @@ pub(in crate::lsp) fn handle(session: &EditorSession) -> Result<ModelList> {
             .configuration()
             .map_err(|error| Error::invalid_params(error.to_string()))?,
     };
-    Ok(ModelList::from_configuration(&configuration))
+    let suspended = session.state().is_some_and(|state| state.suspended);
+    Ok(ModelList::from_configuration(&configuration, suspended))
 }
 
 impl ModelList {
-    fn from_configuration(configuration: &Configuration) -> Self {
+    fn from_configuration(configuration: &Configuration, suspended: bool) -> Self {
         let answering = configuration.answering_models();
         let trial = configuration.trial();
         let blind = configuration.is_blind();
@@ -82,7 +84,7 @@ impl ModelList {
         let named = configuration.named().map(|(name, settings)| NamedModel {
             name: name.to_owned(),
             about: settings.describe(),
-            active: !blind && answering.iter().any(|one| one.name == name),
+            active: !blind && !suspended && answering.iter().any(|one| one.name == name),
         });
         Self {
             models: named.collect(),

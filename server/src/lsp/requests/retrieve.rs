@@ -32,7 +32,7 @@ pub(in crate::lsp) async fn handle(
     params: RetrieveParams,
 ) -> Option<RetrievedWindows> {
     let document = session.snapshot(params.text_document.uri.as_str())?;
-    let engines = session.engines()?;
+    let engines = session.state()?.answering_engines()?;
     let position = from_protocol(params.position);
     let cursor = document.text.offset(position, session.encoding());
     let given = params.fillrate.unwrap_or_default();
