@@ -23,6 +23,7 @@
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
+use fillrate_server::cleanup::CompletionExtent;
 use fillrate_server::text::{ByteOffset, LineIndex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -70,6 +71,9 @@ pub struct Hole {
     /// What the benchmark it comes from calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
+    /// How far the benchmark lets a completion reach; `None` leaves it to the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<CompletionExtent>,
     /// The tests that decide over it, where the benchmark says so; else those that the project's
     /// own coverage tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -276,6 +280,7 @@ impl Hole {
             reference,
             category: None,
             at_import: false,
+            extent: None,
             dependencies: None,
             mutation: None,
             task_id: None,

@@ -64,7 +64,11 @@ impl<'a> Cleaner<'a> {
         if let Some((end, rule)) = end.filter(|(end, _)| *end < raw.len()) {
             decisions.push(Decision::cut(rule, text.split_off(end)));
         }
-        for (rule, apply) in RULES {
+        let shaping: &[_] = match site.extent {
+            CompletionExtent::Anything => &[],
+            _ => SHAPING_RULES,
+        };
+        for (rule, apply) in FOREIGN_TEXT_RULES.iter().chain(shaping) {
             match apply(&text, site) {
                 Change::None => {}
                 Change::EndAt(end) if end >= text.len() => {}
@@ -104,7 +108,14 @@ impl<'a> Cleaner<'a> {
             // Which lines are code is known only once the prose around them is removed.
             return chat::is_fence_closed(lines).then_some("fence");
         }
-        if extent::keeps_to_its_line(site) {
+        if site.extent == CompletionExtent::Anything {
+            return None;
+        }
+        let is_complete_line = match site.extent {
+            CompletionExtent::Line => true,
+            _ => extent::continues_line(lines, site) && overlap::completes_line(lines, site),
+        };
+        if is_complete_line {
             return Some("line");
         }
         if repetition::loop_end(lines).is_some() {
@@ -171,7 +182,7 @@ pub enum CompletionExtent {
     /// To the end of the function, method or class that the cursor is in, or else of the first
     /// one that begins in the completion.
     Definition,
-    /// To the end of the raw completion.
+    /// To the end of the raw completion, whose shape is kept: only what is no code is removed.
     Anything,
 }
 
@@ -199,7 +210,8 @@ impl Decision {
 
 /// The names of the rules, in the order in which they apply.
 pub fn rules() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|(name, _)| *name)
+    let rules = FOREIGN_TEXT_RULES.iter().chain(SHAPING_RULES);
+    rules.map(|(name, _)| *name)
 }
 
 /// The effect of a rule on a text.
@@ -215,15 +227,20 @@ enum Change {
 
 type Rule = fn(&str, &SyntaxSite<'_>) -> Change;
 
-/// The rules in the order in which they apply: first those for what chat models put around the
-/// code, then those that end it, then those that remove repetition.
-const RULES: &[(&str, Rule)] = &[
+/// The rules that apply first, whatever the extent: they remove what is no code, and convert line
+/// ends.
+const FOREIGN_TEXT_RULES: &[(&str, Rule)] = &[
     ("think", chat::remove_reasoning),
     ("fence", chat::keep_fenced_code),
     ("preamble", chat::remove_preamble),
     ("prefix", chat::remove_repeated_prefix),
     ("tokens", tokens::remove_template_tokens),
     ("line-ends", style::match_line_ends),
+];
+
+/// The rules that end a completion and remove repetition, in the order in which they apply. A
+/// completion of extent [`CompletionExtent::Anything`] keeps its shape.
+const SHAPING_RULES: &[(&str, Rule)] = &[
     ("indentation", style::match_indentation),
     ("line", extent::end_at_line),
     ("rest-of-line", overlap::remove_repeated_line_rest),

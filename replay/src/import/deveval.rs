@@ -71,6 +71,7 @@ fn read(
         range,
         origin: FileOrigin::Repository(repository),
         tests: None,
+        extent: None,
         decided_by: record
             .texts("tests")?
             .into_iter()

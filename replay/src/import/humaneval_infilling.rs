@@ -5,6 +5,8 @@
 //! lets `check(entry_point)` pass within three seconds. Tasks whose whole programs are equal share
 //! a file. Tests run in the program's names, as they do where the two are one file.
 
+use fillrate_server::cleanup::CompletionExtent;
+
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
@@ -69,6 +71,7 @@ fn read(
             packages,
             timeout: Some(TIMEOUT),
         }),
+        extent: matches!(kind, HoleKind::Span).then_some(CompletionExtent::Anything),
         decided_by: Vec::new(),
     })
 }

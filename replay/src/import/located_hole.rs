@@ -53,6 +53,7 @@ impl LocatedHole {
             range: self.range,
             origin: self.origin,
             tests: None,
+            extent: None,
             decided_by: Vec::new(),
         }
     }

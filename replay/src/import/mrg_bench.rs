@@ -84,6 +84,7 @@ fn read(
         file,
     );
     Ok(ImportedTask {
+        extent: None,
         decided_by: tests.split_whitespace().map(str::to_owned).collect(),
         ..task
     })

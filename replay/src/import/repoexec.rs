@@ -105,6 +105,7 @@ fn read(
             packages: pins.chain(options.packages.iter().cloned()).collect(),
             timeout: None,
         }),
+        extent: None,
         decided_by: Vec::new(),
         id,
     })

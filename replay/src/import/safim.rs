@@ -104,6 +104,7 @@ fn read(
         range: program_text.range,
         origin: program_text.origin,
         tests,
+        extent: None,
         decided_by: Vec::new(),
     })
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use fillrate_server::cleanup::CompletionExtent;
 use fillrate_server::syntax::Language;
 
 use super::error::RecordFault;
@@ -56,6 +57,8 @@ pub(super) struct ImportedTask {
     /// The file with the hole, in the project.
     pub(super) path: String,
     pub(super) kind: HoleKind,
+    /// How far the task lets a completion go; `None` leaves it to the settings.
+    pub(super) extent: Option<CompletionExtent>,
     /// The file's text.
     pub(super) contents: String,
     /// The hole in it, in bytes.
@@ -92,15 +95,18 @@ impl ImportedTask {
     pub(super) fn hole(&self) -> Hole {
         let laid = self.tests.iter().map(|tests| tests.path.clone());
         let tests = laid.chain(self.decided_by.iter().cloned());
-        Hole::new(
+        let hole = Hole::new(
             &self.project,
             self.language,
             &self.path,
             self.kind,
             self.range.clone(),
             &self.contents,
-        )
-        .of_task(&self.id, tests.collect())
+        );
+        Hole {
+            extent: self.extent,
+            ..hole.of_task(&self.id, tests.collect())
+        }
     }
 }
 

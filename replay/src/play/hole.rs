@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use fillrate_server::cleanup::CompletionExtent;
 use fillrate_server::context::EarlierAttempt;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::ByteOffset;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::editor::{ServerEditor, TypingFailure, requests_to_judge};
 use super::events::{Event, Listener, Phase, PhaseProgress};
@@ -164,12 +165,12 @@ impl<'a> SubjectReplay<'a> {
         let seed = self.parameters.subject.configuration.model.seed;
         let path = workspace.join(&site.hole.path);
         for sample in samples {
+            let mut settings = self.hole_settings(site.hole);
             if self.parameters.samples_at(site.hole) > 1 {
                 let seed = seed + u64::from(sample.number);
-                developer
-                    .configure(&json!({"model": {"seed": seed}}))
-                    .await?;
+                settings.insert("model".to_owned(), json!({"seed": seed}));
             }
+            configure(&mut developer, settings).await?;
             let mut sample = MissingSample {
                 earlier: sample.earlier.clone(),
                 ..*sample
@@ -241,12 +242,12 @@ impl<'a> SubjectReplay<'a> {
         let (hole, subject) = (site.hole, self.parameters.subject);
         let HoleView { prefix, suffix, .. } = shown;
         let mut developer = Developer::start(&self.server_command()?, workspace).await?;
+        let mut server_settings = self.hole_settings(hole);
         if settings.typing.pace == Pace::Virtual {
             // The wait for the next key is counted and does not pass.
-            developer
-                .configure(&json!({"typing": {"wait_ms": 0}}))
-                .await?;
+            server_settings.insert("typing".to_owned(), json!({"wait_ms": 0}));
         }
+        configure(&mut developer, server_settings).await?;
         let cut = [prefix.as_str(), suffix].concat();
         let path = workspace.join(&hole.path);
         let file = developer.open(&path, language_id(hole), &cut).await?;
@@ -401,6 +402,19 @@ impl<'a> SubjectReplay<'a> {
         Ok(())
     }
 
+    /// The server's settings at a hole that differ from the run's: the extent that the hole's
+    /// benchmark asks for, unless the run's settings name one.
+    fn hole_settings(&self, hole: &Hole) -> Map<String, Value> {
+        let chosen = self.parameters.subject.configuration.cleanup.extent;
+        let extent = hole
+            .extent
+            .filter(|_| chosen == CompletionExtent::default());
+        extent
+            .map(|extent| ("cleanup".to_owned(), json!({"extent": extent})))
+            .into_iter()
+            .collect()
+    }
+
     /// How the language server is started.
     fn server_command(&self) -> Result<ServerCommand, PlayError> {
         let folder = self.run.lock().folder().to_owned();
@@ -434,6 +448,17 @@ impl HoleSite<'_> {
             .judge(&self.hole.path, &filled, &self.hole.tests)
             .unwrap_or_else(|error| Verdict::infrastructure(&error)))
     }
+}
+
+/// Changes the server's settings, if there are any to change.
+async fn configure(
+    developer: &mut Developer,
+    settings: Map<String, Value>,
+) -> Result<(), DeveloperError> {
+    if settings.is_empty() {
+        return Ok(());
+    }
+    developer.configure(&Value::Object(settings)).await
 }
 
 /// The language's identifier in LSP.

@@ -22,7 +22,7 @@ pub(super) struct Around {
     pub(super) open_at_cursor: usize,
     /// The offset in the completion of the first closing bracket it may not close.
     first_stray_closer: Option<usize>,
-    /// How many brackets the suffix closes without opening them.
+    /// How many of the brackets open at the cursor the suffix closes.
     closed_after: usize,
 }
 
@@ -38,54 +38,98 @@ impl Around {
     }
 }
 
-/// Counts brackets in the prefix, the completion and the suffix. Tree-sitter separates brackets
-/// that are tokens from those in strings and comments.
+/// Matches brackets of the prefix, the completion and the suffix by their kinds. Tree-sitter
+/// separates brackets that are tokens from those in strings and comments.
 pub(super) fn around(text: &str, site: &SyntaxSite<'_>) -> Option<Around> {
     let parsed = site.with(text)?;
     let completion = site.prefix.len()..site.prefix.len() + text.len();
-    let (mut open, mut depth_in_completion, mut strays) = (0usize, 0usize, Vec::new());
-    let (mut open_after, mut closed_after) = (0usize, 0usize);
-    for (opens, start) in brackets(parsed.language, parsed.tree.root_node()) {
-        if start < completion.start {
-            open = if opens {
-                open + 1
-            } else {
-                open.saturating_sub(1)
-            };
+    let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut strays, mut closed_after) = (Vec::new(), Vec::new());
+    for Bracket {
+        closer,
+        opens,
+        start,
+    } in brackets(parsed.language, parsed.tree.root_node())
+    {
+        let (open, unmatched) = if start < completion.start {
+            (&mut before, None)
         } else if start < completion.end {
-            if opens {
-                depth_in_completion += 1;
-            } else if depth_in_completion > 0 {
-                depth_in_completion -= 1;
-            } else {
-                strays.push(start - completion.start);
-            }
-        } else if opens {
-            open_after += 1;
-        } else if open_after > 0 {
-            open_after -= 1;
+            (&mut own, Some(&mut strays))
         } else {
-            closed_after += 1;
+            (&mut after, Some(&mut closed_after))
+        };
+        if opens {
+            open.push(closer);
+        } else if open.pop().is_none()
+            && let Some(unmatched) = unmatched
+        {
+            unmatched.push((closer, start));
         }
     }
-    let allowed = open.saturating_sub(closed_after.saturating_sub(depth_in_completion));
+    // How many of the suffix's closers still find their opener if the completion closes the first
+    // `closed` of its strays and leaves `own` open.
+    let matched = |closed: usize, own: &[char]| {
+        let kept = before.len().saturating_sub(closed);
+        let open = before[..kept].iter().chain(own).rev();
+        open.zip(&closed_after)
+            .take_while(|(open, (closer, _))| *open == closer)
+            .count()
+    };
+    let needed = matched(0, &[]);
+    let closes_its_own = |closed: usize| {
+        let open = before.iter().rev().zip(&strays);
+        closed <= before.len() && open.take(closed).all(|(open, (closer, _))| open == closer)
+    };
+    let all = strays.len();
+    let allowed = if closes_its_own(all) && matched(all, &own) >= needed {
+        all
+    } else {
+        (0..all)
+            .rev()
+            .find(|closed| closes_its_own(*closed) && matched(*closed, &[]) >= needed)
+            .unwrap_or_default()
+    };
     Some(Around {
-        open_at_cursor: open,
-        first_stray_closer: strays.get(allowed).copied(),
-        closed_after,
+        open_at_cursor: before.len(),
+        first_stray_closer: strays
+            .get(allowed)
+            .map(|(_, start)| start - completion.start),
+        closed_after: needed,
     })
 }
 
-/// The bracket tokens of a tree in order: whether each opens, and its byte offset.
-fn brackets(language: &Language, root: Node<'_>) -> Vec<(bool, usize)> {
+/// A bracket token.
+struct Bracket {
+    /// The bracket that closes it, or itself.
+    closer: char,
+    opens: bool,
+    /// Its byte offset.
+    start: usize,
+}
+
+/// The bracket tokens of a tree, in order.
+fn brackets(language: &Language, root: Node<'_>) -> Vec<Bracket> {
     let mut found = Vec::new();
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
         let is_token = node.child_count() == 0 && !node.is_missing();
         let opens = language.opening_brackets.contains(&node.kind());
-        if is_token && (opens || matches!(node.kind(), ")" | "]" | "}")) {
-            found.push((opens, node.start_byte()));
+        let closer = match node.kind().chars().next_back() {
+            Some('(' | ')') => Some(')'),
+            Some('[' | ']') => Some(']'),
+            Some('{' | '}') => Some('}'),
+            _ => None,
+        };
+        if let Some(closer) = closer
+            && is_token
+            && (opens || matches!(node.kind(), ")" | "]" | "}"))
+        {
+            found.push(Bracket {
+                closer,
+                opens,
+                start: node.start_byte(),
+            });
         }
         if cursor.goto_first_child() || cursor.goto_next_sibling() {
             continue;

@@ -1,28 +1,69 @@
 //! Ends a completion at its line, its statement, its block or its definition.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
 use super::brackets::{around, continuation_lines};
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 
-/// Ends a completion at its first line end if text stands on both sides of the cursor on its line,
-/// as more would split that line, or if the extent is a line. Whole lines may be inserted before a
-/// line that follows the cursor.
+/// Ends a completion at its first line end if the extent is a line. If text stands on both sides of
+/// the cursor on its line, ends it at the first line end at which it [fits](fits) before that text,
+/// or else at its first line end. Whole lines may be inserted before a line that follows the cursor.
 pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     if before_a_line(site) {
         return end_before_the_line(text, site);
     }
-    if !keeps_to_its_line(site) {
+    let Some(first) = text.find(['\n', '\r']) else {
+        return Change::None;
+    };
+    if site.extent == CompletionExtent::Line {
+        return Change::EndAt(first);
+    }
+    if !continues_line(text, site) {
         return Change::None;
     }
-    text.find(['\n', '\r']).map_or(Change::None, Change::EndAt)
+    let mut ends = super::line_ends(text)
+        .map(|end| text[..end].trim_end_matches(['\n', '\r']).len())
+        .chain([text.len()]);
+    let end = ends.find(|end| fits(&text[..*end], site));
+    Change::EndAt(end.unwrap_or(first))
 }
 
-/// Whether a completion has to end at its first line end.
-pub(super) fn keeps_to_its_line(site: &SyntaxSite<'_>) -> bool {
-    let mid_line = !first_line(site.suffix).trim().is_empty() && !before_a_line(site);
-    site.extent == CompletionExtent::Line || mid_line
+/// Whether a completion continues a line that goes on after the cursor. It does not if it begins
+/// with a line end inside brackets that the line closes: then it fills them with lines.
+pub(super) fn continues_line(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let rest = first_line(site.suffix).trim_start();
+    let fills_brackets = rest.starts_with([')', ']', '}']) && first_line(text).trim().is_empty();
+    !rest.is_empty() && !before_a_line(site) && !fills_brackets
+}
+
+/// Whether a completion that is not blank makes correct syntax of the lines it begins and ends in.
+pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
+    if text.trim().is_empty() {
+        return false;
+    }
+    let Some(parsed) = site.with(text) else {
+        return false;
+    };
+    let start = site.prefix.len() - last_line(site.prefix).len();
+    let end = site.prefix.len() + text.len() + first_line(site.suffix).len();
+    !has_error_within(parsed.tree.root_node(), &(start..end))
+}
+
+/// Whether a syntax error touches a range of bytes.
+fn has_error_within(node: Node<'_>, range: &Range<usize>) -> bool {
+    let touches = node.start_byte() <= range.end && range.start <= node.end_byte();
+    if !touches || !node.has_error() {
+        return false;
+    }
+    let mut cursor = node.walk();
+    node.is_error()
+        || node.is_missing()
+        || node
+            .children(&mut cursor)
+            .any(|child| has_error_within(child, range))
 }
 
 /// Whether only indentation stands before the cursor on its line and text after it.
@@ -83,8 +124,7 @@ pub(super) fn end_at_statement(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// Ends a completion of extent `definition`, and every chat model's, which tends to add further
 /// definitions, with the definition that the cursor is in, or else with the first that it begins.
 pub(super) fn end_at_definition(text: &str, site: &SyntaxSite<'_>) -> Change {
-    let wanted = site.extent == CompletionExtent::Definition
-        || (site.chat && site.extent != CompletionExtent::Anything);
+    let wanted = site.extent == CompletionExtent::Definition || site.chat;
     let Some(language) = site.language.filter(|_| wanted) else {
         return Change::None;
     };
@@ -140,7 +180,7 @@ pub(super) fn end_at_block(text: &str, site: &SyntaxSite<'_>) -> Change {
     let indented = site
         .language
         .is_some_and(|language| language.indented_blocks);
-    if !indented || site.extent == CompletionExtent::Anything {
+    if !indented {
         return Change::None;
     }
     let block = block_of(text, indentation(last_line(site.prefix)));

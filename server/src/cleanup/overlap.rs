@@ -1,5 +1,6 @@
 //! Removes from a completion what the suffix already has.
 
+use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::{Change, alphanumerics, first_line};
 
@@ -89,10 +90,11 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// Removes the end of a completion that repeats the rest of the cursor's line: all of it, if it has
-/// enough letters, or a quote, comma or semicolon that the completion does not need.
+/// enough letters, or what begins with its first closing bracket or quote if the completion fits only
+/// without it, or a quote, comma or semicolon that the completion does not need.
 pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Change {
     let rest = first_line(site.suffix).trim_end();
-    if rest.trim().is_empty() || text.contains(['\n', '\r']) {
+    if rest.trim().is_empty() {
         return Change::None;
     }
     if alphanumerics(rest) >= 3
@@ -100,10 +102,11 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     {
         return Change::EndAt(kept.len());
     }
-    let Some(last) = text
-        .chars()
-        .next_back()
-        .filter(|last| rest.starts_with(*last))
+    if let Some(end) = end_before_closer(text, rest, site) {
+        return Change::EndAt(end);
+    }
+    let last = text.chars().next_back();
+    let Some(last) = last.filter(|last| rest.starts_with(*last) && !text.contains(['\n', '\r']))
     else {
         return Change::None;
     };
@@ -117,4 +120,27 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     } else {
         Change::None
     }
+}
+
+/// Whether whole lines fit before the rest of the cursor's line, or fit once the end that repeats
+/// it is removed.
+pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
+    let text = lines.trim_end_matches(['\n', '\r']);
+    fits(text, site) || end_before_closer(text, first_line(site.suffix), site).is_some()
+}
+
+/// How many occurrences of a closer are tried.
+const TRIED_CLOSERS: usize = 8;
+
+/// Where to end a completion that does not fit before the rest of its line because it closes what
+/// the rest closes, as an editor inserts closing brackets and quotes with the opening ones.
+fn end_before_closer(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let closer = rest.trim_start().chars().next()?;
+    if !")]}>\"'`".contains(closer) || !text.contains(closer) || fits(text, site) {
+        return None;
+    }
+    text.rmatch_indices(closer)
+        .take(TRIED_CLOSERS)
+        .map(|(at, _)| at)
+        .find(|at| fits(&text[..*at], site))
 }

@@ -15,15 +15,18 @@ pub(super) fn remove_repeated_line_above(text: &str, site: &SyntaxSite<'_>) -> C
     let above: Vec<&str> = site
         .prefix
         .lines()
-        .map(str::trim)
+        .map(str::trim_end)
         .filter(|line| !line.is_empty())
         .collect();
+    // With the indentation before the cursor: in another block a line repeats nothing.
+    let indent = last_line(site.prefix);
+    let whole = [indent, text].concat();
     let mut own = Vec::new();
     let mut offset = 0;
-    for line in text.split_inclusive('\n') {
+    for line in whole.split_inclusive('\n') {
         offset += line.len();
         if !line.trim().is_empty() {
-            own.push((offset, line.trim()));
+            own.push((offset - indent.len(), line.trim_end()));
         }
     }
     for count in (1..=own.len().min(above.len())).rev() {

@@ -3,7 +3,7 @@
 use super::brackets::around;
 use super::extent::block_of;
 use super::syntax_site::SyntaxSite;
-use super::{CompletionExtent, indentation, last_line};
+use super::{indentation, last_line};
 use crate::syntax::{Language, Quote};
 
 /// The brackets and the block that are open at a cursor.
@@ -33,9 +33,6 @@ impl Opening {
         let (Some(closable), Some(language)) = (self.closable, site.language) else {
             return None;
         };
-        if site.extent == CompletionExtent::Anything {
-            return None;
-        }
         let block = block_of(lines, self.block);
         let mut scan = Scan::new(language);
         for (index, line) in lines.split_inclusive('\n').enumerate() {

@@ -2,7 +2,7 @@
 
 use super::extent::before_a_line;
 use super::syntax_site::SyntaxSite;
-use super::{Change, last_line};
+use super::{Change, first_line, last_line};
 
 /// Replaces line ends by the file's, if those are all the same.
 pub(super) fn match_line_ends(text: &str, site: &SyntaxSite<'_>) -> Change {
@@ -41,8 +41,9 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     let Some(own) = own_style(text, site) else {
         return Change::None;
     };
-    let base = last_line(site.prefix);
-    let base = &base[..base.len() - base.trim_start().len()];
+    // The indentation of the line that the completion continues or begins.
+    let line = [last_line(site.prefix), first_line(text)].concat();
+    let base = &line[..line.len() - line.trim_start().len()];
     let one = |indent: Indent| match indent {
         Indent::Tabs => "\t".to_owned(),
         Indent::Spaces(count) => " ".repeat(count),
@@ -59,9 +60,10 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
             new.push_str(line);
             continue;
         }
-        // The block's own indentation is kept; what goes deeper is counted in levels.
+        // Indentation up to the block's own is the file's; what goes deeper is counted in levels.
         let (kept, deeper) = match indent.strip_prefix(base) {
             Some(deeper) => (base, deeper),
+            None if base.starts_with(indent) => (indent, ""),
             None => ("", indent),
         };
         let levels = deeper.matches(&from).count();
@@ -74,7 +76,17 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
         new.push_str(&to.repeat(levels));
         new.push_str(code);
     }
+    // The file's unit may differ within the block that the completion is in.
+    if is_correct(text, site) && !is_correct(&new, site) {
+        return Change::None;
+    }
     Change::Rewrite(new)
+}
+
+/// Whether a file with a completion has no syntax error.
+fn is_correct(text: &str, site: &SyntaxSite<'_>) -> bool {
+    site.with(text)
+        .is_some_and(|parsed| !parsed.tree.root_node().has_error())
 }
 
 /// The unit of a file; `None` unless it has at least two indented lines, all of one kind.

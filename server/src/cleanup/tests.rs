@@ -102,6 +102,67 @@ fn stray_closing_bracket_ends_completion() {
     kept("typescript", "const s = $0;\n", "`a ${b} c`");
 }
 
+/// Editors insert the closing bracket or quote with the opening one.
+#[test]
+fn auto_closed_pairs_are_not_closed_twice() {
+    let complete = |id: &str, fixture: &str, completion: &str| {
+        let (text, _) = check(id, fixture, completion);
+        fixture.replace("$0", &text)
+    };
+    assert_eq!(
+        complete("typescript", "if ($0)\n", "a > 1) {"),
+        "if (a > 1)\n"
+    );
+    assert_eq!(
+        complete("typescript", "const s = '$0'\n", "hello world';"),
+        "const s = 'hello world'\n"
+    );
+    assert_eq!(
+        complete("python", "print('$0')\n", "hello %s' % name)"),
+        "print('hello %s')\n"
+    );
+    assert_eq!(
+        complete(
+            "typescript",
+            "function area($0)\n",
+            "width: number, height: number) {\n  return width * height;\n}"
+        ),
+        "function area(width: number, height: number)\n"
+    );
+    assert_eq!(
+        complete(
+            "python",
+            "x = {$0}\n",
+            "\n    'a': 1,\n    'b': 2,\n}\ny = 1\n"
+        ),
+        "x = {\n    'a': 1,\n    'b': 2,}\n"
+    );
+    assert_eq!(
+        complete("python", "x = f(g($0))\n", "a, b))"),
+        "x = f(g(a, b))\n"
+    );
+    assert_eq!(complete("python", "x = a[$0]\n", "i]"), "x = a[i]\n");
+    assert_eq!(
+        complete("python", "x = f'{$0}'\n", "name}'"),
+        "x = f'{name}'\n"
+    );
+}
+
+/// A completion in the middle of a line may go on if its first line alone is not correct there.
+#[test]
+fn lines_that_fit_before_the_rest_of_a_line_are_kept() {
+    let fixture = "x = $0 + b\n";
+    kept("python", fixture, "f(\n    a,\n)");
+    assert_eq!(
+        check("python", fixture, "f(a)\ny = 2"),
+        ("f(a)".into(), vec!["line".into()])
+    );
+    assert_eq!(
+        check("python", fixture, "f(\n    a,\n    (").0,
+        "f(".to_owned()
+    );
+}
+
 #[test]
 fn repeated_suffix_is_removed() {
     let fixture = "def f(a):\n    $0\n    c = g(a)\n    return c\n";
@@ -330,7 +391,7 @@ fn repeated_rest_of_line_is_removed() {
     );
     assert_eq!(
         check("x = f(a$0)\n", ", b)"),
-        (", b".into(), vec!["brackets".into()])
+        (", b".into(), vec!["rest-of-line".into()])
     );
     kept("python", "x = f(a$0)\n", ", g(b)");
     kept("python", "x = f(\"a\",$0 \"b\")\n", " \"c\",");
