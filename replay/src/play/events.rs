@@ -420,13 +420,13 @@ mod tests {
                 phase,
                 subject: None,
             },
-            Event::ProjectPreparing {
-                project: text(),
-                step: PreparationStep::Waiting,
-            },
             Event::ProjectDetected {
                 project: text(),
                 findings: vec![text()],
+            },
+            Event::ProjectPreparing {
+                project: text(),
+                step: PreparationStep::Waiting,
             },
             Event::ProjectReady {
                 project: text(),
