@@ -20,8 +20,39 @@ pub(crate) struct TestFunction {
     /// What it is called, with the names of what it stands in before it: classes, or the titles of
     /// `describe`. A title with placeholders has `\0` in their place.
     pub(crate) names: Vec<String>,
-    /// The edits, best first. That the reference fails a twin is not known before it is run.
-    pub(crate) twins: Vec<SourceEdit>,
+    /// Edits that each alter an expected literal, one of every assertion before a second of any.
+    /// That the reference fails a twin is not known before it is run.
+    pub(crate) altered: Vec<SourceEdit>,
+    /// Edits that each turn an assertion into its complement, in the order of the assertions.
+    pub(crate) complements: Vec<SourceEdit>,
+}
+
+impl TestFunction {
+    /// A function with the edits of each of its assertions.
+    pub(super) fn new(names: Vec<String>, assertions: Vec<AssertionEdits>) -> Self {
+        let most = assertions.iter().map(|edits| edits.altered.len()).max();
+        let nth = |index: usize| {
+            let last_first = assertions.iter().rev();
+            last_first.filter_map(move |edits| edits.altered.get(index).cloned())
+        };
+        Self {
+            names,
+            altered: (0..most.unwrap_or(0)).flat_map(nth).collect(),
+            complements: assertions
+                .iter()
+                .filter_map(|edits| edits.complement.clone())
+                .collect(),
+        }
+    }
+}
+
+/// The edits of one assertion.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AssertionEdits {
+    /// Edits that each alter a literal of what the code's value is compared with.
+    pub(super) altered: Vec<SourceEdit>,
+    /// The edit that makes it say the opposite.
+    pub(super) complement: Option<SourceEdit>,
 }
 
 /// A change of a text.
@@ -170,6 +201,92 @@ fn altered_string(source: &str) -> Option<String> {
     Some(result)
 }
 
+/// One edit that alters a literal of each of these cells of a table of expectations.
+pub(super) fn altered_cells<'t>(
+    cells: impl Iterator<Item = Node<'t>>,
+    text: &str,
+    kinds: LiteralKinds,
+) -> Vec<SourceEdit> {
+    let parts = cells.filter_map(|cell| altered_literals(cell, text, kinds).into_iter().next());
+    let edit = SourceEdit::joined(parts.collect(), text);
+    edit.into_iter().collect()
+}
+
+/// The loop around `used` over a table that is written out, such as `for a, b in [(1, 2), (3, 4)]`:
+/// the cells of the variable that is used there, if that is the loop's. Of a loop within `body`, a
+/// test's, only the last row: all rows before are the test's as well. `loops` are the kinds of loops,
+/// of the patterns of their variables, and of tables and rows.
+pub(super) fn loop_cells<'t>(
+    used: Node<'t>,
+    body: Node<'t>,
+    text: &str,
+    loops: (&str, &[&str], &[&str]),
+) -> Option<Vec<Node<'t>>> {
+    let (kind, patterns, lists) = loops;
+    let name = &text[used.byte_range()];
+    let mut around = used.parent();
+    while let Some(node) = around {
+        around = node.parent();
+        if node.kind() != kind {
+            continue;
+        }
+        let left = node.child_by_field_name("left")?;
+        let table = node.child_by_field_name("right")?;
+        let names = match patterns.contains(&left.kind()) {
+            true => named_children(left),
+            false => vec![left],
+        };
+        let is_name = |node: &Node<'_>| &text[node.byte_range()] == name;
+        let Some(index) = names.iter().position(is_name) else {
+            continue;
+        };
+        if !lists.contains(&table.kind()) {
+            return None;
+        }
+        let cell = |row: Node<'t>| match (names.len(), lists.contains(&row.kind())) {
+            (1, _) => Some(row),
+            (_, true) => named_children(row).get(index).copied(),
+            (_, false) => None,
+        };
+        let mut cells: Vec<Node<'t>> = named_children(table).into_iter().filter_map(cell).collect();
+        if body.byte_range().contains(&node.start_byte()) {
+            cells.drain(..cells.len().saturating_sub(1));
+        }
+        return Some(cells);
+    }
+    None
+}
+
+/// The value of a variable that a test sets once and uses once more, at `used`: what it compares
+/// with and nothing else. `assignments` are the kinds of nodes that set one, each with the names of
+/// the fields of its target and its value.
+pub(super) fn value_used_once<'t>(
+    used: Node<'t>,
+    body: Node<'t>,
+    text: &str,
+    assignments: (&str, &str, &str),
+) -> Option<Node<'t>> {
+    let (kind, target, value) = assignments;
+    let name = &text[used.byte_range()];
+    let mut values = Vec::new();
+    let mut uses = 0;
+    let mut left = vec![body];
+    while let Some(node) = left.pop() {
+        if node.kind() == "identifier" && &text[node.byte_range()] == name {
+            uses += 1;
+        }
+        let is_target = |node: Node<'_>| &text[node.byte_range()] == name;
+        if node.kind() == kind && node.child_by_field_name(target).is_some_and(is_target) {
+            values.extend(node.child_by_field_name(value));
+        }
+        left.extend(named_children(node));
+    }
+    match values.as_slice() {
+        [value] if uses == 2 => Some(*value),
+        _ => None,
+    }
+}
+
 /// What stands between a literal's quotes.
 pub(super) fn unquoted(source: &str) -> &str {
     source.trim_matches(['"', '\'', '`'])
@@ -192,7 +309,7 @@ mod tests {
         let mut lines = Vec::new();
         for function in test_functions(language, text) {
             lines.push(function.names.join(" > ").replace('\0', "*"));
-            for twin in &function.twins {
+            for twin in function.altered.iter().chain(&function.complements) {
                 let changed = apply(&[twin], text);
                 assert!(language.parses(&changed), "{changed}");
                 let (before, after): (Vec<&str>, Vec<&str>) =
@@ -227,6 +344,13 @@ def test_plain():
     with pytest.raises(ValueError, match="x"):
         f(7)
 
+def test_tables():
+    expected = {"total": 7}
+    assert f(8) == expected
+    for a, b in [(1, 2), (3, 4)]:
+        assert f(a) == b
+    assert f(9) == approx(0.5) and g(1) == 2
+
 def nothing_to_change():
     return f(3) == 4
 "#;
@@ -234,20 +358,29 @@ def nothing_to_change():
             twins_of("test_f.py", text),
             [
                 "test_table",
-                "  @pytest.mark.parametrize(\"a, expected\", [(1, 3), (3, \"fous\")])",
+                "  @pytest.mark.parametrize(\"a, expected\", [(1, 3), (3, \"fous\")], ids=[\"1-2\", \"3-four\"])",
                 "  assert f(a) != expected",
                 "TestF > test_methods",
                 "  self.assertEqual(f(1), {\"a\": 3})",
                 "  self.assertEqual(f(1), {\"b\": 2})",
-                "  self.assertFalse(f(2))",
                 "  self.assertNotEqual(f(1), {\"a\": 2})",
+                "  self.assertFalse(f(2))",
                 "test_plain",
                 "  assert f(4) == [2, g(2)]",
-                "  with pytest.raises(type(\"ValueError\", (Exception,), {}), match=\"x\"):",
-                "  assert not (f(6) > 1)",
-                "  assert f(5)",
-                "  assert f(4) != [1, g(2)]",
                 "  assert f(3) is not None, \"message 1\"",
+                "  assert f(4) != [1, g(2)]",
+                "  assert f(5)",
+                "  assert not (f(6) > 1)",
+                "  with pytest.raises(type(\"ValueError\", (Exception,), {}), match=\"x\"):",
+                "test_tables",
+                "  assert f(9) == approx(0.6) and g(1) == 2",
+                "  for a, b in [(1, 2), (3, 5)]:",
+                "  expected = {\"total\": 8}",
+                "  assert f(9) == approx(0.5) and g(1) == 3",
+                "  expected = {\"totam\": 7}",
+                "  assert f(8) != expected",
+                "  assert f(a) != b",
+                "  assert not (f(9) == approx(0.5) and g(1) == 2)",
                 "nothing_to_change",
             ]
         );
@@ -269,6 +402,17 @@ test('asserts', () => {
   assert(f(2));
   expect(f(3)).toMatchSnapshot();
 });
+test.each([[1, 2], [3, 4]])('row %i', (a, b) => {
+  expect(f(a)).toBe(b);
+});
+for (const [a, b] of [[1, "x"], [2, "y"]]) {
+  it(`row ${a}`, () => {
+    const expected = { c: 3 };
+    expect(f(a)).toBe(b);
+    expect(f(a) === 4).toBe(true);
+    expect(g(a)).toEqual(expected);
+  });
+}
 "#;
         assert_eq!(
             twins_of("f.test.ts", text),
@@ -276,15 +420,26 @@ test('asserts', () => {
                 "f > adds",
                 "  expect(f(3)).to.equal('fous');",
                 "  expect(f(1)).toEqual({ a: 3 });",
-                "  expect(f(3)).to.not.equal('four');",
-                "  await expect(f(2)).resolves.toBe(3);",
                 "  expect(f(1)).not.toEqual({ a: 2 });",
+                "  await expect(f(2)).resolves.toBe(3);",
+                "  expect(f(3)).to.not.equal('four');",
                 "f > case * of",
                 "  test.each([1, 2])('case %i of', (n) => expect(f(n)).not.toBeGreaterThan(0));",
                 "asserts",
                 "  assert.deepEqual(f(1), [3]);",
-                "  assert(!(f(2)));",
                 "  assert.notDeepEqual(f(1), [2]);",
+                "  assert(!(f(2)));",
+                "row *",
+                "  test.each([[1, 3], [3, 5]])('row %i', (a, b) => {",
+                "  expect(f(a)).not.toBe(b);",
+                "row *",
+                "  const expected = { c: 4 };",
+                "  expect(f(a) === 4).toBe(false);",
+                "  for (const [a, b] of [[1, \"y\"], [2, \"z\"]]) {",
+                "  expect(f(a) === 5).toBe(true);",
+                "  expect(f(a)).not.toBe(b);",
+                "  expect(f(a) === 4).not.toBe(true);",
+                "  expect(g(a)).not.toEqual(expected);",
             ]
         );
     }

@@ -18,7 +18,7 @@ pub struct Verdict {
     /// it proves less.
     #[serde(default, rename = "unasked", skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<Evidence>,
-    /// The ids of the tests whose twins ran and failed, as they must.
+    /// The ids of the tests that also ran as twins, which failed as they must.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub twins: Vec<String>,
     /// How many tests ran.
@@ -63,6 +63,16 @@ impl Verdict {
             reason: reason.to_string(),
             ..Self::from_outcome(Outcome::Infrastructure)
         }
+    }
+
+    /// Whether all tests ran, none failed, and evidence is missing.
+    pub(super) fn may_be_forged(&self) -> bool {
+        let tests_ran = !self.missing.contains(&Evidence::Report)
+            && !self.missing.contains(&Evidence::Executed);
+        self.outcome == Outcome::Failed
+            && self.failed.is_empty()
+            && !self.missing.is_empty()
+            && tests_ran
     }
 
     /// Adds the verdict on a further batch of tests, which replaces all but the sums.

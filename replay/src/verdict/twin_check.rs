@@ -23,11 +23,14 @@ const MOST_TWINS: usize = 24;
 /// The most files of tests that a verdict takes twins from. Each is started once more.
 const MOST_FILES: usize = 6;
 
-/// How many twins of each test are tried on the reference: an altered expectation, and a complement.
-const TRIED: usize = 2;
+/// How many altered expectations of each test are tried on the reference.
+const ALTERED_TRIED: usize = 3;
+
+/// How many complements are tried, until the reference fails one.
+const COMPLEMENTS_TRIED: usize = 2;
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Makes twins of a project's tests, each once, and runs them beside their tests.
 pub(super) struct TwinCheck {
@@ -45,7 +48,10 @@ type TwinCell = Mutex<Option<Arc<Vec<TwinnedTest>>>>;
 struct TwinnedTest {
     /// The ids of its tests: more than one if it has parameters.
     ids: Vec<String>,
-    twins: Vec<Twin>,
+    /// With an altered expectation.
+    altered: Vec<Twin>,
+    /// With an assertion that says the opposite.
+    opposite: Vec<Twin>,
 }
 
 /// An edit of a test, and how the reference ends under it.
@@ -56,11 +62,12 @@ struct Twin {
     failing: BTreeSet<String>,
 }
 
-/// A test that was drawn for a verdict, with one of its twins.
+/// A test that was drawn for a verdict.
 struct DrawnTest {
     file: String,
     ids: Vec<String>,
-    twin: Twin,
+    /// What takes its place in each run; `None` for the test as it is.
+    roles: Vec<Option<Twin>>,
 }
 
 /// The code that a verdict is on.
@@ -92,9 +99,9 @@ impl TwinCheck {
         }
     }
 
-    /// Runs twins of `deciding` tests, which all passed, and changes the verdict if the code does
-    /// not end as the reference does. The tests run twice, among each other: in either run a half
-    /// of them, drawn at random, are twins, and the other half are as they were.
+    /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code does
+    /// not end as the reference does. Every drawn test runs once as it is, and in the other runs
+    /// as one of its twins: in which is drawn at random for each, so that twins run among tests.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -108,40 +115,39 @@ impl TwinCheck {
     ) -> Result<(), VerdictError> {
         let mut drawn = self.draw(executor, engine, deciding)?;
         if drawn.is_empty() {
-            verdict.unavailable.push(Evidence::Twins);
+            note_unavailable(verdict);
             return Ok(());
         }
         drawn.shuffle(&mut rand::rng());
-        let half = drawn.len().div_ceil(2);
-        for (start, end) in [(0, half), (half, drawn.len())] {
-            if start == end {
+        for index in 0..drawn[0].roles.len() {
+            let found = self.run_among_twins(executor, engine, code, (&drawn, index), verdict)?;
+            let Some((outcome, reason)) = found else {
                 continue;
-            }
-            let is_twin = |index: usize| (start..end).contains(&index);
-            self.run_half(executor, engine, code, &drawn, &is_twin, verdict)?;
-            if verdict.outcome != Outcome::Passed {
+            };
+            // What is not passed for other reasons stays failed unless it is forged.
+            if outcome == Outcome::Forged || verdict.outcome == Outcome::Passed {
+                verdict.outcome = outcome;
+                verdict.reason = reason;
+                verdict.missing.push(Evidence::Twins);
                 return Ok(());
             }
         }
-        verdict.twins = drawn
-            .iter()
-            .flat_map(|test| test.twin.failing.clone())
-            .collect();
+        verdict.twins = drawn.into_iter().flat_map(|test| test.ids).collect();
         verdict.twins.sort();
         Ok(())
     }
 
-    /// Runs the drawn tests, some of them as twins.
-    fn run_half(
+    /// Runs the drawn tests in their roles in one run, given by its index. The outcome and its
+    /// reason if the code does not end as the reference does.
+    fn run_among_twins(
         &self,
         executor: &Executor,
         engine: Engine,
         code: JudgedCode<'_>,
-        drawn: &[DrawnTest],
-        is_twin: &dyn Fn(usize) -> bool,
+        (drawn, index): (&[DrawnTest], usize),
         verdict: &mut Verdict,
-    ) -> Result<(), VerdictError> {
-        let files = with_twins(executor, drawn, is_twin)?;
+    ) -> Result<Option<(Outcome, String)>, VerdictError> {
+        let files = with_twins(executor, drawn, index)?;
         let mut ids: Vec<&str> = drawn
             .iter()
             .flat_map(|test| test.ids.iter().map(String::as_str))
@@ -162,36 +168,33 @@ impl TwinCheck {
             };
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
-            Ok(compare(executor, &result, drawn, is_twin, &ids))
+            Ok(compare(executor, &result, (drawn, index), &ids))
         };
         let first = run(Some(code))?;
         if matches!(first, TwinResult::AsReference) {
-            return Ok(());
+            return Ok(None);
         }
         // Tests that depend on each other may end otherwise among twins, whatever the code.
         if !matches!(run(None)?, TwinResult::AsReference) {
-            verdict.unavailable.push(Evidence::Twins);
-            return Ok(());
+            note_unavailable(verdict);
+            return Ok(None);
         }
         let decisive = match first {
             // A flaky test may fail once.
             TwinResult::OtherFailure(_) => run(Some(code))?,
             first => first,
         };
-        match decisive {
-            TwinResult::AsReference => return Ok(()),
+        Ok(match decisive {
+            TwinResult::AsReference => None,
             TwinResult::Passed(id) => {
-                verdict.reason =
-                    format!("{id} passed although it was changed so that it must fail");
-                verdict.outcome = Outcome::Forged;
+                let reason = format!("{id} passed although it was changed so that it must fail");
+                Some((Outcome::Forged, reason))
             }
             TwinResult::OtherFailure(reason) => {
-                verdict.reason = format!("among changed tests, {reason}");
-                verdict.outcome = Outcome::Failed;
+                let reason = format!("among changed tests, {reason}");
+                Some((Outcome::Failed, reason))
             }
-        }
-        verdict.missing = vec![Evidence::Twins];
-        Ok(())
+        })
     }
 
     /// Draws tests with twins from those that decide, those first that are named first.
@@ -201,7 +204,7 @@ impl TwinCheck {
         engine: Engine,
         deciding: &[&str],
     ) -> Result<Vec<DrawnTest>, VerdictError> {
-        let mut drawn = Vec::new();
+        let mut found: Vec<(String, TwinnedTest)> = Vec::new();
         let deciding_set: BTreeSet<&str> = deciding.iter().copied().collect();
         for path in executor
             .runner
@@ -210,19 +213,22 @@ impl TwinCheck {
             .take(MOST_FILES)
         {
             let tests = self.twins_of(executor, engine, &path)?;
-            for test in tests.iter() {
-                let decides = test.ids.iter().any(|id| deciding_set.contains(id.as_str()));
-                let index = rand::random_range(0..test.twins.len());
-                if decides && drawn.len() < MOST_TWINS {
-                    drawn.push(DrawnTest {
-                        file: path.clone(),
-                        ids: test.ids.clone(),
-                        twin: test.twins[index].clone(),
-                    });
-                }
-            }
+            let decides =
+                |test: &&TwinnedTest| test.ids.iter().any(|id| deciding_set.contains(id.as_str()));
+            let deciding = tests.iter().filter(decides);
+            found.extend(deciding.map(|test| (path.clone(), test.clone())));
         }
-        Ok(drawn)
+        found.truncate(MOST_TWINS);
+        // Few tests are asked twice, if they have two twins.
+        let most = found.iter().map(|(_, test)| test.count()).max();
+        let asked = (MOST_TWINS / found.len().max(1)).clamp(1, 2);
+        let asked = asked.min(most.unwrap_or(0));
+        let draw = |(file, test): (String, TwinnedTest)| DrawnTest {
+            file,
+            roles: test.draw_roles(asked),
+            ids: test.ids,
+        };
+        Ok(found.into_iter().map(draw).collect())
     }
 
     /// The twins of a file's tests, which are tried on the reference the first time.
@@ -260,6 +266,37 @@ impl TwinCheck {
     }
 }
 
+/// Notes that a pass has no twins to prove it.
+fn note_unavailable(verdict: &mut Verdict) {
+    if verdict.outcome == Outcome::Passed {
+        verdict.unavailable.push(Evidence::Twins);
+    }
+}
+
+impl TwinnedTest {
+    /// How many twins it has.
+    fn count(&self) -> usize {
+        self.altered.len() + self.opposite.len()
+    }
+
+    /// Draws the twins that take its place, at most `asked`, and the run in which it stays as it
+    /// is. One has an altered expectation, if there is any: code that reads the expectation passes
+    /// no other.
+    fn draw_roles(&self, asked: usize) -> Vec<Option<Twin>> {
+        let mut rng = rand::rng();
+        let mut altered = self.altered.clone();
+        altered.shuffle(&mut rng);
+        let rest = altered.split_off(altered.len().min(1));
+        let mut others = [rest, self.opposite.clone()].concat();
+        others.shuffle(&mut rng);
+        let twins = altered.into_iter().chain(others).map(Some);
+        let mut roles: Vec<Option<Twin>> = twins.take(asked).collect();
+        roles.resize(asked + 1, None);
+        roles.shuffle(&mut rng);
+        roles
+    }
+}
+
 fn store(path: &Path, tests: &[TwinnedTest]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
@@ -283,23 +320,22 @@ fn make_twins(
     let stable = executor.baseline.stable();
     let mut tests: Vec<(TestFunction, TwinnedTest)> = Vec::new();
     for (function, ids) in functions_with_ids(executor, path, functions, &stable) {
-        let twins = Vec::new();
-        tests.push((function, TwinnedTest { ids, twins }));
-    }
-    for round in 0..TRIED {
-        let candidate = |function: &TestFunction| -> Option<SourceEdit> {
-            let twins = &function.twins;
-            let index = if round == 0 {
-                0
-            } else {
-                twins.len().checked_sub(round)?
-            };
-            (round == 0 || index > 0).then(|| twins.get(index).cloned())?
+        let (altered, opposite) = (Vec::new(), Vec::new());
+        let test = TwinnedTest {
+            ids,
+            altered,
+            opposite,
         };
-        let edits: Vec<Option<SourceEdit>> = tests
-            .iter()
-            .map(|(function, _)| candidate(function))
-            .collect();
+        tests.push((function, test));
+    }
+    for round in 0..ALTERED_TRIED + COMPLEMENTS_TRIED {
+        let complements = round.checked_sub(ALTERED_TRIED);
+        let candidate = |(function, test): &(TestFunction, TwinnedTest)| match complements {
+            None => function.altered.get(round).cloned(),
+            Some(index) if test.opposite.is_empty() => function.complements.get(index).cloned(),
+            Some(_) => None,
+        };
+        let edits: Vec<Option<SourceEdit>> = tests.iter().map(candidate).collect();
         let chosen: Vec<&SourceEdit> = edits.iter().flatten().collect();
         let ids: Vec<&str> = tests
             .iter()
@@ -308,7 +344,7 @@ fn make_twins(
             .flat_map(|((_, test), _)| test.ids.iter().map(String::as_str))
             .collect();
         if ids.is_empty() {
-            break;
+            continue;
         }
         let changed = twins::apply(&chosen, &text);
         let run = TestRun {
@@ -332,12 +368,16 @@ fn make_twins(
                 .cloned()
                 .collect();
             if let (Some(edit), false) = (edit, failing.is_empty()) {
-                test.twins.push(Twin { edit, failing });
+                let twins = match complements {
+                    None => &mut test.altered,
+                    Some(_) => &mut test.opposite,
+                };
+                twins.push(Twin { edit, failing });
             }
         }
     }
     let tests = tests.into_iter().map(|(_, test)| test);
-    Ok(tests.filter(|test| !test.twins.is_empty()).collect())
+    Ok(tests.filter(|test| test.count() > 0).collect())
 }
 
 /// The functions that are tests of the baseline, each with the ids of its tests. An id that more
@@ -366,7 +406,7 @@ fn functions_with_ids(
     functions
         .into_iter()
         .zip(ids)
-        .filter(|(function, ids)| !ids.is_empty() && !function.twins.is_empty())
+        .filter(|(_, ids)| !ids.is_empty())
         .collect()
 }
 
@@ -390,16 +430,16 @@ fn matches_id(pattern: &str, id: &str) -> bool {
     rest.is_empty() || pattern.ends_with('\0') || rest.starts_with('[') && rest.ends_with(']')
 }
 
-/// The files of the drawn tests, with the twins in place.
+/// The files of the drawn tests, with the twins of a run in place.
 fn with_twins(
     executor: &Executor,
     drawn: &[DrawnTest],
-    is_twin: &dyn Fn(usize) -> bool,
+    index: usize,
 ) -> Result<Vec<(String, String)>, VerdictError> {
     let mut edits: BTreeMap<&str, Vec<&SourceEdit>> = BTreeMap::new();
-    for (index, test) in drawn.iter().enumerate() {
-        if is_twin(index) {
-            edits.entry(&test.file).or_default().push(&test.twin.edit);
+    for test in drawn {
+        if let Some(twin) = &test.roles[index] {
+            edits.entry(&test.file).or_default().push(&twin.edit);
         }
     }
     edits
@@ -414,16 +454,14 @@ fn with_twins(
 fn compare(
     executor: &Executor,
     result: &TestRunResult,
-    drawn: &[DrawnTest],
-    is_twin: &dyn Fn(usize) -> bool,
+    (drawn, index): (&[DrawnTest], usize),
     ids: &[&str],
 ) -> TwinResult {
     let outcomes = &result.report.tests;
     let must_fail: BTreeSet<&str> = drawn
         .iter()
-        .enumerate()
-        .filter(|(index, _)| is_twin(*index))
-        .flat_map(|(_, test)| test.twin.failing.iter().map(String::as_str))
+        .filter_map(|test| test.roles[index].as_ref())
+        .flat_map(|twin| twin.failing.iter().map(String::as_str))
         .collect();
     let passes = |id: &str| {
         outcomes

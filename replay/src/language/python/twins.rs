@@ -3,7 +3,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children, unquoted,
+    AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
+    loop_cells, named_children, unquoted, value_used_once,
 };
 
 /// An exception class that no code under test raises.
@@ -72,8 +73,8 @@ fn collect(
             ("function_definition", Some(name)) => {
                 let mut names = around.clone();
                 names.push(name);
-                let twins = edits(decorated, definition, text);
-                functions.push(TestFunction { names, twins });
+                let assertions = edits(decorated, definition, text);
+                functions.push(TestFunction::new(names, assertions));
             }
             // Tests may stand under a condition.
             ("if_statement" | "else_clause" | "try_statement" | "block", _) => {
@@ -84,27 +85,65 @@ fn collect(
     }
 }
 
-/// The edits that make twins of a test: altered expectations first, for they catch code that reads
-/// the answer out of the test, then complements.
-fn edits(decorated: Option<Node<'_>>, function: Node<'_>, text: &str) -> Vec<SourceEdit> {
+/// The edits of each assertion of a test.
+fn edits(decorated: Option<Node<'_>>, function: Node<'_>, text: &str) -> Vec<AssertionEdits> {
     let Some(body) = function.child_by_field_name("body") else {
         return Vec::new();
     };
     let mut assertions = Vec::new();
     find_assertions(body, text, &mut assertions);
-    let mut altered = Vec::new();
-    let mut complements = Vec::new();
-    for assertion in assertions.iter().rev() {
-        for expected in &assertion.expected {
-            match parameter_literals(decorated, *expected, text) {
-                Some(edits) => altered.extend(edits),
-                None => altered.extend(altered_literals(*expected, text, LITERALS)),
-            }
+    let altered = |expected: Node<'_>| {
+        if let Some(edits) = parameter_literals(decorated, expected, text) {
+            return edits;
         }
-        complements.extend(assertion.complement.clone());
-    }
-    altered.extend(complements);
-    altered
+        if let Some(cells) = loop_cells(expected, body, text, LOOPS) {
+            return altered_cells(cells.into_iter(), text, LITERALS);
+        }
+        let value = match expected.kind() {
+            "identifier" => value_used_once(expected, body, text, ("assignment", "left", "right")),
+            "call" => constructed(expected, text),
+            _ => Some(expected),
+        };
+        value.map_or_else(Vec::new, |value| altered_literals(value, text, LITERALS))
+    };
+    assertions
+        .into_iter()
+        .map(|assertion| AssertionEdits {
+            altered: assertion.expected.into_iter().flat_map(altered).collect(),
+            complement: assertion.complement,
+        })
+        .collect()
+}
+
+/// Loops over tables that are written out.
+const LOOPS: (&str, &[&str], &[&str]) = (
+    "for_statement",
+    &["pattern_list", "tuple_pattern"],
+    &["list", "tuple"],
+);
+
+/// Functions whose result is what they are given, in another form.
+const CONVERSIONS: [&str; 11] = [
+    "approx",
+    "Decimal",
+    "Fraction",
+    "set",
+    "frozenset",
+    "list",
+    "tuple",
+    "dict",
+    "float",
+    "bytes",
+    "OrderedDict",
+];
+
+/// The arguments of a call that is as good as a literal.
+fn constructed<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
+    let function = call.child_by_field_name("function")?;
+    let name = text[function.byte_range()].rsplit('.').next()?;
+    CONVERSIONS
+        .contains(&name)
+        .then(|| call.child_by_field_name("arguments"))?
 }
 
 /// Tree-sitter's kinds of literals that can be altered.
@@ -140,21 +179,9 @@ fn find_assertions<'t>(node: Node<'t>, text: &str, found: &mut Vec<Assertion<'t>
 
 fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = named_children(statement).into_iter().next()?;
-    let mut expected = Vec::new();
-    let mut complement = None;
-    if condition.kind() == "comparison_operator" {
-        let operands = named_children(condition);
-        let operator = (0..condition.child_count())
-            .filter_map(|index| condition.child(index))
-            .find(|child| {
-                !child.is_named() || child.kind() == "not in" || child.kind() == "is not"
-            });
-        if let ([left, right], Some(operator)) = (operands.as_slice(), operator) {
-            let word = &text[operator.byte_range()];
-            if word == "==" {
-                expected = vec![*right, *left];
-            }
-            let opposite = match word {
+    let opposite = match (condition.kind(), operator(condition)) {
+        ("comparison_operator", Some(operator)) if named_children(condition).len() == 2 => {
+            let opposite = match &text[operator.byte_range()] {
                 "==" => Some("!="),
                 "!=" => Some("=="),
                 "in" => Some("not in"),
@@ -163,16 +190,38 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
                 "is not" => Some("is"),
                 _ => None,
             };
-            complement = opposite.map(|opposite| SourceEdit::new(operator.byte_range(), opposite));
+            opposite.map(|opposite| SourceEdit::new(operator.byte_range(), opposite))
+        }
+        _ => None,
+    };
+    Some(Assertion {
+        expected: compared(condition, text),
+        complement: Some(opposite.unwrap_or_else(|| negated(condition, text))),
+    })
+}
+
+/// The first operator of a comparison.
+fn operator(comparison: Node<'_>) -> Option<Node<'_>> {
+    (0..comparison.child_count())
+        .filter_map(|index| comparison.child(index))
+        .find(|child| !child.is_named() || child.kind() == "not in" || child.kind() == "is not")
+}
+
+/// What is compared for equality or looked for in a condition, the right side of each comparison
+/// first.
+fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let mut found = Vec::new();
+    if condition.kind() == "comparison_operator"
+        && operator(condition)
+            .is_some_and(|operator| matches!(&text[operator.byte_range()], "==" | "in"))
+    {
+        found.extend(named_children(condition).into_iter().rev());
+    } else if !LITERALS.untouched.contains(&condition.kind()) {
+        for child in named_children(condition) {
+            found.extend(compared(child, text));
         }
     }
-    if complement.is_none() {
-        complement = Some(negated(condition, text));
-    }
-    Some(Assertion {
-        expected,
-        complement,
-    })
+    found
 }
 
 fn negated(condition: Node<'_>, text: &str) -> SourceEdit {
@@ -229,7 +278,8 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         return None;
     }
     let expected = match positional.as_slice() {
-        [first, second, ..] if is_equality => vec![*second, *first],
+        [first, second, ..] if is_equality || word == "assertIn" => vec![*second, *first],
+        [condition, ..] if word == "assertTrue" => compared(*condition, text),
         _ => Vec::new(),
     };
     Some(Assertion {
@@ -273,18 +323,61 @@ fn parameter_literals(
         if !matches!(values.kind(), "list" | "tuple") {
             return Some(Vec::new());
         }
-        let rows = named_children(*values).into_iter();
-        let cells = rows.filter_map(|row| match (names.len(), row.kind()) {
-            (1, _) => Some(row),
-            (_, "tuple" | "list") => named_children(row).get(index).copied(),
-            _ => None,
-        });
-        let parts: Vec<SourceEdit> = cells
-            .filter_map(|cell| altered_literals(cell, text, LITERALS).into_iter().next())
+        let rows: Option<Vec<Vec<Node<'_>>>> = named_children(*values)
+            .into_iter()
+            .map(|row| match (names.len(), row.kind()) {
+                (1, _) => Some(vec![row]),
+                (_, "tuple" | "list") => Some(named_children(row)),
+                _ => None,
+            })
             .collect();
-        return Some(SourceEdit::joined(parts, text).into_iter().collect());
+        let rows = rows.unwrap_or_default();
+        let cells = rows.iter().filter_map(|row| row.get(index).copied());
+        let mut edits = altered_cells(cells, text, LITERALS);
+        let at = values.end_byte();
+        let has_ids = arguments.iter().flatten().any(|argument| {
+            argument
+                .child_by_field_name("name")
+                .is_some_and(|name| &text[name.byte_range()] == "ids")
+        });
+        if let (false, Some(ids)) = (has_ids, parameter_ids(&names, &rows, text)) {
+            let ids = SourceEdit::new(at..at, &format!(", ids=[{ids}]"));
+            edits.push(ids);
+        }
+        return Some(SourceEdit::joined(edits, text).into_iter().collect());
     }
     None
+}
+
+/// The ids that pytest gives the rows of a table, as the elements of a list: they tell the values,
+/// and a twin must have its test's id. `None` if a value's id is not plain.
+fn parameter_ids(names: &[String], rows: &[Vec<Node<'_>>], text: &str) -> Option<String> {
+    let is_plain = |id: &str| {
+        id.chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "_-.,:;/ +*".contains(letter))
+    };
+    let mut ids = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let mut parts = Vec::new();
+        for (name, cell) in names.iter().zip(row) {
+            let source = &text[cell.byte_range()];
+            let id = match cell.kind() {
+                "integer" | "float" | "unary_operator" | "true" | "false" | "none" => {
+                    source.to_owned()
+                }
+                "string" => unquoted(source).to_owned(),
+                "list" | "tuple" | "dictionary" | "set" => format!("{name}{number}"),
+                _ => return None,
+            };
+            parts.push(id);
+        }
+        let id = parts.join("-");
+        if !is_plain(&id) {
+            return None;
+        }
+        ids.push(format!("\"{id}\""));
+    }
+    Some(ids.join(", "))
 }
 
 fn parameter_names(names: Node<'_>, text: &str) -> Vec<String> {

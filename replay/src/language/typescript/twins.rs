@@ -4,15 +4,23 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children, unquoted,
+    AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
+    loop_cells, named_children, unquoted, value_used_once,
 };
 
 /// Matchers that compare with an expected value.
-const EQUALITIES: [&str; 12] = [
+const EQUALITIES: [&str; 23] = [
     "toBe",
     "toEqual",
     "toStrictEqual",
     "toHaveLength",
+    "toContain",
+    "toContainEqual",
+    "toMatchObject",
+    "toHaveProperty",
+    "toBeCloseTo",
+    "toThrow",
+    "toThrowError",
     "equal",
     "equals",
     "eql",
@@ -21,6 +29,10 @@ const EQUALITIES: [&str; 12] = [
     "deepEqual",
     "deepStrictEqual",
     "lengthOf",
+    "include",
+    "contain",
+    "members",
+    "closeTo",
 ];
 
 /// Matchers that can't be turned into their complement.
@@ -91,10 +103,11 @@ fn collect(
             .and_then(|arguments| named_children(arguments).into_iter().find(is_function));
         match (block, body) {
             (Block::Describe, Some(body)) => collect(body, text, around, functions),
-            (Block::Test, Some(body)) => functions.push(TestFunction {
-                names: around.clone(),
-                twins: edits(body, text),
-            }),
+            (Block::Test, Some(body)) => {
+                let mut assertions = Vec::new();
+                find_assertions(body, body, text, &mut assertions);
+                functions.push(TestFunction::new(around.clone(), assertions));
+            }
             (_, None) => {}
         }
         around.pop();
@@ -172,39 +185,106 @@ fn with_placeholders(title: &str, is_table: bool) -> String {
     result
 }
 
-fn edits(body: Node<'_>, text: &str) -> Vec<SourceEdit> {
-    let mut altered = Vec::new();
-    let mut complements = Vec::new();
-    find_assertions(body, text, &mut altered, &mut complements);
-    altered.reverse();
-    complements.reverse();
-    altered.extend(complements);
-    altered
+fn find_assertions(node: Node<'_>, body: Node<'_>, text: &str, found: &mut Vec<AssertionEdits>) {
+    for child in named_children(node) {
+        if child.kind() == "call_expression"
+            && let (Some(function), Some(arguments)) = (
+                child.child_by_field_name("function"),
+                child.child_by_field_name("arguments").map(named_children),
+            )
+        {
+            let parts = match subject(function, text) {
+                Some("expect") => expectation(function, &arguments, text),
+                Some("assert") => assertion(function, &arguments, text),
+                _ => None,
+            };
+            found.extend(parts.map(|(expected, complement)| {
+                let altered = |expected: Node<'_>| altered_value(expected, body, text);
+                AssertionEdits {
+                    altered: expected.into_iter().flat_map(altered).collect(),
+                    complement,
+                }
+            }));
+        }
+        find_assertions(child, body, text, found);
+    }
 }
 
-fn find_assertions(
-    node: Node<'_>,
-    text: &str,
-    altered: &mut Vec<SourceEdit>,
-    complements: &mut Vec<SourceEdit>,
-) {
-    for child in named_children(node) {
-        find_assertions(child, text, altered, complements);
-        if child.kind() != "call_expression" {
-            continue;
-        }
-        let (Some(function), Some(arguments)) = (
-            child.child_by_field_name("function"),
-            child.child_by_field_name("arguments").map(named_children),
-        ) else {
-            continue;
-        };
-        match subject(function, text) {
-            Some("expect") => expectation(function, &arguments, text, altered, complements),
-            Some("assert") => assertion(function, &arguments, text, altered, complements),
-            _ => {}
-        }
+/// Loops over tables that are written out.
+const LOOPS: (&str, &[&str], &[&str]) = ("for_in_statement", &["array_pattern"], &["array"]);
+
+/// The edits that each alter a literal of an expected value, which may be a variable or a parameter.
+fn altered_value(expected: Node<'_>, body: Node<'_>, text: &str) -> Vec<SourceEdit> {
+    let cells =
+        loop_cells(expected, body, text, LOOPS).or_else(|| table_cells(expected, body, text));
+    if let Some(cells) = cells {
+        return altered_cells(cells.into_iter(), text, LITERALS);
     }
+    let value = match expected.kind() {
+        "identifier" => {
+            let declaration = ("variable_declarator", "name", "value");
+            value_used_once(expected, body, text, declaration)
+        }
+        _ => Some(expected),
+    };
+    value.map_or_else(Vec::new, |value| altered_literals(value, text, LITERALS))
+}
+
+/// The cells of a parameter of a test with a table, as in `test.each([[1, 2]])("title", (a, b) =>
+/// …)`; rows are arrays, objects or single values.
+fn table_cells<'t>(used: Node<'t>, body: Node<'t>, text: &str) -> Option<Vec<Node<'t>>> {
+    let name = &text[used.byte_range()];
+    let is_name = |node: &Node<'_>| &text[node.byte_range()] == name;
+    let parameters = body
+        .child_by_field_name("parameters")
+        .map(named_children)
+        .or_else(|| Some(vec![body.child_by_field_name("parameter")?]))?;
+    let patterns: Vec<Node<'t>> = parameters
+        .into_iter()
+        .map(|node| node.child_by_field_name("pattern").unwrap_or(node))
+        .collect();
+    let index = patterns.iter().position(is_name);
+    let is_property = patterns.first().is_some_and(|pattern| {
+        pattern.kind() == "object_pattern" && named_children(*pattern).iter().any(is_name)
+    });
+    if index.is_none() && !is_property {
+        return None;
+    }
+    let call = body.parent()?.parent()?;
+    let table = call.child_by_field_name("function")?;
+    let table = named_children(table.child_by_field_name("arguments")?)
+        .into_iter()
+        .next()?;
+    let property = |row: Node<'t>| {
+        let pairs = named_children(row).into_iter();
+        let mut named = pairs.filter(|pair| {
+            pair.child_by_field_name("key")
+                .is_some_and(|key| is_name(&key))
+        });
+        named.next()?.child_by_field_name("value")
+    };
+    let cell = |row: Node<'t>| match (row.kind(), index) {
+        ("object", None) => property(row),
+        ("array", Some(index)) => named_children(row).get(index).copied(),
+        (_, Some(0)) => Some(row),
+        _ => None,
+    };
+    (table.kind() == "array").then(|| named_children(table).into_iter().filter_map(cell).collect())
+}
+
+/// What is compared for equality in a condition, the right side of each comparison first.
+fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let is_equality = operator
+        .is_some_and(|operator| matches!(&text[operator.byte_range()], "==" | "===" | "in"));
+    if condition.kind() == "binary_expression" && is_equality {
+        return named_children(condition).into_iter().rev().collect();
+    }
+    if LITERALS.untouched.contains(&condition.kind()) {
+        return Vec::new();
+    }
+    let parts = named_children(condition).into_iter();
+    parts.flat_map(|part| compared(part, text)).collect()
 }
 
 /// What a chain of members and calls begins with: `expect` of `expect(a).not.toBe`, where there is
@@ -230,27 +310,27 @@ fn subject<'t>(function: Node<'_>, text: &'t str) -> Option<&'t str> {
     }
 }
 
-fn expectation(
-    function: Node<'_>,
-    arguments: &[Node<'_>],
+/// What an assertion compares with, and the edit that makes it say the opposite.
+type AssertionParts<'t> = (Vec<Node<'t>>, Option<SourceEdit>);
+
+fn expectation<'t>(
+    function: Node<'t>,
+    arguments: &[Node<'t>],
     text: &str,
-    altered: &mut Vec<SourceEdit>,
-    complements: &mut Vec<SourceEdit>,
-) {
-    let Some(matcher) = function.child_by_field_name("property") else {
-        return;
-    };
+) -> Option<AssertionParts<'t>> {
+    let matcher = function.child_by_field_name("property")?;
     let word = &text[matcher.byte_range()];
     let chain = &text[function.byte_range()];
     let negated = chain.contains(".not.");
     if ONE_SIDED.contains(&word) {
-        return;
+        return None;
     }
-    if EQUALITIES.contains(&word)
-        && !negated
-        && let Some(expected) = arguments.first()
-    {
-        altered.extend(altered_literals(*expected, text, LITERALS));
+    let mut expected = Vec::new();
+    if EQUALITIES.contains(&word) && !negated {
+        expected.extend(arguments.iter().rev().copied());
+    }
+    if let Some(actual) = function.child_by_field_name("object") {
+        expected.extend(compared_actual(actual, text));
     }
     let start = function.start_byte();
     let complement = if negated {
@@ -262,42 +342,52 @@ fn expectation(
         let at = matcher.start_byte();
         Some(SourceEdit::new(at..at, "not."))
     };
-    complements.extend(complement);
+    Some((expected, complement))
 }
 
-fn assertion(
-    function: Node<'_>,
-    arguments: &[Node<'_>],
+/// What is compared within the argument of `expect`, as in `expect(a === 3).toBe(true)`.
+fn compared_actual<'t>(chain: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let mut node = chain;
+    while node.kind() == "member_expression" {
+        match node.child_by_field_name("object") {
+            Some(object) => node = object,
+            None => return Vec::new(),
+        }
+    }
+    let arguments = node.child_by_field_name("arguments").map(named_children);
+    let arguments = arguments.unwrap_or_default().into_iter();
+    arguments.flat_map(|part| compared(part, text)).collect()
+}
+
+fn assertion<'t>(
+    function: Node<'t>,
+    arguments: &[Node<'t>],
     text: &str,
-    altered: &mut Vec<SourceEdit>,
-    complements: &mut Vec<SourceEdit>,
-) {
+) -> Option<AssertionParts<'t>> {
     let method = match function.kind() {
         "member_expression" => function.child_by_field_name("property"),
         _ => None,
     };
     let word = method.map_or("ok", |method| &text[method.byte_range()]);
-    if EQUALITIES.contains(&word)
-        && let Some(expected) = arguments.get(1)
-    {
-        altered.extend(altered_literals(*expected, text, LITERALS));
-    }
+    let condition = arguments.first()?;
+    let expected = if EQUALITIES.contains(&word) {
+        arguments.get(1).copied().into_iter().collect()
+    } else {
+        compared(*condition, text)
+    };
     let opposite = OPPOSITES.iter().find_map(|(one, other)| {
         (word == *one)
             .then_some(*other)
             .or_else(|| (word == *other).then_some(*one))
     });
-    match (method, opposite, arguments.first()) {
-        (Some(method), Some(opposite), _) => {
-            complements.push(SourceEdit::new(method.byte_range(), opposite));
-        }
-        (_, None, Some(condition)) if word == "ok" => {
+    let complement = match (method, opposite) {
+        (Some(method), Some(opposite)) => Some(SourceEdit::new(method.byte_range(), opposite)),
+        (_, None) if word == "ok" => {
             let source = &text[condition.byte_range()];
-            complements.push(SourceEdit::new(
-                condition.byte_range(),
-                &format!("!({source})"),
-            ));
+            let negated = format!("!({source})");
+            Some(SourceEdit::new(condition.byte_range(), &negated))
         }
-        _ => {}
-    }
+        _ => None,
+    };
+    Some((expected, complement))
 }
