@@ -150,20 +150,25 @@ class Transformer {
     return file && repositoryPath(file);
   }
 
-  /** Transform a file with other contents. */
-  async change({ path: file, contents }) {
-    const absolute = path.join(repositoryRoot(), file);
-    const original = fs.readFileSync(absolute);
+  /** Transform files with other contents, given as pairs of path and contents. */
+  async change(changes) {
     const files = {};
+    const originals = [];
     try {
-      fs.writeFileSync(absolute, contents);
-      this.invalidate(absolute);
-      for (const [name, request] of this.modules.get(file) ?? []) {
+      for (const [file, contents] of changes) {
+        const absolute = path.join(repositoryRoot(), file);
+        originals.push([absolute, fs.readFileSync(absolute)]);
+        fs.writeFileSync(absolute, contents);
+        this.invalidate(absolute);
+      }
+      for (const [name, request] of changes.flatMap(([file]) => this.modules.get(file) ?? [])) {
         files[name] = this.text(await this.answer(request));
       }
     } finally {
-      fs.writeFileSync(absolute, original);
-      this.invalidate(absolute);
+      for (const [absolute, original] of originals) {
+        fs.writeFileSync(absolute, original);
+        this.invalidate(absolute);
+      }
     }
     return { files };
   }
@@ -373,7 +378,7 @@ async function main() {
   for await (const request of requests()) {
     let answer;
     try {
-      answer = request.path ? await transformer.change(request) : await transformer.transformAll(instructions.requests, settings);
+      answer = request.changes ? await transformer.change(request.changes) : await transformer.transformAll(instructions.requests, settings);
     } catch (error) {
       answer = { fault: String(error?.stack) };
     }

@@ -2,8 +2,8 @@
 //! only the framework's workers.
 //!
 //! The process runs in a long-lived sandbox and has transformed every file that the project's own
-//! tests load. For a change it gets the changed file's text and returns the transformed files; it
-//! runs none of it. The tests run in a sandbox of their own each time, which can't reach the
+//! tests load. For a change it gets the changed files' texts and returns the transformed files; it
+//! runs none of them. The tests run in a sandbox of their own each time, which can't reach the
 //! transformer: its answer does not depend on earlier runs.
 
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ pub(super) struct Transformer {
 
 /// The time limit for transforming the whole project.
 pub(super) const START_TIME: Duration = Duration::from_secs(600);
-/// The time limit for one file: one that takes longer is left to a run with limits of its own.
-const FILE_TIME: Duration = Duration::from_secs(20);
+/// The time limit for one change: one that takes longer is left to a run with limits of its own.
+const CHANGE_TIME: Duration = Duration::from_secs(20);
 
 /// What the process returns.
 #[derive(Deserialize)]
@@ -77,18 +77,17 @@ impl Transformer {
         })
     }
 
-    /// The overlay for runs in which a file of the project has other contents; `None` if the
-    /// process died or failed.
+    /// The overlay for runs in which files of the project have other contents, given as pairs of
+    /// path and contents; `None` if the process died or failed.
     ///
     /// # Errors
     /// The sandbox is unavailable.
     pub(super) fn transform(
         &mut self,
-        path: &str,
-        contents: &str,
+        changes: &[(&str, &str)],
     ) -> Result<Option<Overlay>, VerdictError> {
-        let line = serde_json::json!({"path": path, "contents": contents}).to_string();
-        let response: Option<TransformResponse> = query(&mut self.worker, line, FILE_TIME)?;
+        let line = serde_json::json!({ "changes": changes }).to_string();
+        let response: Option<TransformResponse> = query(&mut self.worker, line, CHANGE_TIME)?;
         let files = response.and_then(|response| response.files);
         Ok(files.map(|files| {
             let replaced = files.into_iter().map(|(name, text)| Replaced {

@@ -116,7 +116,7 @@ impl WarmWorkers {
         program: &WarmProgram,
         host: &[String],
     ) -> Result<Option<TestRunResult>, VerdictError> {
-        if run.coverage.is_some() || run.replaced.len() > 1 {
+        if run.coverage.is_some() {
             return Ok(None);
         }
         let overlay = {
@@ -124,12 +124,12 @@ impl WarmWorkers {
             if slot.is_none() {
                 *slot = Some(start_transformer(runner, program)?);
             }
-            let overlay = match (&mut *slot, run.replaced.first()) {
-                (Some(transformer), Some((path, contents))) => {
-                    transformer.transform(path, contents)?
+            let overlay = match &mut *slot {
+                Some(transformer) if !run.replaced.is_empty() => {
+                    transformer.transform(run.replaced)?
                 }
-                (Some(transformer), None) => Some(transformer.overlay(Vec::new())),
-                (None, _) => None,
+                Some(transformer) => Some(transformer.overlay(Vec::new())),
+                None => None,
             };
             if overlay.is_none() {
                 *slot = None;
