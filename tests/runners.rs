@@ -127,8 +127,13 @@ fn check(case: &Case) {
     assert!(executed <= case.covering, "{wrong:#}");
     assert_eq!(exit["outcome"], "failed", "{exit:#}");
     assert!(lacks(exit, "report"), "{exit:#}");
-    assert_eq!(patch["outcome"], "failed", "{patch:#}");
-    assert!(lacks(patch, "sentinels"), "{patch:#}");
+    let outcome = patch["outcome"].as_str().unwrap();
+    assert!(["failed", "forged"].contains(&outcome), "{patch:#}");
+    // Where assertions can't be replaced, the attempt is an error of the test.
+    assert!(
+        lacks(patch, "sentinels") || patch["output"].as_str().unwrap().contains("read only"),
+        "{patch:#}"
+    );
 }
 
 #[test]

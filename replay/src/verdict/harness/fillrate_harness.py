@@ -37,6 +37,7 @@ from fillrate_report import (
     guarded,
     is_syntax_error,
     new_threads,
+    observe_raises,
     read_instructions,
 )
 from fillrate_swap import Readings
@@ -84,6 +85,8 @@ PLAIN_NAMES = False
 WANTED_METHODS = None
 #: Whether exceptions are formatted as Python does, whatever the style requested.
 NATIVE_TRACEBACKS = False
+#: What parts of unittest's tests have raised, which pytest runs too.
+RAISED = observe_raises()
 
 
 class Snapshot(fillrate_report.Snapshot):
@@ -136,6 +139,7 @@ class Plugin:
         self.functions = {}
         self.data = TestData(())
         self.sentinels = {}
+        self.sentinel_ids = set()
         self.sentinel_names = {}
         self.sentinel_file = None
         self.threads = set(threading.enumerate())
@@ -223,6 +227,7 @@ class Plugin:
         found = list(session.genitems(module))
         self.sentinel_file = path
         self.sentinels = {item: item.name for item in found}
+        self.sentinel_ids = {item.nodeid for item in found}
         self.sentinel_names = vars(module.obj)
         self.functions.update((item, code_of(item)) for item in found)
         return found
@@ -350,6 +355,7 @@ class Plugin:
         """Begin the test's coverage context."""
         self.phases = []
         self.raised = None
+        RAISED.clear()
         if code_of(item) is not self.functions.get(item):
             self.report.write("broken", what=f"the function of {item.nodeid}")
         if self.coverage:
@@ -361,10 +367,26 @@ class Plugin:
         outcome = yield
         self.called(item, outcome.excinfo)
 
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        """Observe how the test's function ends, within what other plugins make of it."""
+        self.function_starts(pyfuncitem)
+        outcome = yield
+        if outcome.excinfo:
+            self.raised = outcome.excinfo[1]
+
+    @guarded
+    def function_starts(self, item):
+        """Report a function that is not the collected one."""
+        self.raised = None
+        if code_of(item) is not self.functions.get(item):
+            self.report.write("broken", what=f"the function of {item.nodeid} when it is called")
+
     @guarded
     def called(self, item, excinfo):
         """Keep what was raised; check the framework before it goes on."""
-        self.raised = excinfo and excinfo[1]
+        if excinfo:
+            self.raised = excinfo[1]
         for name in self.snapshot.deciding():
             self.report.write("broken", what=name)
         for holder in holders_of(item):
@@ -384,6 +406,13 @@ class Plugin:
         if call.excinfo is not None and wanted is not None:
             call.excinfo.traceback = wanted(call.excinfo)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report):
+        """Leave the sentinels out of what pytest prints: only the project's tests are of interest."""
+        if report.nodeid in self.sentinel_ids:
+            return "", "", ""
+        return None
+
     @guarded
     def pytest_runtest_logreport(self, report):
         """Keep the reports of the phases of the test that runs now."""
@@ -402,7 +431,7 @@ class Plugin:
             self.report.write("sentinel", id=name, outcome=outcome, message=message)
             return
         self.tests += 1
-        if outcome == "passed" and self.raised is not None:
+        if outcome == "passed" and (self.raised is not None or RAISED):
             self.report.write("broken", what=f"the outcome of {item.nodeid}")
         self.report.write(
             "test", id=item.nodeid, outcome=outcome, seconds=seconds, message=message

@@ -12,10 +12,11 @@
 
 const fs = require("node:fs");
 const path = require("node:path");
-const { Report, SENTINEL, message, repositoryPath, readLine } = require("./fillrate_report.cjs");
+const { Report, SENTINEL, message, readLine, refuseInspector, repositoryPath } = require("./fillrate_report.cjs");
 
 /** The prefix of files in which set-up files write lines. */
 const SCRATCH = "/tmp/fillrate.cov.";
+refuseInspector();
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 const selected = instructions.select && new Set(instructions.select);

@@ -9,7 +9,9 @@
 "use strict";
 
 const fs = require("fs");
-const { SENTINEL, expectations, repositoryPath, findIneffective } = require("./fillrate_report.cjs");
+const {
+  FlagCheck, SENTINEL, expectations, findIneffective, lock, lockAssertions, repositoryPath,
+} = require("./fillrate_report.cjs");
 const { decodeMappings, sourceLines } = require("./fillrate_source_map.cjs");
 
 const { token, select, coverage, scratch } = globalThis.FILLRATE;
@@ -19,6 +21,7 @@ const selected = select && new Set(select);
 const jestGlobals = globalThis.test ? globalThis : require("@jest/globals");
 const { afterAll, afterEach, beforeAll, beforeEach, expect, test } = jestGlobals;
 const expectNow = () => globalThis.expect ?? expect;
+lockAssertions();
 const wrong = [...token].reverse().join("");
 
 /** Return the id of a test with these titles from the file to it. */
@@ -47,6 +50,14 @@ const own = {
   resolves: () => expectNow()(Promise.resolve(token)).resolves.toBe(wrong),
 };
 
+/** Return jest's matchers, by name. */
+function matchers() {
+  return globalThis[Symbol.for("$$jest-matchers-object")]?.matchers ?? {};
+}
+
+/** The names of jest's own matchers: a project may add some at any time. */
+const builtins = Object.keys(matchers());
+
 /** The tests of a file under jest-circus. */
 class Circus {
   constructor() {
@@ -72,6 +83,13 @@ class Circus {
     return block.children.flatMap((child) => (child.type === "test" ? [child] : Circus.testsIn(child)));
   }
 
+  /** Return what decides over whether and how often a test runs, and what its failure means, as a text. */
+  static flagsOf({ failing, mode, name }) {
+    const symbols = Object.getOwnPropertySymbols(globalThis);
+    const times = symbols.find(({ description }) => description === "RETRY_TIMES");
+    return `${name} ${failing} ${mode} ${times && globalThis[times]}`;
+  }
+
   /** The id of the running test, unless it is the sentinel. */
   currentTest() {
     const test = Circus.state().currentlyRunningTest;
@@ -94,6 +112,8 @@ class Circus {
     // Neither a name pattern nor a test that is marked to run alone may skip it.
     state.testNamePattern = null;
     sentinel.mode = "only";
+    flags = new FlagCheck(Circus.testsIn(root), Circus.flagsOf);
+    lock(matchers(), builtins);
   }
 }
 
@@ -139,10 +159,20 @@ if (tests instanceof Circus && !Circus.state()) {
   throw new Error("Only jest's own runners, jest-circus and jest-jasmine2, are supported.");
 }
 
+/** The flags at collection, and what differed from them after a test. */
+let flags;
+const changed = new Set();
+function checkFlags() {
+  for (const what of flags?.changed() ?? []) changed.add(what);
+}
+
 test(SENTINEL, async () => {
-  const ineffective = await findIneffective(own);
+  checkFlags();
+  const ineffective = [...(await findIneffective(own)), ...changed];
   throw new Error(`${token}${ineffective}`);
 });
+beforeEach(checkFlags);
+afterEach(checkFlags);
 
 /** Return where statements stand in the source, if a transformer made the file that jest counts in. */
 function sourceStatements({ statementMap, inputSourceMap }) {

@@ -12,14 +12,15 @@
 "use strict";
 
 const {
-  LineCoverage, Report, SENTINEL, Snapshot, expectations, coreObjects, libraryObjects,
-  message, repositoryPath, findIneffective, readLine,
+  FlagCheck, LineCoverage, Report, SENTINEL, Snapshot, coreObjects, expectations, findIneffective,
+  libraryObjects, lockAssertions, message, readLine, repositoryPath,
 } = require("./fillrate_report.cjs");
 
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 const coverage = instructions.coverage && new LineCoverage(instructions.coverage);
 const all = new Snapshot(libraryObjects());
+lockAssertions();
 let started = false;
 
 // mocha reports files that it can't load on the terminal alone.
@@ -51,6 +52,16 @@ async function chaiExpectations(token) {
     "chai true": () => expect(token === wrong).to.be.true,
     "chai not": () => expect(token).to.not.equal(token),
   };
+}
+
+/** List the tests of a suite and of the suites in it. */
+function testsOf(suite) {
+  return [...suite.tests, ...suite.suites.flatMap(testsOf)];
+}
+
+/** Return what decides over how often a test runs, as a text. */
+function flagsOf({ _retries: retries }) {
+  return String(retries);
 }
 
 /** Remove the unwanted tests of a suite and the suites in it. */
@@ -107,6 +118,7 @@ class FillrateReporter {
       const selected = new Set(instructions.select);
       narrow(suite, (test) => selected.has(idOf(test)));
     }
+    this.flags = new FlagCheck(testsOf(suite), flagsOf);
     if (suite.total() === 0) return;
     const own = expectations(instructions.token);
     this.sentinel = new Test(SENTINEL, async () => {
@@ -161,7 +173,8 @@ class FillrateReporter {
 
   /** Report functions of the framework that were replaced since the last test. */
   checkFramework() {
-    for (const what of this.deciding.broken()) report.write({ event: "broken", what });
+    const broken = [...this.deciding.broken(), ...(this.flags?.changed() ?? [])];
+    for (const what of broken) report.write({ event: "broken", what });
   }
 
   /** Write the rest, then the line that marks the run as complete. */

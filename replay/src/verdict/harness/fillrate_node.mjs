@@ -24,7 +24,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { HARNESS_BROKEN, ROOT, Report, repositoryPath, readLine } from "./fillrate_report.cjs";
+import { HARNESS_BROKEN, ROOT, Report, readLine, refuseInspector, repositoryPath } from "./fillrate_report.cjs";
 
 /** The file that runs one file of tests. */
 const CHILD = new URL("fillrate_node_file.mjs", import.meta.url);
@@ -201,6 +201,7 @@ function signed(line, nonce) {
   }
 }
 
+refuseInspector();
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 try {

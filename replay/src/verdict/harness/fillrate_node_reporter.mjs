@@ -7,7 +7,7 @@
 import nodeTest from "node:test";
 import {
   LineCoverage, Report, SENTINEL, Snapshot, coreObjects, isSyntaxError, libraryObjects,
-  message, readLine,
+  lockAssertions, message, readLine,
 } from "./fillrate_report.cjs";
 
 const { nonce, token, file, coverage: files } = readLine(3);
@@ -16,6 +16,7 @@ const report = new Report(3, nonce);
 const { afterEach, beforeEach } = nodeTest;
 const deciding = new Snapshot({ ...coreObjects(), "node:test": nodeTest });
 const all = new Snapshot(libraryObjects());
+lockAssertions();
 export const coverage = files && new LineCoverage(files);
 /** The file's own exception. */
 let fault;

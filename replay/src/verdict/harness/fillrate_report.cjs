@@ -39,7 +39,8 @@ const SENTINEL = "fillrate sentinel";
 
 const { readSync, writeSync } = fs;
 const { parse, stringify } = JSON;
-const bytesOf = Buffer.from;
+const { byteLength, from: bytesOf } = Buffer;
+const { defineProperty, getOwnPropertyDescriptor } = Object;
 const leave = process.exit;
 const strip = stripVTControlCharacters;
 
@@ -102,18 +103,19 @@ class Report {
     this.#nonce = nonce;
   }
 
-  /** Append one line, unbuffered. */
+  /** Append one line, unbuffered. No function that could be replaced sees the nonce. */
   write(event) {
-    // Without a prototype there is no toJSON to call.
-    this.pass(stringify({ __proto__: null, nonce: this.#nonce, ...event }));
+    this.pass(`{"nonce":"${this.#nonce}",${stringify({ __proto__: null, ...event }).slice(1)}`);
   }
 
   /** Append a line as it is. */
   pass(line) {
-    let left = bytesOf(`${line}\n`);
-    while (left.length > 0) {
+    const length = byteLength(line) + 1;
+    const bytes = bytesOf(`${line}\n`);
+    let sent = 0;
+    while (sent < length) {
       try {
-        left = left.subarray(writeSync(this.#descriptor, left));
+        sent += writeSync(this.#descriptor, bytes, sent, length - sent);
       } catch (error) {
         if (error.code !== "EAGAIN") throw error;
       }
@@ -175,6 +177,45 @@ class Snapshot {
     }
     return found;
   }
+}
+
+/** Make methods of an object immutable: some attacks replace one for a moment only. */
+function lock(object, keys = Reflect.ownKeys(object)) {
+  for (const key of keys) {
+    const { configurable, value } = getOwnPropertyDescriptor(object, key);
+    if (!configurable) continue;
+    const methods = typeof value === "function" ? { writable: false } : {};
+    defineProperty(object, key, { configurable: false, ...methods });
+  }
+}
+
+/** Make what decides over assertions immutable, before the project's code is loaded. */
+function lockAssertions() {
+  lock(assert);
+  lock(assert.strict);
+  defineProperty(Object, "is", { configurable: false, writable: false });
+}
+
+/** List the tests with flags that differ from those at collection; `flags` maps a test to a text. */
+class FlagCheck {
+  #before = new Map();
+  #flags;
+
+  constructor(tests, flags) {
+    this.#flags = flags;
+    for (const test of tests) this.#before.set(test, flags(test));
+  }
+
+  changed() {
+    const found = [];
+    for (const [test, flags] of this.#before) if (this.#flags(test) !== flags) found.push(`the flags of ${test.title ?? test.name}`);
+    return found;
+  }
+}
+
+/** Ignore the signal by which node opens an inspector, through which another process could change this one. */
+function refuseInspector() {
+  process.on("SIGUSR1", () => {});
 }
 
 /** Return the objects that decide over tests in every framework. */
@@ -360,6 +401,7 @@ class LineCoverage {
 }
 
 module.exports = {
-  HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, expectations, coreObjects,
-  isSyntaxError, libraryObjects, message, repositoryPath, findIneffective, readLine, requireFrom,
+  FlagCheck, HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, coreObjects,
+  expectations, findIneffective, isSyntaxError, libraryObjects, lock, lockAssertions, message,
+  readLine, refuseInspector, repositoryPath, requireFrom,
 };

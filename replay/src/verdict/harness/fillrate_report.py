@@ -24,9 +24,10 @@ status.  An error of the harness itself ends the process at once with status 70,
 so that it never counts as a test's result.
 
 A snapshot detects whether functions that decide over tests were replaced.
-Nothing here depends on a test framework.
+Nothing here depends on a test framework but Python's own.
 """
 
+import contextlib
 import functools
 import json
 import operator
@@ -36,14 +37,33 @@ import sys
 import threading
 import traceback
 import types
+import unittest.case
 import warnings
 
+#: unittest and pytest leave this file's frames out of a failure's traceback.
+__unittest = True
 #: Exit status after an error of the harness; pytest itself uses 0 to 5.
 HARNESS_BROKEN = 70
 #: How much of a failure's message is kept, in characters.
 MESSAGE_LIMIT = 4000
 #: Coverage context of whatever runs between two tests; it is not reported.
 BETWEEN_TESTS = "\0between"
+
+
+def encoded(value, quoted=json.encoder.encode_basestring_ascii):
+    """Return plain data as JSON.
+
+    Code under test could replace what the json module calls, and would see the nonce.
+    """
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{quoted(k)}:{encoded(v)}" for k, v in value.items()]) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([encoded(part) for part in value]) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return repr(value)
 
 
 class Report:
@@ -56,16 +76,14 @@ class Report:
         self.owner = os.getpid()
         self.prefix = os.path.join(root, "")
 
-    def write(self, event, **fields):
+    def write(self, event, pid=os.getpid, send=os.write, **fields):
         """Append one line, unless a test has forked this process."""
-        if os.getpid() != self.owner:
+        if pid() != self.owner:
             return
-        line = json.dumps(
-            {"event": event, "nonce": self.nonce, **fields}, separators=(",", ":")
-        )
+        line = encoded({"event": event, "nonce": self.nonce, **fields})
         left = (line + "\n").encode("ascii")
         while left:
-            left = left[os.write(self.descriptor, left) :]
+            left = left[send(self.descriptor, left) :]
 
     def message(self, text):
         """Make paths relative to the repository; remove the middle of a long text.
@@ -378,6 +396,28 @@ class LineCoverage:
             for context in sorted(by_test):
                 if context != BETWEEN_TESTS:
                     yield context, name, sorted(by_test[context])
+
+
+def observe_raises():
+    """Make unittest note what each part of a test raises; return the list.
+
+    To unittest some exceptions mean no failure, such as the one by which it ends a subtest.  Code
+    under test can raise them too.
+    """
+    noted = []
+    executor = unittest.case._Outcome.testPartExecutor
+
+    @contextlib.contextmanager
+    def observed(self, *args, **kwargs):
+        with executor(self, *args, **kwargs):
+            try:
+                yield
+            except BaseException as error:
+                noted.append(error)
+                raise
+
+    unittest.case._Outcome.testPartExecutor = observed
+    return noted
 
 
 def new_threads(before):

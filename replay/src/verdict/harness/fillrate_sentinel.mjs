@@ -6,8 +6,8 @@
 // fillrate_vitest.mjs.
 
 import assert from "node:assert/strict";
-import { afterAll, beforeAll, chai, expect, inject, test } from "vitest";
-import { SENTINEL } from "./fillrate_vitest.mjs";
+import { afterAll, afterEach, beforeAll, beforeEach, chai, expect, inject, test } from "vitest";
+import { SENTINEL, testIds } from "./fillrate_vitest.mjs";
 
 const { token } = inject("fillrate");
 const wrong = [...token].reverse().join("");
@@ -42,6 +42,32 @@ async function findIneffective() {
   return names;
 }
 
+/** Return what decides over whether and how often a test runs, and what its failure means, as a text. */
+function flagsOf({ fails, repeats, retry }) {
+  return `${fails} ${repeats} ${retry}`;
+}
+
+/** The tests of this file with their flags at collection, and the ids of those that differed later. */
+const flags = new Map();
+const changed = new Set();
+function checkFlags() {
+  for (const [test, [id, before]] of flags) if (flagsOf(test) !== before) changed.add(`the flags of ${id}`);
+}
+
+/** The names of vitest's own matchers: a project may add some at any time. Files may share a process. */
+const { prototype } = chai.Assertion;
+const builtins = (globalThis[Symbol.for("fillrate.matchers")] ??= Object.getOwnPropertyNames(prototype));
+
+/** Make matchers immutable: some attacks replace one for a moment only. */
+function lockMatchers() {
+  for (const name of builtins) {
+    const { configurable, value } = Object.getOwnPropertyDescriptor(prototype, name);
+    if (!configurable) continue;
+    const method = typeof value === "function" ? { writable: false } : {};
+    Object.defineProperty(prototype, name, { configurable: false, ...method });
+  }
+}
+
 test(`${SENTINEL} ${token}`, () => {
   throw new Error(token);
 });
@@ -54,9 +80,15 @@ beforeAll((file) => {
   // alone makes vitest skip all others.
   const idle = file.tasks.every((task) => isSentinel(task) || task.mode !== "run");
   for (const task of own) Object.assign(task, { mode: idle ? "skip" : "run", retry: 0 });
+  for (const [test, id] of testIds(file)) flags.set(test, [id, flagsOf(test)]);
+  lockMatchers();
+  Object.defineProperty(Object, "is", { configurable: false, writable: false });
 });
+beforeEach(checkFlags);
+afterEach(checkFlags);
 
 // The hook that is registered first runs last.
 afterAll(async (file) => {
-  file.meta.fillrate = { token, ineffective: await findIneffective() };
+  checkFlags();
+  file.meta.fillrate = { token, ineffective: [...(await findIneffective()), ...changed] };
 });

@@ -36,6 +36,7 @@ from fillrate_report import (
     guarded,
     is_syntax_error,
     new_threads,
+    observe_raises,
     read_instructions,
 )
 
@@ -129,10 +130,12 @@ def format_exception(kind, error, trace):
 class Result(unittest.TestResult):
     """The result object, which unittest notifies of each test's outcome."""
 
-    def __init__(self, report, instructions, snapshot, coverage, tests, sentinels):
+    def __init__(self, report, instructions, snapshot, coverage, tests, sentinels, raised):
         """Keep the tests to run, in order, and what each test's code is now."""
         super().__init__()
         self.report = report
+        #: What was raised since the test began.
+        self.raised = raised
         self.first_failure_ends = instructions["first_failure_ends"]
         self.snapshot = snapshot
         self.coverage = coverage
@@ -155,6 +158,7 @@ class Result(unittest.TestResult):
 
     def reset(self):
         """Forget the last test."""
+        self.raised.clear()
         self.failures_now = []
         self.passed_now = False
         self.skipped_now = None
@@ -264,6 +268,11 @@ class Result(unittest.TestResult):
         seconds = time.perf_counter() - self.started
         self.check_framework(test)
         outcome, message = self.judge()
+        if outcome == "passed" and self.raised:
+            outcome = "failed"
+            error = self.raised[0]
+            message = format_exception(type(error), error, error.__traceback__)
+            self.errors.append((test, message))
         self.write(test, outcome, seconds, message)
         if id(test) in self.ids:
             self.next += 1
@@ -342,6 +351,7 @@ def split_loaded(report, tests):
 
 def run(report, root, instructions):
     """Load the tests, run the selected ones and report; return the status."""
+    raised = observe_raises()
     snapshot = Snapshot()
     files = instructions["coverage"]
     coverage = None if files is None else LineCoverage(root, files)
@@ -359,7 +369,7 @@ def run(report, root, instructions):
         or not str(getattr(module, "__file__", None) or inside).startswith(inside)
     )
     sentinels = make_sentinels(instructions["token"]) if named else []
-    result = Result(report, instructions, snapshot, coverage, named, sentinels)
+    result = Result(report, instructions, snapshot, coverage, named, sentinels, raised)
     if complete:
         unittest.TestSuite([*(test for _, test in named), *sentinels]).run(result)
     if coverage:

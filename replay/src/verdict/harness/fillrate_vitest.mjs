@@ -85,6 +85,11 @@ export function testIds(file) {
   return ids;
 }
 
+/** Ignore the signal by which node opens an inspector, through which another process could change this one. */
+export function refuseInspector() {
+  process.on("SIGUSR1", () => {});
+}
+
 /** Turn vitest's errors into one plain text with repository-relative paths. */
 function message(errors) {
   const texts = (errors ?? []).map((error) => {
@@ -313,6 +318,7 @@ export function guarded(writer, method) {
 /** The reporter; vitest makes one instance in its main process. */
 export default class FillrateReporter {
   constructor() {
+    refuseInspector();
     // The configuration has read the instructions already.
     const writer = new ReportWriter(readInstructions());
     const requests = new Set();

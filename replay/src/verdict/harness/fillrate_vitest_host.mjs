@@ -18,7 +18,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import v8 from "node:v8";
 import { MessageChannel, Worker } from "node:worker_threads";
-import { ReportWriter, guarded, repositoryRoot, readInstructions } from "./fillrate_vitest.mjs";
+import { ReportWriter, guarded, readInstructions, refuseInspector, repositoryRoot } from "./fillrate_vitest.mjs";
 
 /** Exit status of a run that vitest itself must repeat. */
 const MISSED = 71;
@@ -300,6 +300,7 @@ async function runInWorkers(run, options) {
 }
 
 async function main() {
+  refuseInspector();
   process.env.FILLRATE_ROOT = repositoryRoot();
   const instructions = readInstructions();
   const folder = process.argv[2];

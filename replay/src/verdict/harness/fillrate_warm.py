@@ -145,6 +145,9 @@ def unfit():
     tasks = len(os.listdir("/proc/self/task"))
     if tasks > 1:
         return f"{tasks - 1} threads run as soon as its packages are loaded"
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        if any(line.split(" ", 2)[1].startswith("rw-s") for line in maps):
+            return "it shares writable memory with its forks"
     return None
 
 
