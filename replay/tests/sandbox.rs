@@ -1403,6 +1403,154 @@ fn what_a_round_changes_of_guarded_and_new_files_is_told() {
     );
 }
 
+/// Changes everything that could outlive a program, of itself and of the processes that it was
+/// started by, in ways that the kernel may refuse.
+const LEAVES_BEHIND: &str = "
+import ctypes, mmap, os, resource
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(call, *arguments):
+    try:
+        return call(*arguments)
+    except OSError:
+        return None
+size = 64 << 20
+memory = libc.shmget(0x5eed, size, 0o1666)
+libc.shmat.restype = ctypes.c_void_p
+at = libc.shmat(memory, None, 0)
+if at not in (None, ctypes.c_void_p(-1).value):
+    ctypes.memset(at, 1, size)
+libc.semget(0x5eed, 3, 0o1666)
+libc.msgget(0x5eed, 0o1666)
+libc.mq_open(b'/seed', os.O_CREAT | os.O_RDWR, 0o666, None)
+add_key, ioprio_set = (248, 251) if os.uname().machine == 'x86_64' else (217, 30)
+for keyring in (-3, -4):  # the session's and the user's
+    libc.syscall(add_key, b'user', b'seed', b'data', 4, keyring)
+for folder in ('/tmp', '/dev/shm'):
+    with open(folder + '/seed', 'wb') as file:
+        attempt(file.write, bytes(size))
+shared = mmap.mmap(-1, size)
+shared.write(bytes(size))
+for pid in (os.getppid(), 1, 0):
+    attempt(os.setpriority, os.PRIO_PROCESS, pid, 7)
+    attempt(os.sched_setaffinity, pid, {min(os.sched_getaffinity(0))})
+    attempt(os.sched_setscheduler, pid, os.SCHED_BATCH, os.sched_param(0))
+    libc.syscall(ioprio_set, 1, pid, 3 << 13)  # idle
+    attempt(resource.prlimit, pid, resource.RLIMIT_NOFILE, (64, 64))
+    attempt(open(f'/proc/{pid or os.getpid()}/oom_score_adj', 'r').read)
+attempt(os.setpriority, os.PRIO_PGRP, os.getpgid(os.getppid()), 7)
+attempt(os.setpriority, os.PRIO_USER, os.getuid(), 7)
+";
+
+/// What of the above a program finds.
+const FOUND: &str = "
+import ctypes, os, resource
+libc = ctypes.CDLL(None)
+def lines(name):
+    with open('/proc/sysvipc/' + name) as file:
+        return len(file.readlines()) - 1
+print([lines(name) for name in ('shm', 'sem', 'msg')])
+print(libc.mq_open(b'/seed', os.O_RDWR))
+request_key, ioprio_get = (249, 252) if os.uname().machine == 'x86_64' else (218, 31)
+print(libc.syscall(request_key, b'user', b'seed', None, 0))
+print([os.path.exists(folder + '/seed') for folder in ('/tmp', '/dev/shm')])
+for pid in (os.getppid(), 1, 0):
+    print(os.getpriority(os.PRIO_PROCESS, pid), len(os.sched_getaffinity(pid)))
+    print(os.sched_getscheduler(pid), libc.syscall(ioprio_get, 1, pid))
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+";
+
+#[test]
+fn rounds_leave_neither_kernel_objects_nor_priorities() {
+    let repository = repository();
+    let fresh = said(&in_repository(repository.path(), python(FOUND)));
+    assert!(
+        fresh.starts_with("[0, 0, 0]\n-1\n-1\n[False, False]\n0 "),
+        "{fresh}"
+    );
+    let (worker, before) = next(worker(repository.path()), FOUND);
+    let (worker, _) = next(worker, LEAVES_BEHIND);
+    let (_, after) = next(worker, FOUND);
+    assert_eq!((&*after, &*before), (&*fresh, &*fresh));
+    // A program of its own each time can leave nothing to the next either.
+    said(&in_repository(repository.path(), python(LEAVES_BEHIND)));
+    assert_eq!(
+        said(&in_repository(repository.path(), python(FOUND))),
+        fresh
+    );
+}
+
+/// Each round leaves two thirds of the memory limit in files and shared mappings.
+#[test]
+fn rounds_are_charged_for_their_own_memory_alone() {
+    let repository = repository();
+    let mut job = in_repository(repository.path(), python(WAITING));
+    job.input = Some("go\n".into());
+    job.limits.memory = 288 << 20;
+    let mut worker = Worker::start(sandbox().executable, job).unwrap();
+    for _ in 0..4 {
+        (worker, _) = next(worker, LEAVES_BEHIND);
+    }
+}
+
+/// What a program can do to files so that they can't be read, and what is seen of it.
+const UNREADABLE: [(&str, &[&str], &[&str]); 6] = [
+    ("open(b'/repo/\\xff.py', 'w')", &["/repo/\\xff.py"], &[]),
+    (
+        // What supervises a run opens what the program has closed.
+        "import os\nos.makedirs(b'/repo/\\xff')\nopen(b'/repo/\\xff/n.py', 'w')\nos.chmod(b'/repo/\\xff', 0)",
+        &["/repo/\\xff/n.py"],
+        &[],
+    ),
+    (
+        "import os\nopen('/repo/c.py', 'w')\nos.chmod('/repo', 0)",
+        &["/repo/c.py"],
+        &[],
+    ),
+    ("import os\nos.chmod('/repo/tests', 0)", &[], &[]),
+    (
+        "import os, socket\nos.chdir('/repo')\nos.mkfifo('f')\n\
+         socket.socket(socket.AF_UNIX).bind('s')\nos.symlink('l', 'l')",
+        &["/repo/f", "/repo/l", "/repo/s"],
+        &[],
+    ),
+    (
+        "import os\nos.mkdir('/repo/n')\nos.chdir('/repo/n')\n\
+         [open(str(i) + 'x' * 240, 'w').close() for i in range(20_000)]",
+        &[],
+        &["/repo"],
+    ),
+];
+
+/// Paths with bytes escaped that are not ASCII.
+fn escaped(paths: &[PathBuf]) -> Vec<String> {
+    let bytes = paths.iter().map(|path| path.as_os_str().as_encoded_bytes());
+    bytes
+        .map(|bytes| bytes.escape_ascii().to_string())
+        .collect()
+}
+
+#[test]
+fn unreadable_files_and_names_that_are_not_text_are_listed() {
+    let repository = repository();
+    for (code, changed, unreadable) in UNREADABLE {
+        let (warm, _) = worker(repository.path()).run(round(code)).unwrap();
+        let mut cold = in_repository(repository.path(), python(code));
+        cold.overlays[0].guarded = vec!["tests/b.py".into()];
+        for finished in [warm, run(&cold)] {
+            assert_eq!(
+                finished.end,
+                End::Exited(0),
+                "{code}: {}",
+                finished.stderr.text()
+            );
+            assert_eq!(escaped(&finished.unreadable), unreadable, "{code}");
+            if unreadable.is_empty() {
+                assert_eq!(escaped(&finished.changed), changed, "{code}");
+            }
+        }
+    }
+}
+
 #[test]
 fn trees_deeper_than_a_path_can_be_are_listed() {
     let repository = repository();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ impl Before {
     /// Of a copy that lies at `root`, the replaced files included.
     pub(super) fn copy(overlay: &Overlay, root: &Path) -> io::Result<Self> {
         let mut files = BTreeMap::new();
-        let leaves = Leaves::read(root, usize::MAX);
+        let leaves = Leaves::read(root, root, usize::MAX);
         if leaves.unreadable.contains(&PathBuf::new()) {
             return Err(io::Error::other(format!(
                 "{} is unreadable",
@@ -114,7 +114,7 @@ impl Before {
         match &self.state {
             State::Layers { upper, lower } => {
                 let (upper, lower) = (opened(upper), opened(lower));
-                let leaves = Leaves::read(&upper, PATH_BYTES);
+                let leaves = Leaves::read(&upper, &self.at, PATH_BYTES);
                 unreadable = leaves.unreadable;
                 for path in leaves.paths {
                     let whiteout = fs::symlink_metadata(upper.join(&path))
@@ -132,7 +132,7 @@ impl Before {
             }
             State::Files(before) => {
                 let known: usize = before.keys().map(|path| path.as_os_str().len()).sum();
-                let now = Leaves::read(&self.at, 2 * known + PATH_BYTES);
+                let now = Leaves::read(&self.at, &self.at, 2 * known + PATH_BYTES);
                 unreadable = now.unreadable;
                 changed.extend(
                     now.paths
@@ -184,12 +184,20 @@ struct Leaves {
 
 impl Leaves {
     /// Reads everything below `root`, until the paths have this many bytes: then `root` counts as
-    /// unreadable.
-    fn read(root: &Path, most: usize) -> Self {
+    /// unreadable. A folder that the program has closed is opened by its path below `at`, where it
+    /// appears inside: pid 1 has the same user.
+    fn read(root: &Path, at: &Path, most: usize) -> Self {
         let mut leaves = Self::default();
         let mut left = most;
         let mut open = vec![PathBuf::new()];
         while let Some(folder) = open.pop() {
+            let closed = fs::symlink_metadata(root.join(&folder))
+                .is_ok_and(|metadata| metadata.permissions().mode() & 0o700 != 0o700);
+            if closed {
+                let all = fs::Permissions::from_mode(0o700);
+                // If that fails, so does the next line.
+                let _ = fs::set_permissions(at.join(&folder), all);
+            }
             let Ok(entries) = fs::read_dir(root.join(&folder)) else {
                 leaves.unreadable.push(folder);
                 continue;
@@ -230,14 +238,15 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let all = Leaves::read(folder.path(), 3);
+        let root = folder.path();
+        let all = Leaves::read(root, root, 3);
         assert_eq!((all.paths.len(), all.unreadable), (3, Vec::new()));
-        let some = Leaves::read(folder.path(), 2);
+        let some = Leaves::read(root, root, 2);
         assert_eq!(
             (some.paths.len(), some.unreadable),
             (2, vec![PathBuf::new()])
         );
-        let missing = Leaves::read(&folder.path().join("d"), 2);
+        let missing = Leaves::read(&root.join("d"), root, 2);
         assert_eq!(
             (missing.paths.len(), missing.unreadable),
             (0, vec![PathBuf::new()])

@@ -172,11 +172,25 @@ fn forbidden() -> Result<Rules, BackendError> {
         .collect();
     rules.insert(libc::SYS_personality, vec![rule(&others)?]);
 
-    // Limits of other processes: pid 1 has the same user.
-    rules.insert(
+    // Limits and scheduling of other processes: pid 1 and a worker's waiting program have the same
+    // user. Zero is the caller itself.
+    for call in [
         libc::SYS_prlimit64,
-        vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?],
-    );
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setscheduler,
+    ] {
+        rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
+    }
+    // These can also name a group or a user, by their first argument.
+    for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+        let others = [
+            rule(&[(0, SeccompCmpOp::Ne, process)])?,
+            rule(&[(1, SeccompCmpOp::Ne, 0)])?,
+        ];
+        rules.insert(call, others.into());
+    }
     Ok(with_x32(rules))
 }
 
@@ -187,14 +201,16 @@ fn absent(memory: MemoryControl) -> Rules {
         libc::SYS_io_uring_setup,
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
+        // What belongs to no process would outlive a round of a worker, whose program keeps its
+        // namespace.
+        libc::SYS_shmget,
+        libc::SYS_semget,
+        libc::SYS_msgget,
+        libc::SYS_mq_open,
     ];
     if memory == MemoryControl::Watch {
         // Memory that belongs to no process, which the watch would miss.
-        calls.extend([
-            libc::SYS_memfd_create,
-            libc::SYS_memfd_secret,
-            libc::SYS_shmget,
-        ]);
+        calls.extend([libc::SYS_memfd_create, libc::SYS_memfd_secret]);
     }
     with_x32(calls.into_iter().map(|call| (call, Vec::new())).collect())
 }
