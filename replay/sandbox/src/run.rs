@@ -363,6 +363,11 @@ impl Session {
         let Some(watch) = &self.watch else { return };
         // Unreadable only while pid 1 is dying, which it will report.
         let Ok(sample) = watch.sample() else { return };
+        // First, since too many processes also hold too much memory, sooner or later.
+        if sample.tasks > u64::from(self.limits.processes) {
+            self.stop(End::TooManyProcesses);
+            return;
+        }
         let mut held = sample.resident;
         if self.order.memory == MemoryControl::Watch {
             held += watch.disk().unwrap_or(0);
@@ -377,9 +382,6 @@ impl Session {
         }
         self.peak = self.peak.max(held);
         self.cpu = self.cpu.max(sample.cpu);
-        if sample.tasks > u64::from(self.limits.processes) {
-            self.stop(End::TooManyProcesses);
-        }
         if sample.cpu.saturating_sub(self.cpu_before) > self.limits.cpu {
             self.stop(End::OutOfProcessor);
         }

@@ -1,6 +1,7 @@
 //! `fillrate doctor`.
 
 use clap::Args;
+use fillrate_sandbox::{Level, MemoryControl, OverlayKind, SandboxError};
 
 use super::{CliError, Success};
 use crate::corpus::environment;
@@ -19,12 +20,17 @@ pub(super) fn run(_arguments: &DoctorArguments) -> Result<Success, CliError> {
             outln!("  missing  {name:16} {advice}");
         }
     };
+    let level = fillrate_sandbox::probe();
+    let weaknesses = level.as_ref().map_or_else(|_| Vec::new(), weaknesses);
     line(
         "sandbox",
-        fillrate_sandbox::probe()
+        level
             .map(|level| level.to_string())
             .map_err(|error| error.to_string()),
     );
+    for weakness in weaknesses {
+        outln!("  weaker   {:16} {weakness}", "sandbox");
+    }
     for probe in environment::probe(&Toolchain::default()) {
         line(
             probe.program,
@@ -41,4 +47,27 @@ pub(super) fn run(_arguments: &DoctorArguments) -> Result<Success, CliError> {
             Ok(Success::Partial)
         }
     }
+}
+
+/// What a level of isolation lacks, and how to get it.
+fn weaknesses(level: &Level) -> Vec<String> {
+    let better = [
+        Level {
+            overlay: OverlayKind::Overlayfs,
+            ..*level
+        },
+        Level {
+            memory: MemoryControl::CgroupV2,
+            ..*level
+        },
+    ];
+    better
+        .iter()
+        .filter_map(|better| match level.satisfies(better) {
+            Err(SandboxError::BelowLevel { refused, remedy }) => {
+                Some(format!("{refused}; {remedy}"))
+            }
+            _ => None,
+        })
+        .collect()
 }
