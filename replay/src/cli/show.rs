@@ -13,6 +13,7 @@ use crate::report::{Comparison, RunReport};
 use crate::store::{Attempt, FILE_NAME, Run};
 use crate::task::Hole;
 use crate::verdict::Outcome;
+use crate::verdict::feedback::without_control_characters;
 
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
@@ -181,6 +182,10 @@ fn show_attempt(attempt: &Attempt) {
         ),
         &verdict.reason,
     );
+    if !verdict.twins.is_empty() {
+        let name = "tests that also ran as twins, changed so that they must fail, and did";
+        print_section(name, &verdict.twins.join("\n"));
+    }
     if !verdict.unavailable.is_empty() {
         let names: Vec<&str> = verdict.unavailable.iter().map(|e| e.name()).collect();
         print_section(
@@ -256,8 +261,10 @@ pub(super) fn show_trace(trace: &Trace) -> String {
         )
 }
 
+/// A titled part of a page. The text may be a completion or the output of tests, which must not
+/// control the terminal.
 pub(super) fn section(name: &str, text: &str) -> String {
-    format!("\n--- {name}\n{text}\n")
+    format!("\n--- {name}\n{}\n", without_control_characters(text))
 }
 
 /// The only hole of these whose id begins or ends so.

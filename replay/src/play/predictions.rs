@@ -12,10 +12,11 @@
 //! | [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench) | `task-id` | `response`, a list |
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use super::PlayError;
 use crate::task::Hole;
@@ -33,20 +34,22 @@ impl HolePredictions {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file can't be read, or a line is no prediction: names it.
+    /// The file can't be read, or a line is no prediction: names it, and the column if it is no JSON.
     pub(super) fn read(path: &Path) -> Result<Self, PlayError> {
-        let file = std::fs::File::open(path).map_err(PlayError::file(path))?;
+        let bytes = std::fs::read(path).map_err(PlayError::file(path))?;
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
         let mut by_id: HashMap<String, Vec<String>> = HashMap::new();
-        for (index, line) in BufReader::new(file).lines().enumerate() {
-            let line = line.map_err(PlayError::file(path))?;
-            if line.trim().is_empty() {
+        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
             let refuse = |reason: String| {
                 PlayError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
             };
-            let record: Value =
-                serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
+            let record = parse_line(line).map_err(|(column, reason)| {
+                let place = format!("{}, line {}", path.display(), index + 1);
+                PlayError::Refused(format!("{place}, column {column}: {reason}"))
+            })?;
             let (id, texts) = prediction(&record).map_err(refuse)?;
             let known = by_id.entry(id).or_default();
             if !known.is_empty() && record.get("hole").is_some() {
@@ -83,6 +86,87 @@ impl HolePredictions {
                     hole.id
                 ))
             })
+    }
+}
+
+/// Parses a line of JSON; or the column of the first character that is wrong, from 1, and why.
+fn parse_line(line: &[u8]) -> Result<Value, (usize, String)> {
+    let text = std::str::from_utf8(line).map_err(|error| {
+        let valid = String::from_utf8_lossy(&line[..error.valid_up_to()]);
+        let byte = line[error.valid_up_to()];
+        let reason = format!("the byte {byte:#04x} is not UTF-8; save the file as UTF-8");
+        (valid.chars().count() + 1, reason)
+    })?;
+    let parsed = serde_json::from_str(text);
+    parsed.map(|UniqueKeys(value)| value).map_err(|error| {
+        let before = text.get(..error.column()).unwrap_or(text);
+        let message = error.to_string();
+        // Which line it is only the caller knows.
+        let reason = message.split(" at line ").next().unwrap_or_default();
+        (before.chars().count().max(1), reason.to_owned())
+    })
+}
+
+/// A JSON value in which no object has a key twice: readers differ in which of the two they take.
+struct UniqueKeys(Value);
+
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueKeysVisitor).map(Self)
+    }
+}
+
+struct UniqueKeysVisitor;
+
+impl<'de> Visitor<'de> for UniqueKeysVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(UniqueKeys(value)) = parts.next_element()? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key `{key}` occurs twice")));
+            }
+            let UniqueKeys(value) = entries.next_value()?;
+            object.insert(key, value);
+        }
+        Ok(object.into())
     }
 }
 
@@ -148,6 +232,52 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn faults_of_a_file_have_a_line_and_a_column() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let read = |bytes: &[u8]| {
+            let path = folder.path().join("p.jsonl");
+            std::fs::write(&path, bytes).expect("the file is written");
+            match HolePredictions::read(&path) {
+                Ok(read) => format!("{:?}", read.by_id),
+                Err(error) => error.to_string().replace(&path.display().to_string(), "p"),
+            }
+        };
+        let marked = "\u{feff}{\"hole\": \"ä\", \"completions\": [\"x\"]}\r\n";
+        assert_eq!(read(marked.as_bytes()), "{\"ä\": [\"x\"]}");
+        let faults: [(&[u8], &str); 6] = [
+            (
+                b"\n{\"hole\": \"\xc3\xa4\xff\", \"completions\": [\"x\"]}",
+                "p, line 2, column 12: the byte 0xff is not UTF-8; save the file as UTF-8",
+            ),
+            // Half of a surrogate pair.
+            (
+                b"{\"hole\": \"a\", \"completions\": [\"\\ud83d\"]}",
+                "p, line 1, column 3",
+            ),
+            (
+                b"{\"hole\": \"a\", \"completions\": [\"\\udc00\"]}",
+                "p, line 1, column 3",
+            ),
+            (
+                b"{\"hole\": \"a\", \"hole\": \"b\", \"completions\": [\"x\"]}",
+                "p, line 1, column 20: the key `hole` occurs twice",
+            ),
+            (
+                b"{\"task_id\": 1, \"choices\": [{\"text\": \"x\", \"text\": \"y\"}]}",
+                "p, line 1, column 47: the key `text` occurs twice",
+            ),
+            (
+                b"{\"hole\": ",
+                "p, line 1, column 9: EOF while parsing a value",
+            ),
+        ];
+        for (bytes, told) in faults {
+            let read = read(bytes);
+            assert!(read.starts_with(told), "{read}");
+        }
+    }
 
     #[test]
     fn prediction_reads_formats_of_benchmarks() {

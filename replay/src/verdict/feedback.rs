@@ -31,12 +31,13 @@ impl Verdict {
             text.push_str(&format!("and {more} more\n"));
         }
         text.push_str(self.output.trim_end());
-        cut(relative(&plain(&text)).trim_end())
+        cut(relative(&without_control_characters(&text)).trim_end())
     }
 }
 
-/// Removes control sequences and characters.
-fn plain(text: &str) -> String {
+/// Removes what a terminal would obey: control sequences, and control characters but line breaks
+/// and tabs.
+pub fn without_control_characters(text: &str) -> String {
     static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
         // Control sequences and operating system commands, ECMA-48 §5.4 and §8.3.89.
         Regex::new("\u{1b}(\\[[0-?]*[ -/]*[@-~]|\\][^\u{7}\u{1b}]*(\u{7}|\u{1b}\\\\)|[@-_])")
