@@ -11,6 +11,7 @@ use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::support::play::{self, TestDir, attempts, demo, files, has_tools, holes, kitchen, text};
@@ -56,9 +57,16 @@ fn forgery(name: &'static str, code: &str, lacks: &'static str) -> Attack {
     }
 }
 
+/// The evidence that a verdict lacks, twins left out: those are asked in addition.
+fn missing_beside_twins(verdict: &Value) -> Vec<&str> {
+    let missing = verdict["missing"].as_array();
+    let names = missing.into_iter().flatten().filter_map(Value::as_str);
+    names.filter(|name| *name != "twins").collect()
+}
+
 /// Offers the attacks at a hole, one after the other and the reference last, and checks what
-/// becomes of each and that nothing is left of any.
-fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) {
+/// becomes of each and that nothing is left of any. Returns the verdicts on the attacks.
+fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) -> Vec<Value> {
     let tasks = dir.write("tasks.jsonl", &format!("{hole}\n"));
     let reference = hole["reference"].as_str().unwrap();
     let mut completions: Vec<&str> = attacks
@@ -108,8 +116,13 @@ fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) {
     for (attack, attempt) in attacks.iter().zip(by_sample.values()) {
         let verdict = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
+        // What fails for want of evidence is asked twins as well.
+        let counted = match outcome {
+            "forged" => "failed",
+            other => other,
+        };
         assert!(
-            attack.outcomes.contains(&outcome),
+            attack.outcomes.contains(&counted),
             "{}: {verdict:#}",
             attack.name
         );
@@ -117,8 +130,8 @@ fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) {
         assert!(output.contains(attack.says), "{}: {verdict:#}", attack.name);
         if let Some(evidence) = attack.lacks {
             assert_eq!(
-                verdict["missing"],
-                json!([evidence]),
+                missing_beside_twins(verdict),
+                [evidence],
                 "{}: {verdict:#}",
                 attack.name
             );
@@ -138,6 +151,8 @@ fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) {
     assert_eq!(dir.leftovers(), Vec::<PathBuf>::new());
     assert_eq!(changes(&before), Vec::<PathBuf>::new());
     assert_eq!(survivors(), Vec::<String>::new());
+    let judged = by_sample.into_values().take(attacks.len());
+    judged.map(|attempt| attempt["verdict"].clone()).collect()
 }
 
 /// The files of the finished parts of the cache that the sandbox is shown: their contents, but
@@ -1069,4 +1084,130 @@ fn typescript_attacks_do_not_pass() {
         ),
     ];
     withstand(&dir, &demo(), &hole, &attacks);
+}
+
+/// One attack of `tests/attacks.toml`, whose head explains the fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListedAttack {
+    runner: String,
+    name: String,
+    stopped_by: String,
+    #[serde(default)]
+    twins: bool,
+    code: String,
+}
+
+/// By runner: the project, and the file and the start of the hole at which attacks are offered.
+const HOLES: [(&str, &str, &str, &str); 6] = [
+    ("pytest", "kitchen", "src/kitchen/scale.py", "exact ="),
+    ("unittest", "garden", "src/garden/beds.py", "if spacing"),
+    ("vitest", "dairy", "src/cheese.ts", "const old"),
+    ("jest", "quay", "src/tides.js", "const twelfths"),
+    ("mocha", "orchard", "src/harvest.js", "if (!"),
+    ("node", "ferry", "src/fares.js", "if (age"),
+];
+
+/// How many attacks of each runner are judged unless `FILLRATE_ATTACKS=all` is set.
+const USUAL_ATTACKS: usize = 4;
+
+/// The attacks on one runner: all of them if that is asked for, and otherwise some that are stopped
+/// by different defences.
+fn listed_attacks(runner: &str) -> Vec<ListedAttack> {
+    #[derive(Deserialize)]
+    struct List {
+        attack: Vec<ListedAttack>,
+    }
+    let path = play::repository("tests/attacks.toml");
+    let list: List = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert!(list.attack.len() >= 60);
+    let mut attacks = list.attack;
+    attacks.retain(|attack| attack.runner == runner);
+    assert!(attacks.len() >= 10, "{runner}");
+    if std::env::var("FILLRATE_ATTACKS").is_ok_and(|which| which == "all") {
+        return attacks;
+    }
+    let mut seen = BTreeSet::new();
+    // Twins and their absence matter the most, and the ends of processes the least.
+    attacks.sort_by_key(|attack| (attack.stopped_by != "twins", !attack.twins));
+    attacks.retain(|attack| seen.insert(attack.stopped_by.clone()));
+    attacks.truncate(USUAL_ATTACKS);
+    attacks
+}
+
+/// Offers a runner's listed attacks, and checks what stops each.
+fn withstand_listed(runner: &str, tools: &[&str]) {
+    if !has_tools(tools) {
+        return;
+    }
+    let (_, project, path, start) = HOLES.into_iter().find(|hole| hole.0 == runner).unwrap();
+    let dir = TestDir::new();
+    let corpus = text(&play::repository(&format!("tests/corpora/{project}.toml")));
+    let mined = dir.path("mined.jsonl");
+    let mine = ["mine", &corpus, "--holes", "6", "--kinds", "body", "-o"];
+    dir.fillrate(&[&mine[..], &[&text(&mined)]].concat())
+        .exits_with(0);
+    let wanted = |hole: &Value| {
+        let reference = hole["reference"].as_str().unwrap();
+        hole["path"] == path && reference.starts_with(start)
+    };
+    let hole = holes(&mined).into_iter().find(wanted).unwrap();
+    let listed = listed_attacks(runner);
+    let outcomes: &[&str] = &["failed", "timeout"];
+    let attacks: Vec<Attack> = listed
+        .iter()
+        .map(|listed| attack("listed", &listed.code, outcomes, ""))
+        .collect();
+    let verdicts = withstand(&dir, &corpus, &hole, &attacks);
+    for (listed, verdict) in listed.iter().zip(&verdicts) {
+        let name = &listed.name;
+        let has_failed = verdict["failed"] != json!([]);
+        let beside = missing_beside_twins(verdict);
+        match listed.stopped_by.as_str() {
+            "failure" => assert!(has_failed, "{name}: {verdict:#}"),
+            // Without twins it passes.
+            "twins" => assert!(!has_failed && beside.is_empty(), "{name}: {verdict:#}"),
+            evidence => assert!(beside.contains(&evidence), "{name}: {verdict:#}"),
+        }
+        // A run with a failed test asks no twins.
+        if listed.twins && !has_failed {
+            assert_eq!(verdict["outcome"], "forged", "{name}: {verdict:#}");
+        }
+    }
+}
+
+#[test]
+fn listed_attacks_on_pytest_do_not_pass() {
+    own_process!();
+    withstand_listed("pytest", &["python3"]);
+}
+
+#[test]
+fn listed_attacks_on_unittest_do_not_pass() {
+    own_process!();
+    withstand_listed("unittest", &["python3"]);
+}
+
+#[test]
+fn listed_attacks_on_vitest_do_not_pass() {
+    own_process!();
+    withstand_listed("vitest", &["node", "npm"]);
+}
+
+#[test]
+fn listed_attacks_on_jest_do_not_pass() {
+    own_process!();
+    withstand_listed("jest", &["node", "npm"]);
+}
+
+#[test]
+fn listed_attacks_on_mocha_do_not_pass() {
+    own_process!();
+    withstand_listed("mocha", &["node", "npm"]);
+}
+
+#[test]
+fn listed_attacks_on_node_do_not_pass() {
+    own_process!();
+    withstand_listed("node", &["node", "npm"]);
 }
