@@ -1,12 +1,13 @@
-//! Completions whose tests don't agree with themselves, with the real program: tests that are only
-//! flaky with a completion fail it.
+//! Completions whose tests don't agree with themselves, with the real program: tests that are also
+//! flaky without a completion decide nothing, and those that are only flaky with it fail it.
 
 use std::fs;
+use std::process::Command;
 
 use fillrate::task::{Hole, HoleKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::play::{TestDir, attempts, has_tools, kitchen, text};
+use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, text};
 
 const MODULE: &str = "def following(a):\n    return a + 1\n";
 
@@ -38,14 +39,10 @@ def test_steady():
 /// would with a chance of .38 fail in some runs of three and pass in others.
 const COMPLETIONS: usize = 30;
 
-#[test]
-fn what_is_flaky_only_with_a_completion_fails_it() {
-    if !has_tools(&["python3"]) {
-        return;
-    }
-    let dir = TestDir::new();
+/// Writes a project of one module and these tests; its manifest, and the hole in it.
+fn coin(dir: &TestDir, tests: &str) -> (String, Hole) {
     dir.write("coin/m.py", MODULE);
-    dir.write("coin/test_m.py", TESTS);
+    dir.write("coin/test_m.py", tests);
     let manifest = fs::read_to_string(kitchen()).unwrap();
     let manifest = manifest
         .replace("kitchen", "coin")
@@ -57,6 +54,17 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     let start = MODULE.find(reference).unwrap();
     let range = start..start + reference.len();
     let hole = Hole::new("coin", "python", "m.py", HoleKind::Line, range, MODULE);
+    (corpus, hole)
+}
+
+#[test]
+fn what_is_flaky_only_with_a_completion_fails_it() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let (corpus, hole) = coin(&dir, TESTS);
+    let reference = hole.reference.as_str();
     let tasks = dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
     let mut completions = vec![
         reference.to_owned(),
@@ -118,4 +126,82 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
         completions.len()
     );
     assert!(shown.contains(&line), "{line}\n{shown}");
+}
+
+/// One test runs the changed line. The other throws a coin on a busy machine, which a lower priority
+/// stands for here: the baseline is made at the usual one.
+const BUSY_TESTS: &str = r#"
+import os
+import m
+
+
+def test_following():
+    assert m.following(1) == 2
+
+
+def test_coin():
+    assert os.nice(0) == 0 or os.urandom(1)[0] < 64
+"#;
+
+#[test]
+fn what_is_also_flaky_without_a_completion_leaves_the_denominator() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let (corpus, hole) = coin(&dir, BUSY_TESTS);
+    let tasks = text(&dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap()));
+    let completions: Vec<String> = (0..10)
+        .map(|i| format!("return a + 1 + {i} - {i}"))
+        .collect();
+    let predictions = json!({"hole": hole.id, "completions": completions}).to_string();
+    let predictions = text(&dir.write("coins.jsonl", &predictions));
+    let replay = |out: &str, model: &str| {
+        let out = text(&dir.path(out));
+        let arguments = [
+            "replay",
+            &corpus,
+            "--tasks",
+            &tasks,
+            "--model",
+            model,
+            "--samples",
+        ];
+        let samples = if model == "reference" { "1" } else { "10" };
+        dir.command(&[&arguments[..], &[samples, "--out", &out, "--json"]].concat())
+    };
+    play::run(&mut replay("baseline", "reference")).exits_with(0);
+    let usual = replay("run", &predictions);
+    let mut busy = Command::new("nice");
+    busy.args(["-n", "5"])
+        .arg(usual.get_program())
+        .args(usual.get_args());
+    for (name, value) in usual.get_envs() {
+        busy.env(name, value.unwrap_or_default());
+    }
+    let report = play::run(&mut busy).exits_with(0).json();
+
+    // Each is flaky with a chance of .75: the coin falls before the line's own test has its say.
+    let attempts = attempts(&dir.path("run"));
+    let outcome = |attempt: &&Value| attempt["verdict"]["outcome"] == "flaky";
+    let flaky: Vec<&Value> = attempts.values().filter(outcome).collect();
+    assert!(!flaky.is_empty(), "{attempts:#?}");
+    for attempt in &flaky {
+        let verdict = &attempt["verdict"];
+        let reason = verdict["reason"].as_str().unwrap();
+        let told = "test_m.py::test_coin does not agree with itself: without the change it failed ";
+        assert!(reason.starts_with(told), "{verdict:#}");
+        assert_eq!(
+            (&verdict["failed"], &verdict["again"]),
+            (&json!(["test_m.py::test_coin"]), &json!(true))
+        );
+    }
+    let passed = attempts.len() - flaky.len();
+    let all = report["rows"].as_array().unwrap().last().unwrap();
+    assert_eq!(all["outcomes"]["flaky"], flaky.len());
+    assert_eq!(all["left_out"], flaky.len(), "{all:#}");
+    assert_eq!(
+        all["outcomes"]["passed"].as_u64().unwrap_or(0),
+        passed as u64
+    );
 }

@@ -167,6 +167,51 @@ fn a_run_killed_three_times_equals_an_uninterrupted_run() {
     assert!(again.err.contains(": 24/24"), "{again:#?}");
 }
 
+/// `FILLRATE_KILLS` is how many runs are killed.
+#[test]
+fn runs_killed_at_random_moments_lose_nothing_and_leave_nothing() {
+    own_process!();
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let kills = std::env::var("FILLRATE_KILLS").map_or(4, |kills| kills.parse().unwrap());
+    let dir = TestDir::new();
+    let began = Instant::now();
+    play::run(&mut replay(&dir, "whole")).exits_with(0);
+    let usual = began.elapsed();
+    let mut random = ChaCha8Rng::seed_from_u64(21);
+    let (mut runs, mut killed) = (0, 0);
+    let mut before: BTreeMap<String, Value> = BTreeMap::new();
+    while killed < kills {
+        let name = format!("run-{runs}");
+        let mut replaying = start(&mut replay(&dir, &name));
+        std::thread::sleep(usual.mul_f64(random.random_range(0.0..0.7)));
+        replaying.kill().unwrap();
+        let status = replaying.wait().unwrap();
+        assert_eq!(survivors(), Vec::<String>::new(), "after kill {killed}");
+        let after = match dir.path(&name).join("run.db").is_file() && done(&dir.path(&name)) > 0 {
+            true => attempts(&dir.path(&name)),
+            false => BTreeMap::new(),
+        };
+        for (key, attempt) in &before {
+            assert_eq!(after.get(key), Some(attempt), "after kill {killed}");
+        }
+        before = after;
+        if status.code().is_none() {
+            killed += 1;
+        }
+        if before.len() == ATTEMPTS || killed == kills {
+            play::run(&mut replay(&dir, &name)).exits_with(0);
+            let whole = attempts(&dir.path(&name));
+            assert_eq!(whole.len(), ATTEMPTS);
+            let spoiled = |attempt: &&Value| attempt["verdict"]["outcome"] == "infrastructure";
+            assert_eq!(whole.values().filter(spoiled).count(), 0);
+            (runs, before) = (runs + 1, BTreeMap::new());
+        }
+    }
+    println!("{killed} kills of {runs} runs");
+}
+
 #[test]
 fn a_run_refuses_another_command() {
     if !has_tools(&["python3"]) {
