@@ -160,7 +160,8 @@ fn a_project_that_fails_its_own_tests_fails_only_itself() {
     let dir = TestDir::new();
     let manifest = copied(&dir);
     play::copy(&dir.path("kitchen"), &dir.path("broken"));
-    let test = "def test_that_never_passes():\n    assert 1 == 2\n";
+    let test = "import pytest\n\n@pytest.mark.parametrize('n', range(20))\n\
+                def test_that_never_passes(n):\n    assert 1 == 2\n";
     dir.write("broken/tests/test_broken.py", test);
     let right = fs::read_to_string(&manifest).unwrap();
     let (_, project) = right.split_once("[[project]]").unwrap();
@@ -178,8 +179,9 @@ fn a_project_that_fails_its_own_tests_fails_only_itself() {
     );
     assert!(
         finished.out.contains(
-            "1 project failed:\n  broken: `broken` fails 1 of its own 12 tests, first \
-             tests/test_broken.py::test_that_never_passes: AssertionError: assert 1 == 2; "
+            "1 project failed:\n  broken: `broken` passes 11 of its own 31 tests, and at least 50 % \
+             must pass: 20 such as tests/test_broken.py::test_that_never_passes[0]: \
+             AssertionError: assert 1 == 2; "
         ),
         "{finished:#?}"
     );
@@ -188,11 +190,11 @@ fn a_project_that_fails_its_own_tests_fails_only_itself() {
     fs::write(&manifest, format!("schema = 1\n[[project]]{broken}")).unwrap();
     let finished = dir
         .fillrate(&["replay", "kitchen.toml", "--out", "alone"])
-        .exits_with(1);
+        .exits_with(3);
     assert!(
         finished
             .error_message()
-            .starts_with("no project of kitchen.toml can be replayed: `broken` fails 1"),
+            .starts_with("no project of kitchen.toml can be replayed: `broken` passes 11"),
         "{finished:#?}"
     );
     assert!(!dir.path("alone").exists());

@@ -127,6 +127,21 @@ impl Corpus {
         Ok(prepared)
     }
 
+    /// The project with its source changed by a function, which is given a copy of it; `parts`
+    /// differ whenever the changes do. Files that it adds are shown to no language server.
+    ///
+    /// # Errors
+    /// The function fails, or the source in the cache can't be kept.
+    pub fn with_changed_source(
+        &self,
+        prepared: Prepared,
+        parts: &[&str],
+        change: impl FnOnce(&Path) -> Result<(), CorpusError>,
+        report_step: &dyn Fn(CorpusStep),
+    ) -> Result<Prepared, CorpusError> {
+        added::with_changes(&self.cache, prepared, parts, change, report_step)
+    }
+
     /// The project with the files of `tests/PROJECT` added to its source, a tree that mirrors the
     /// project's; the same project where that folder does not exist. The source in the cache is
     /// another one then, with a digest of its own.

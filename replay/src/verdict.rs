@@ -19,6 +19,7 @@
 mod added_tests;
 pub mod baseline;
 mod baseline_runs;
+mod before;
 mod cache;
 mod engine;
 mod error;
@@ -33,6 +34,7 @@ mod selection;
 mod twin_check;
 mod type_checker;
 
+pub use before::run_commands_before;
 pub use engine::Engine;
 pub use error::VerdictError;
 pub use judge::{CompiledForms, Judge};

@@ -59,6 +59,47 @@ pub(super) fn with_generated(
     lay(cache, prepared, "built", &from, entries, report_step)
 }
 
+/// See [`super::Corpus::with_changed_source`].
+pub(super) fn with_changes(
+    cache: &Cache,
+    prepared: Prepared,
+    parts: &[&str],
+    change: impl FnOnce(&Path) -> Result<(), CorpusError>,
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<Prepared, CorpusError> {
+    let name = &prepared.project.name;
+    let mut all = vec![SCHEMA, prepared.digest.as_str()];
+    all.extend(parts);
+    let (folder, record) = cache.entry(
+        "sources",
+        &entry_name(&format!("{name}-changed"), &all),
+        report_step,
+        |folder, record: &Record| {
+            tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
+        },
+        |folder| {
+            let root = folder.join("tree");
+            tree::copy_source(&prepared, &root)?;
+            change(&root)?;
+            tree::check_links(name, &root)?;
+            Ok(Record {
+                digest: tree::digest(&root)?,
+            })
+        },
+    )?;
+    let source = folder.join("tree");
+    let mut added = prepared.added;
+    let new = tree::entries(&source)?.into_iter().map(|entry| entry.path);
+    added.extend(new.filter(|path| fs::symlink_metadata(prepared.source.join(path)).is_err()));
+    added.sort();
+    Ok(Prepared {
+        source,
+        digest: record.digest,
+        added,
+        ..prepared
+    })
+}
+
 /// The project with entries of a folder laid over its source.
 fn lay(
     cache: &Cache,

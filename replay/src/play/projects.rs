@@ -12,7 +12,7 @@ use crate::language::SourceFile;
 use crate::language::environment::EnvironmentError;
 use crate::store::{ProjectState, ProjectStatus};
 use crate::task::{Hole, TaskError};
-use crate::verdict::{Engine, Judge, VerdictError};
+use crate::verdict::{Engine, Judge, VerdictError, run_commands_before};
 
 /// How tests are run.
 #[derive(Clone, Debug)]
@@ -286,14 +286,17 @@ pub fn prepare(
                 step,
             });
         };
-        let ready =
-            corpus
-                .prepare_project(project, &report_step)
-                .and_then(|prepared| match tests {
-                    Some(folder) => corpus
-                        .with_tests(prepared, folder, &|step| report_step(&project.name, step)),
-                    None => Ok(prepared),
-                });
+        let ready = corpus
+            .prepare_project(project, &report_step)
+            .and_then(|prepared| match tests {
+                Some(folder) => {
+                    corpus.with_tests(prepared, folder, &|step| report_step(&project.name, step))
+                }
+                None => Ok(prepared),
+            })
+            .and_then(|prepared| {
+                run_commands_before(corpus, prepared, &|step| report_step(&project.name, step))
+            });
         match ready {
             Ok(ready) => prepared.push(ready),
             Err(error) => {

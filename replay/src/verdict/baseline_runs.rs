@@ -233,6 +233,12 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
             key_line(&error.message)
         ));
     }
+    if matches!(result.end, End::TimedOut | End::OutOfProcessor) {
+        return refuse(format!(
+            "one run of all of them takes more than {} s; leave slow ones out by `args`",
+            RUN_TIME.as_secs()
+        ));
+    }
     if !matches!(result.end, End::Exited(_)) || !report.ended {
         return refuse(format!("{:?}\n{}", result.end, tail()));
     }

@@ -47,7 +47,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
 }
 
 /// What pytest and coverage are allowed to be: the versions that the harness works with.
-const REQUIRED: [&str; 2] = ["pytest>=7,<9", "coverage>=7"];
+const REQUIRED: [&str; 2] = ["pytest>=7,<10", "coverage>=7"];
 
 /// What the tests need installed.
 fn environment(

@@ -1,6 +1,6 @@
 """The harness of a pytest run: report, sentinels, snapshots, coverage.
 
-``fillrate_pytest`` makes a plugin of it.  It works with pytest 7 and 8 on
+``fillrate_pytest`` makes a plugin of it.  It works with pytest 7 to 9 on
 Python 3.9 and later, in one process (``-p no:xdist``).
 
 Input and output are described in ``fillrate_report``.

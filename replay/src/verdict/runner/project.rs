@@ -345,6 +345,24 @@ impl ProjectRunner {
         job
     }
 
+    /// Runs a command of the shell with the repository in the folder `root`, which it may write to.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(in crate::verdict) fn run_command(
+        &self,
+        command: &str,
+        root: &Path,
+        limits: Limits,
+    ) -> Result<Finished, VerdictError> {
+        let arguments = vec!["-c".to_owned(), command.to_owned()];
+        let mut job = self.job("/bin/sh".to_owned(), arguments, limits);
+        job.overlays.clear();
+        job.collect.clear();
+        job.binds.push(Bind::writable(root, REPOSITORY));
+        Ok(fillrate_sandbox::run(&job)?)
+    }
+
     /// The report file inside the sandbox, if the report is a file.
     fn report_path(&self) -> Option<PathBuf> {
         let path = self.framework.report_file(&self.prepared.project)?;

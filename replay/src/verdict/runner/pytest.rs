@@ -124,6 +124,11 @@ impl TestFramework for Pytest {
             .collect();
         vec![
             ("PYTHONPATH", path.join(":")),
+            // Tests start the environment's scripts, and `python`, by name.
+            (
+                "PATH",
+                format!("{ENVIRONMENT}/bin:/usr/local/bin:/usr/bin:/bin"),
+            ),
             ("PYTHONHASHSEED", "0".to_owned()),
             // The project's source has no bytecode, and none is written: no stale file can run in
             // place of the change. The environment's own bytecode is read-only.
