@@ -60,12 +60,11 @@ async function* requests() {
 
 /** Return why a project needs vitest's own main process, if so. */
 function unfit(vitest, specifications) {
-  const { config, vite, version } = vitest;
+  const { config, vite } = vitest;
   const pools = [...new Set(specifications.map(({ pool }) => pool))];
   const [pool] = pools;
   const own = ({ name }) => !/^(vite|vitest|alias$|commonjs$|builtin:|rolldown|native:)/.test(name);
   const reasons = {
-    [`vitest ${version} is not known`]: !/^(3\.2|4)\./.test(version),
     "several projects": vitest.projects.length !== 1,
     "plugins of its own": vite.config.plugins.some(own),
     "a global set-up": config.globalSetup.length > 0,
@@ -358,12 +357,13 @@ async function main() {
   process.env.VITEST = "true";
   process.env.NODE_ENV ??= "test";
   const { vitest, filter } = await openVitest(instructions, process.argv.slice(2), [{}]);
-  const specifications = (await vitest.globTestSpecifications?.(filter)) ?? [];
   const version = Number.parseInt(vitest.version, 10);
-  const environments = specifications.some(({ moduleId }) => hasOwnEnvironment(moduleId, vitest.config, version));
-  const reason = unfit(vitest, specifications) ?? (environments ? "an environment of its own" : undefined);
-  if (reason) {
-    writeLine(`unfit it has ${reason}`);
+  const reason = /^(3\.2|4)\./.test(vitest.version) ? undefined : `vitest ${vitest.version ?? "1 or 2"}, which has no warm engine`;
+  const specifications = reason ? [] : await vitest.globTestSpecifications(filter);
+  const unusual = () => specifications.some(({ moduleId }) => hasOwnEnvironment(moduleId, vitest.config, version));
+  const why = reason ?? unfit(vitest, specifications) ?? (unusual() ? "an environment of its own" : undefined);
+  if (why) {
+    writeLine(`unfit it has ${why}`);
     process.exit(0);
   }
   const transformer = version === 4 ? new ModuleRunnerTransformer(vitest) : new ViteNodeTransformer(vitest);
