@@ -204,8 +204,9 @@ fn runs_killed_at_random_moments_lose_nothing_and_leave_nothing() {
             play::run(&mut replay(&dir, &name)).exits_with(0);
             let whole = attempts(&dir.path(&name));
             assert_eq!(whole.len(), ATTEMPTS);
-            let spoiled = |attempt: &&Value| attempt["verdict"]["outcome"] == "infrastructure";
-            assert_eq!(whole.values().filter(spoiled).count(), 0);
+            let is_infrastructure =
+                |attempt: &&Value| attempt["verdict"]["outcome"] == "infrastructure";
+            assert_eq!(whole.values().filter(is_infrastructure).count(), 0);
             (runs, before) = (runs + 1, BTreeMap::new());
         }
     }

@@ -157,7 +157,7 @@ fn message(event: &Event) -> Option<String> {
             cold_reason,
             ..
         } => test_notes(project, set_aside, neutralised, cold_reason.as_deref()),
-        // The reason is told once, at the end.
+        // The end reports the reason once.
         Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
         Event::RunOpened { run, attempts, .. } if *attempts > 0 => Some(format!(
             "continuing {}: {attempts} attempts are done",
@@ -170,7 +170,7 @@ fn message(event: &Event) -> Option<String> {
 /// How many tests that are set aside are listed.
 const LISTED: usize = 5;
 
-/// What people are told of a project's own tests; `None` if there is nothing to say.
+/// The message about a project's own tests; `None` if there is nothing to say.
 fn test_notes(
     project: &str,
     set_aside: &BTreeMap<String, String>,

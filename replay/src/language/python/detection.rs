@@ -7,16 +7,16 @@ mod tests_found;
 use super::super::detection::{DetectedProject, RepositoryFiles};
 use super::super::environment::Packages;
 
-use layout::Layout;
+use layout::PythonLayout;
 use metadata::Metadata;
-use tests_found::TestsFound;
+use tests_found::PythonTests;
 
 /// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let metadata = Metadata::read(files);
-    let layout = Layout::find(files, &metadata)?;
+    let layout = PythonLayout::find(files, &metadata)?;
     let mut findings = vec![layout.describe()];
-    let tests = TestsFound::find(files, &metadata, &layout);
+    let tests = PythonTests::find(files, &metadata, &layout);
     let environment = match &tests {
         Some(_) => environment(files, &metadata, &mut findings),
         None => Packages::default(),

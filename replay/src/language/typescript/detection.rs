@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::super::detection::{DetectedProject, RepositoryFiles};
 use super::super::environment::Packages;
-use layout::Layout;
-use tests_found::TestsFound;
+use layout::ScriptLayout;
+use tests_found::ScriptTests;
 
 /// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of TypeScript.
 pub(super) fn detect_typescript(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -35,11 +35,11 @@ fn detect(
     title: &str,
     endings: &'static [&'static str],
 ) -> Option<DetectedProject> {
-    let layout = Layout::find(files, endings)?;
+    let layout = ScriptLayout::find(files, endings)?;
     let package = Package::read(files);
     let mut findings = vec![layout.describe(title)];
     let mut environment = Packages::default();
-    let test = match package.as_ref().map(|it| TestsFound::find(files, it)) {
+    let test = match package.as_ref().map(|it| ScriptTests::find(files, it)) {
         Some(Ok(tests)) => {
             environment = packages(files, &mut findings);
             environment.env = tests.environment.clone();

@@ -8,7 +8,7 @@ ignored, as are settings that only such plugins know.
 """
 
 #: Options by the attribute that holds them: the value without effect, and the name to report
-#: if the project set another; without a name, nobody needs to know.
+#: if the project set another; without a name, the change is not reported.
 NEUTRAL = {
     "benchmark_disable": (True, None),
     "cov_fail_under": (None, None),

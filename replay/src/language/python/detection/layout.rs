@@ -5,7 +5,7 @@ use super::metadata::Metadata;
 
 /// Where the packages are.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct PythonLayout {
     /// The folder in which packages are looked for, `.` for the top.
     pub(super) folder: String,
     /// The packages and modules in it, as paths in the repository.
@@ -56,7 +56,7 @@ const OTHER_MODULES: [&str; 10] = [
     "hatch_build.py",
 ];
 
-impl Layout {
+impl PythonLayout {
     /// Looks for packages in the folders that the metadata names, then in `src`, at the top and in
     /// other usual folders.
     pub(super) fn find(files: &RepositoryFiles, metadata: &Metadata) -> Option<Self> {

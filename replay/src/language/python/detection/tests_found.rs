@@ -2,12 +2,12 @@
 
 use super::super::super::detection::RepositoryFiles;
 use super::super::super::runner::{RunnerName, TestSettings};
-use super::layout::Layout;
+use super::layout::PythonLayout;
 use super::metadata::Metadata;
 
 /// The tests of a repository.
 #[derive(Debug)]
-pub(super) struct TestsFound {
+pub(super) struct PythonTests {
     /// How many files of tests there are.
     files: usize,
     /// pytest's arguments.
@@ -29,12 +29,12 @@ fn is_test_file_of_other_name(name: &str) -> bool {
         && (name.starts_with("test") || name.ends_with("_tests.py") || name.ends_with("_test.py"))
 }
 
-impl TestsFound {
+impl PythonTests {
     /// `None` if the repository has no file that looks like one of tests.
     pub(super) fn find(
         files: &RepositoryFiles,
         metadata: &Metadata,
-        layout: &Layout,
+        layout: &PythonLayout,
     ) -> Option<Self> {
         let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let with = |is_test: fn(&str) -> bool| -> Vec<String> {
@@ -63,7 +63,7 @@ impl TestsFound {
     }
 
     /// `test`.
-    pub(super) fn settings(self, layout: &Layout) -> TestSettings {
+    pub(super) fn settings(self, layout: &PythonLayout) -> TestSettings {
         let mut settings = TestSettings::new(RunnerName::Pytest);
         settings.args = self.args;
         settings.path = vec![layout.folder.clone()];
@@ -92,7 +92,7 @@ impl TestsFound {
 
 /// The outermost folders of the tests: those named for tests, else those of the packages that have
 /// tests among their modules.
-fn folders(found: &[String], layout: &Layout) -> Vec<String> {
+fn folders(found: &[String], layout: &PythonLayout) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
     for path in found {
         let mut parts: Vec<&str> = path.split('/').collect();

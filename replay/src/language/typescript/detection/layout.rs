@@ -4,7 +4,7 @@ use super::super::super::detection::RepositoryFiles;
 
 /// The files that holes may be cut into.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct ScriptLayout {
     /// The folders at the top with sources.
     folders: Vec<String>,
     /// Sources that stand at the top.
@@ -79,7 +79,7 @@ const NOT_SOURCES: [&str; 14] = [
 /// Sources at the top that only configure tools.
 const CONFIGURES: [&str; 6] = ["config", "conf", "rc", "gulpfile", "gruntfile", "setup"];
 
-impl Layout {
+impl ScriptLayout {
     /// `None` if there are no sources with these endings, or more with others.
     pub(super) fn find(files: &RepositoryFiles, endings: &'static [&'static str]) -> Option<Self> {
         let all: Vec<&str> = files.paths().filter(|path| is_source(path)).collect();

@@ -9,7 +9,7 @@ use super::command::{ScriptCommand, commands, program_name, steps};
 
 /// The tests of a repository.
 #[derive(Debug)]
-pub(super) struct TestsFound {
+pub(super) struct ScriptTests {
     pub(super) settings: TestSettings,
     /// The variables that the tests' script sets.
     pub(super) environment: BTreeMap<String, String>,
@@ -159,7 +159,7 @@ fn impossible_options(runner: RunnerName) -> &'static [&'static str] {
     }
 }
 
-impl TestsFound {
+impl ScriptTests {
     /// # Errors
     /// Why the tests can't be run, as a clause.
     pub(super) fn find(files: &RepositoryFiles, package: &Package) -> Result<Self, String> {
