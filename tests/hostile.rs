@@ -514,10 +514,9 @@ fn each_kind_of_evidence_stops_a_forgery_alone() {
                 "{ITEM}
     import pytest
     class Evil:
-        @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+        @pytest.hookimpl(tryfirst=True)
         def pytest_pyfunc_call(self, pyfuncitem):
-            outcome = yield
-            outcome.force_result(True)
+            return True
     if first:
         item.config.pluginmanager.register(Evil())
     {then_wrong}"
