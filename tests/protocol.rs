@@ -328,10 +328,14 @@ fn seed_and_context_change_while_a_person_types() {
     );
     editor.await_status("ready");
     assert_eq!(said(&mut editor), (Some("two".into()), 1));
-    // A mistake leaves in force what was.
+    // After a mistake nothing is answered until it is corrected.
     editor.notifications.clear();
     configure(&mut editor, json!({"model": {"seed": "high"}}));
     editor.await_status("error");
+    assert_eq!(said(&mut editor).0, None);
+    editor.notifications.clear();
+    configure(&mut editor, json!({"model": {"seed": 3}}));
+    editor.await_status("ready");
     assert_eq!(said(&mut editor), (Some("two".into()), 1));
 }
 
