@@ -253,7 +253,7 @@ fn prompts(protocol: &str) -> Option<Vec<String>> {
         "model.toml",
         &format!(
             "[model]\nprotocol = \"{protocol}\"\nurl = \"{}\"\nname = \"qwen2.5-coder-tiny\"\n\
-             max_tokens = 16\n",
+             max_tokens = 16\ntimeout_ms = 120000\n",
             server.address
         ),
     );

@@ -28,6 +28,7 @@ mod wire;
 mod worker;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -381,6 +382,21 @@ pub enum End {
     TooManyProcesses,
     /// [`Limits::output`] was exceeded.
     TooMuchOutput,
+}
+
+/// What the program did, for a sentence about it.
+impl fmt::Display for End {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(formatter, "exited with status {status}"),
+            Self::Signalled(signal) => write!(formatter, "was ended by signal {signal}"),
+            Self::TimedOut => formatter.write_str("exceeded its time limit"),
+            Self::OutOfProcessor => formatter.write_str("exceeded its limit of processor time"),
+            Self::OutOfMemory => formatter.write_str("exceeded its memory limit"),
+            Self::TooManyProcesses => formatter.write_str("started too many processes"),
+            Self::TooMuchOutput => formatter.write_str("wrote too much output"),
+        }
+    }
 }
 
 /// Why a job could not be run or judged. None of these says anything about the program.

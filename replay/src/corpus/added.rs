@@ -39,7 +39,7 @@ pub(super) fn lay_over(
         return Ok(prepared);
     }
     check(&prepared, &from, &entries)?;
-    lay(cache, prepared, "tests", &from, entries, report_step)
+    lay(cache, prepared, "tests", &from, &entries, report_step)
 }
 
 /// The project with the files that building it generated; they replace nothing.
@@ -56,7 +56,7 @@ pub(super) fn with_generated(
     if entries.is_empty() {
         return Ok(prepared);
     }
-    lay(cache, prepared, "built", &from, entries, report_step)
+    lay(cache, prepared, "built", &from, &entries, report_step)
 }
 
 /// See [`super::Corpus::with_changed_source`].
@@ -67,12 +67,44 @@ pub(super) fn with_changes(
     change: impl FnOnce(&Path) -> Result<(), CorpusError>,
     report_step: &dyn Fn(CorpusStep),
 ) -> Result<Prepared, CorpusError> {
+    let name = prepared.project.name.clone();
+    let fill = |root: &Path| {
+        change(root)?;
+        tree::check_links(&name, root)
+    };
+    derive(cache, prepared, "changed", parts, fill, report_step)
+}
+
+/// The project with entries of a folder laid over its source.
+fn lay(
+    cache: &Cache,
+    prepared: Prepared,
+    label: &str,
+    from: &Path,
+    entries: &[TreeEntry],
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<Prepared, CorpusError> {
+    let digest = tree::digest_of(from, entries)?;
+    let fill = |root: &Path| tree::copy(from, entries, root);
+    derive(cache, prepared, label, &[&digest], fill, report_step)
+}
+
+/// The project with a copy of its source that `fill` adds to. The cache keeps the copy under the
+/// source's digest, the label and the parts, which say what `fill` does.
+fn derive(
+    cache: &Cache,
+    prepared: Prepared,
+    label: &str,
+    parts: &[&str],
+    fill: impl FnOnce(&Path) -> Result<(), CorpusError>,
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<Prepared, CorpusError> {
     let name = &prepared.project.name;
     let mut all = vec![SCHEMA, prepared.digest.as_str()];
     all.extend(parts);
     let (folder, record) = cache.entry(
         "sources",
-        &entry_name(&format!("{name}-changed"), &all),
+        &entry_name(&format!("{name}-{label}"), &all),
         report_step,
         |folder, record: &Record| {
             tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
@@ -80,8 +112,7 @@ pub(super) fn with_changes(
         |folder| {
             let root = folder.join("tree");
             tree::copy_source(&prepared, &root)?;
-            change(&root)?;
-            tree::check_links(name, &root)?;
+            fill(&root)?;
             Ok(Record {
                 digest: tree::digest(&root)?,
             })
@@ -94,47 +125,6 @@ pub(super) fn with_changes(
     added.sort();
     Ok(Prepared {
         source,
-        digest: record.digest,
-        added,
-        ..prepared
-    })
-}
-
-/// The project with entries of a folder laid over its source.
-fn lay(
-    cache: &Cache,
-    prepared: Prepared,
-    label: &str,
-    from: &Path,
-    entries: Vec<TreeEntry>,
-    report_step: &dyn Fn(CorpusStep),
-) -> Result<Prepared, CorpusError> {
-    let name = &prepared.project.name;
-    let digest = tree::digest_of(from, &entries)?;
-    let (folder, record) = cache.entry(
-        "sources",
-        &entry_name(
-            &format!("{name}-{label}"),
-            &[SCHEMA, &prepared.digest, &digest],
-        ),
-        report_step,
-        |folder, record: &Record| {
-            tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
-        },
-        |folder| {
-            let root = folder.join("tree");
-            tree::copy_source(&prepared, &root)?;
-            tree::copy(from, &entries, &root)?;
-            Ok(Record {
-                digest: tree::digest(&root)?,
-            })
-        },
-    )?;
-    let mut added = prepared.added;
-    added.extend(entries.into_iter().map(|entry| entry.path));
-    added.sort();
-    Ok(Prepared {
-        source: folder.join("tree"),
         digest: record.digest,
         added,
         ..prepared

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::manifest::{Globs, Manifest, Project, SourcePin};
+use super::manifest::{Globs, Manifest, Project, SourcePin, plain_project_name};
 use super::step::CorpusStep;
 use super::{Corpus, CorpusError, environment, source, tree};
 use crate::language::detection::{DetectedProject, RepositoryFiles};
@@ -22,10 +22,8 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
         return Ok(Manifest::read(location)?);
     }
     let root = std::path::absolute(location).map_err(CorpusError::io("reading", location))?;
-    let mut paths = Vec::new();
-    for entry in tree::kept_entries(&root)? {
-        paths.push(entry.path);
-    }
+    let entries = tree::kept_entries(&root)?;
+    let paths = entries.into_iter().map(|entry| entry.path).collect();
     let folder_name = root
         .canonicalize()
         .ok()
@@ -197,22 +195,10 @@ fn project(
     })
 }
 
-/// A name that a manifest may give a project.
+/// A name that a manifest may give a project, of the last part of a path.
 fn plain_name(name: &str) -> String {
-    let plain: String = name
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .map(|c| match c {
-            c if c.is_ascii_alphanumeric() || "._-".contains(c) => c,
-            _ => '-',
-        })
-        .collect();
-    match plain.trim_start_matches(['.', '-']) {
-        "" => "repository".to_owned(),
-        plain => plain.to_owned(),
-    }
+    let last = name.rsplit('/').next().unwrap_or_default();
+    plain_project_name(last, "repository")
 }
 
 /// Where a corpus is, as a run records it: an address as it is, anything else as an absolute path.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 pub use globs::Globs;
-pub use project::{Project, SourcePin};
+pub use project::{Project, SourcePin, plain_project_name};
 pub use section::ManifestError;
 use section::{ManifestText, Section};
 pub use write::manifest_text;

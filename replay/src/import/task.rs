@@ -8,6 +8,7 @@ use fillrate_server::syntax::Language;
 
 use super::error::RecordFault;
 use super::record::BenchmarkRecord;
+use crate::corpus::manifest::plain_project_name;
 use crate::task::{Hole, HoleKind};
 
 /// A benchmark's format.
@@ -122,20 +123,7 @@ pub(super) const PYTEST: [&str; 6] = [
 
 /// A name that a manifest takes, made of a benchmark's own.
 pub(super) fn project_name(name: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "._-".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = name.chars().map(plain).collect();
-    let name = name.trim_start_matches(['.', '-']);
-    if name.is_empty() {
-        "project".to_owned()
-    } else {
-        name.to_owned()
-    }
+    plain_project_name(name, "project")
 }
 
 /// A benchmark's task id as the name of a file.

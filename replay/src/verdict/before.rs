@@ -60,7 +60,7 @@ pub fn run_commands_before(
                 let text = [finished.stdout.text(), finished.stderr.text()].concat();
                 let line = text.lines().rfind(|line| !line.trim().is_empty());
                 return Err(unusable(format!(
-                    "`{command}` of its `before` ended with {:?}: {}; correct it, or what it needs \
+                    "`{command}` of its `before` {}: {}; correct it, or what it needs \
                      in the environment (there is no network inside)",
                     finished.end,
                     line.unwrap_or("it wrote nothing")

@@ -75,3 +75,19 @@ impl Project {
         self.test.as_ref().map_or(&[], |test| &test.args)
     }
 }
+
+/// A name that a manifest may give a project: characters that it may not have become hyphens.
+/// `fallback` stands for a name of which nothing is left.
+pub fn plain_project_name(name: &str, fallback: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| match c {
+            c if c.is_ascii_alphanumeric() || "._-".contains(c) => c,
+            _ => '-',
+        })
+        .collect();
+    match plain.trim_start_matches(['.', '-']) {
+        "" => fallback.to_owned(),
+        plain => plain.to_owned(),
+    }
+}

@@ -13,73 +13,32 @@
 
 import fs from "node:fs";
 import { Session } from "node:inspector";
+import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import vm from "node:vm";
 import { threadId } from "node:worker_threads";
 import { beforeAll, beforeEach, inject } from "vitest";
 import { SCRATCH, SENTINEL, repositoryPath, testIds } from "./fillrate_vitest.mjs";
 
-const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+// Loaded as it is, not transformed with the project.
+const { mappedOffsets, plainOffsets } = createRequire(import.meta.url)("./fillrate_source_map.cjs");
+
 /** vite-node's prefix of a module's code, on the code's first line. */
 const WRAPPER = /^'use strict';async \([^)]*\)=>\{\{/;
 const SOURCE_MAP = /\/\/# sourceMappingURL=data:application\/json[^,]*;base64,([A-Za-z0-9+/=]+)/g;
 
-/** Decode one group of a source map's mappings, like "AACA", into numbers. */
-function decodeSegment(text) {
-  const values = [];
-  let value = 0;
-  let shift = 0;
-  for (const character of text) {
-    const digit = BASE64.indexOf(character);
-    value += (digit & 31) << shift;
-    shift += 5;
-    if (digit < 32) {
-      values.push(value & 1 ? -(value >> 1) : value >> 1);
-      value = shift = 0;
-    }
-  }
-  return values;
-}
-
 /**
  * List where in a script's text each original line has code: pairs of offset
- * and 1-based line, in ascending order of offset.
- *
- * node:module's SourceMap maps one position at a time, while this needs all of
- * them.  A script without a source map is its own source.
+ * and 1-based line, in ascending order of offset.  A script without a source
+ * map is its own source.
  */
-function mappedOffsets(source) {
-  const starts = [0];
-  for (let at = source.indexOf("\n"); at >= 0; at = source.indexOf("\n", at + 1)) starts.push(at + 1);
-  const wrapper = WRAPPER.exec(source)?.[0].length ?? 0;
-  const encoded = [...source.matchAll(SOURCE_MAP)].at(-1)?.[1];
-  if (!encoded) {
-    return starts.flatMap((start, index) => {
-      const end = starts[index + 1] ?? source.length;
-      const blank = /^\s*/.exec(source.slice(start, end))[0].length;
-      return start + blank < end ? [[Math.max(start + blank, wrapper), index + 1]] : [];
-    });
-  }
-  const { mappings } = JSON.parse(Buffer.from(encoded, "base64").toString("utf8"));
-  const offsets = [];
-  let file = 0;
-  let line = 0;
-  mappings.split(";").forEach((group, generated) => {
-    // Columns of the first line are counted from behind the wrapper.
-    let offset = starts[generated] + (generated === 0 ? wrapper : 0);
-    for (const text of group ? group.split(",") : []) {
-      const [column, fileStep, lineStep] = decodeSegment(text);
-      offset += column;
-      if (fileStep === undefined) continue;
-      file += fileStep;
-      line += lineStep;
-      if (file === 0) offsets.push([offset, line + 1]);
-    }
-  });
-  offsets.sort((a, b) => a[0] - b[0]);
-  // A piece of white space is mapped to the line before it, yet it may lie
-  // behind the end of that line's block: it would count as run when it isn't.
-  return offsets.filter(([offset], index) => source.slice(offset, offsets[index + 1]?.[0]).trim());
+function codeOffsets(script) {
+  // Columns of the first line are counted from behind the wrapper.
+  const wrapper = WRAPPER.exec(script)?.[0].length ?? 0;
+  const encoded = [...script.matchAll(SOURCE_MAP)].at(-1)?.[1];
+  if (!encoded) return plainOffsets(script, wrapper);
+  const map = JSON.parse(Buffer.from(encoded, "base64").toString("utf8"));
+  return mappedOffsets(script, map, 0, wrapper);
 }
 
 /** List the lines with code whose innermost counted range has run. */
@@ -143,7 +102,7 @@ class Recorder {
   /** Return the offsets of a measured file; a file of unknown text is an error. */
   offsets(file) {
     if (!this.sources.has(file)) throw new Error(`The text that ran for ${file} is not known.`);
-    return mappedOffsets(this.sources.get(file));
+    return codeOffsets(this.sources.get(file));
   }
 
   /**

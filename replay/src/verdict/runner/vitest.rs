@@ -42,6 +42,10 @@ impl TestFramework for Vitest {
                 include_str!("../harness/fillrate_sentinel.mjs"),
             ),
             (
+                "fillrate_source_map.cjs",
+                include_str!("../harness/fillrate_source_map.cjs"),
+            ),
+            (
                 "fillrate_vitest.mjs",
                 include_str!("../harness/fillrate_vitest.mjs"),
             ),
