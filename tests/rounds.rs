@@ -189,11 +189,11 @@ fn a_chat_model_repairs_its_completion_after_feedback() {
         .iter()
         .map(|round| {
             let value = |name: &str| round["metrics"][name]["value"].as_f64().unwrap();
-            assert_eq!(round["metrics"]["DIR"]["n"], 1);
+            assert_eq!(round["metrics"]["DIR/repository"]["n"], 1);
             (
                 round["round"].as_u64().unwrap(),
                 value("pass@1"),
-                value("DIR"),
+                value("DIR/repository"),
                 round["attempts"].as_u64().unwrap(),
             )
         })

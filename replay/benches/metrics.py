@@ -121,7 +121,7 @@ def scored(example, prediction, lazy):
         metrics["id_recall/cceval"] = share(common, theirs)
         metrics["id_f1/cceval"] = share(2 * common, ours + theirs)
     values = {name: float(value) for name, value in metrics.items()}
-    return {"task_id": example["metadata"]["task_id"], "truncated": cut, "metrics": values}
+    return {"task_id": example["metadata"]["task_id"], "truncated": uncommented(cut), "metrics": values}
 
 
 def main():

@@ -34,10 +34,11 @@ use std::path::{Path, PathBuf};
 
 pub use error::ImportError;
 use error::RecordFault;
-use record::{BenchmarkRecord, RecordLines};
+use record::{BenchmarkRecord, FileNames, RecordLines};
+use serde_json::Value;
 pub use task::{BenchmarkFormat, ImportOptions};
 pub use writer::ImportSummary;
-use writer::ImportWriter;
+use writer::{AddError, ImportWriter};
 
 /// Every format, in the order of tables.
 pub static FORMATS: [BenchmarkFormat; 8] = [
@@ -60,8 +61,12 @@ pub fn format_by_name(name: &str) -> Option<&'static BenchmarkFormat> {
 /// at all. What an earlier import of the same name left is replaced. `progress` gets how many
 /// bytes of how many are read.
 ///
+/// A record that can't be used is left out and reported in the summary. A task whose id another
+/// record has already gets a suffix, `#2` and so on.
+///
 /// # Errors
-/// The first record that is not what its format says; a file that can't be read or written.
+/// No record can be used; with [`strict`](ImportOptions::strict) the first that can't, or whose id
+/// occurred before; a file that can't be read or written.
 pub fn import(
     format: &BenchmarkFormat,
     files: &[PathBuf],
@@ -75,12 +80,15 @@ pub fn import(
         all += metadata.len();
     }
     let mut writer = ImportWriter::begin(format.name, to)?;
+    let names = FileNames::default();
     let mut seen: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut unusable: Vec<ImportError> = Vec::new();
+    let mut renamed = Vec::new();
     let mut before = 0;
     'files: for (number, path) in files.iter().enumerate() {
         let mut lines = RecordLines::open(path)?;
         while let Some((line, text)) = lines.next_line()? {
-            if options.limit.is_some_and(|limit| seen.len() >= limit) {
+            if options.limit.is_some_and(|limit| writer.holes() >= limit) {
                 break 'files;
             }
             let refuse = |reason: String| ImportError::Record {
@@ -88,35 +96,73 @@ pub fn import(
                 line,
                 reason,
             };
-            let value = serde_json::from_str(&text)
-                .map_err(|error| refuse(format!("this is not a JSON object: {error}")))?;
-            let record = BenchmarkRecord::new(&value, path)
-                .ok_or_else(|| refuse("this is not a JSON object".to_owned()))?;
-            let task = (format.read)(&record, options)
-                .map_err(|fault| refuse(describe(&fault, format, &record)))?;
-            if let Some((file, first)) = seen.insert(task.id.clone(), (number, line)) {
-                return Err(refuse(format!(
+            progress(before + lines.bytes(), all);
+            let parsed: Result<Value, String> = serde_json::from_str(&text)
+                .map_err(|error| format!("this is not a JSON object: {error}"));
+            let task = parsed.and_then(|value| {
+                let record = BenchmarkRecord::new(&value, path, &names)
+                    .ok_or("this is not a JSON object")?;
+                (format.read)(&record, options).map_err(|fault| describe(&fault, format, &record))
+            });
+            let mut task = match task {
+                Ok(task) => task,
+                Err(reason) if options.strict => return Err(refuse(reason)),
+                Err(reason) => {
+                    unusable.push(refuse(reason));
+                    continue;
+                }
+            };
+            if let Some((file, first)) = seen.get(&task.id) {
+                let reason = format!(
                     "the task {} stands in line {first} of {} already",
                     task.id,
-                    files[file].display()
-                )));
+                    files[*file].display()
+                );
+                if options.strict {
+                    return Err(refuse(reason));
+                }
+                let free = (2..).map(|count| format!("{}#{count}", task.id));
+                task.id = free
+                    .into_iter()
+                    .find(|id| !seen.contains_key(id))
+                    .unwrap_or_default();
+                let warning = refuse(format!("{reason}; this one is called {}", task.id));
+                renamed.push(warning);
             }
-            writer.add(task).map_err(|error| match error {
-                writer::AddError::Record(fault) => refuse(describe(&fault, format, &record)),
-                writer::AddError::Import(error) => error,
-            })?;
-            progress(before + lines.bytes(), all);
+            let id = task.id.clone();
+            match writer.add(task) {
+                Ok(()) => {
+                    seen.insert(id, (number, line));
+                }
+                Err(AddError::Record(fault)) => {
+                    let error = refuse(format!("`{}` {}", fault.field, fault.reason));
+                    if options.strict {
+                        return Err(error);
+                    }
+                    unusable.push(error);
+                }
+                Err(AddError::Import(error)) => return Err(error),
+            }
         }
         before += lines.bytes();
     }
     if seen.is_empty() {
-        return Err(ImportError::Refused(
-            "there are no records to import".to_owned(),
-        ));
+        let records = unusable.len();
+        let none = || ImportError::Refused("there are no records to import".to_owned());
+        return Err(match unusable.into_iter().next() {
+            Some(first) if records > 1 => ImportError::Refused(format!(
+                "none of the {records} records can be used; {first}"
+            )),
+            first => first.unwrap_or_else(none),
+        });
     }
     let summary = writer.finish()?;
     progress(all, all);
-    Ok(summary)
+    Ok(ImportSummary {
+        unusable,
+        renamed,
+        ..summary
+    })
 }
 
 /// Describes a fault in a sentence, with a hint where the record is one of another format.

@@ -9,6 +9,7 @@ pub mod category;
 pub mod contexts;
 pub mod dependencies;
 mod imports;
+pub mod invocation;
 pub mod leak;
 mod spread;
 pub mod tokens;

@@ -14,11 +14,13 @@
 //! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
 //! the reference uses and the repository defines, as the reference calls them and each once: see
 //! [`dependencies`](crate::mine::dependencies). Records of older programs don't have it, one of a
-//! hole that uses none has an empty list.
+//! hole that uses none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's
+//! script counts in their place: these and what the file imports from anywhere.
 //!
 //! A record that was imported from a public benchmark has `"task_id"`, what the benchmark calls
 //! it, and where the benchmark says which tests decide over it, these as `"tests"`: ids of tests,
-//! or the files, classes or functions that hold them. No others are run then.
+//! or the files, classes or functions that hold them. No others are run then. `"indent"` is the
+//! number of spaces to which `replay --deveval` indents a prediction.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -65,6 +67,9 @@ pub struct Hole {
     /// The names that the reference uses and the repository defines, where that was looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Vec<String>>,
+    /// The names that RepoExec's script takes for dependencies, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repoexec_dependencies: Option<Vec<String>>,
     /// What tests make of faults in its lines, where that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
@@ -74,6 +79,9 @@ pub struct Hole {
     /// How far the benchmark lets a completion reach; `None` leaves it to the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<CompletionExtent>,
+    /// The spaces to which the benchmark's own script indents predictions, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indent: Option<usize>,
     /// The tests that decide over it, where the benchmark says so; else those that the project's
     /// own coverage tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -282,6 +290,8 @@ impl Hole {
             at_import: false,
             extent: None,
             dependencies: None,
+            repoexec_dependencies: None,
+            indent: None,
             mutation: None,
             task_id: None,
             tests: Vec::new(),

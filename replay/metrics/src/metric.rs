@@ -240,13 +240,23 @@ pub const ORACLE_ACCEPTANCE: Metric = metric(
      what it was about to type",
 );
 
-/// [`dependency_invocation_rate`](crate::dependency_invocation_rate).
+/// [`dependency_invocation_rate`](crate::dependency_invocation_rate) of the repository's names.
 pub const INVOCATION: Metric = metric(
-    "DIR",
+    "DIR/repository",
     Unit::Fraction,
     "attempts at holes with such names",
     true,
     "share of the repository's names which the reference uses that the completion uses too",
+);
+
+/// [`dependency_invocation_rate`](crate::dependency_invocation_rate) as RepoExec's script counts.
+pub const SCRIPT_INVOCATION: Metric = metric(
+    "DIR/repoexec",
+    Unit::Fraction,
+    "attempts at holes with such names",
+    true,
+    "DIR/repository as RepoExec's script computes it: imported names count, and a function's \
+     signature and documentation don't",
 );
 
 /// The share of completions that add no type error, by TypeScript's checker.
@@ -422,7 +432,7 @@ pub(crate) const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit
 pub(crate) const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
 
 /// Every metric, in the order of reports: tests, text, then what an editor shows.
-pub static METRICS: [Metric; 32] = [
+pub static METRICS: [Metric; 33] = [
     PASS_AT_1,
     PASS_AT_K,
     WEIGHTED_PASS,
@@ -439,6 +449,7 @@ pub static METRICS: [Metric; 32] = [
     ID_RECALL_CCEVAL,
     ID_F1_CCEVAL,
     INVOCATION,
+    SCRIPT_INVOCATION,
     TYPE_CHECK,
     ACCEPTANCE_SHOWN,
     ACCEPTANCE_READ,

@@ -135,9 +135,10 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The prediction's first statement, `truncate_cceval`.
-    pub fn truncated(&self) -> &'a str {
-        self.cleaned().truncated
+    /// The prediction as the metrics that truncate compare it: its first statement, without
+    /// comments.
+    pub fn compared(&self) -> &str {
+        &self.cleaned().prediction
     }
 
     fn cleaned(&self) -> &Cleaned<'a> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CliError, Success, progress};
-use crate::import::{self, FORMATS, ImportOptions};
+use crate::import::{self, FORMATS, ImportError, ImportOptions};
 use crate::play::events::{Phase, PhaseProgress};
 
 /// Make holes of a public benchmark's records.
@@ -37,7 +37,11 @@ pub(super) struct ImportArguments {
     /// predictions do (repoexec, mrg-bench); else of its body
     #[arg(long)]
     whole_functions: bool,
-    /// The most records to read
+    /// Stop at the first record that can't be used, or whose id occurred before; else such records
+    /// are reported, and left out or renamed
+    #[arg(long)]
+    strict: bool,
+    /// The most holes to write
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
@@ -54,6 +58,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<Success, CliError> {
         outputs: arguments.outputs.clone(),
         packages: arguments.packages.clone(),
         whole_functions: arguments.whole_functions,
+        strict: arguments.strict,
         limit: arguments.limit,
     };
     let listener = progress::listener();
@@ -69,6 +74,8 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<Success, CliError> {
         },
     )?;
     drop(progress);
+    report("can't be used", &summary.unusable);
+    report("got another id", &summary.renamed);
     outln!(
         "{} holes in {}, {} with tests that decide over them",
         summary.holes,
@@ -89,4 +96,20 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<Success, CliError> {
         outln!("{count} holes in {language}: they can't be played, only their text be scored");
     }
     Ok(Success::Whole)
+}
+
+/// Reports records on standard error: the first ones, and how many there are.
+fn report(what: &str, records: &[ImportError]) {
+    const MOST: usize = 20;
+    if records.is_empty() {
+        return;
+    }
+    for error in records.iter().take(MOST) {
+        eprintln!("fillrate: {error}");
+    }
+    let more = match records.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(", of which {more} are not listed"),
+    };
+    eprintln!("fillrate: {} records {what}{more}", records.len());
 }

@@ -50,6 +50,9 @@ pub(super) struct ReplayArguments {
     /// The predictions that `--model predictions` judges unchanged
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
+    /// Indent these predictions as DevEval's script does before it judges them
+    #[arg(long, requires = "predictions")]
+    deveval: bool,
     /// What the model is given of the repository [default: editor, or as the settings file says]
     ///
     /// A context profile of the server, such as `none` or `editor`, or a context of a paper, such
@@ -115,6 +118,7 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         samples: arguments.samples,
         model: model.to_owned(),
         predictions: arguments.predictions.clone(),
+        deveval: arguments.deveval,
         contexts: arguments.context.clone(),
         repair_rounds: arguments.debug_rounds,
         patience: Duration::from_secs(arguments.patience),

@@ -23,7 +23,7 @@ use summary::{ExampleScores, ScoreSummary};
 /// Score predictions by text, each metric by its published definition.
 #[derive(Args)]
 pub(super) struct ScoreArguments {
-    /// The examples: CrossCodeEval's JSON lines, or a tasks file of `mine`
+    /// The examples: CrossCodeEval's JSON lines, or a tasks file of `mine` or `import`
     #[arg(long, value_name = "FILE")]
     examples: PathBuf,
     /// A model's predictions: JSON lines with `task_id` and `prediction`. Two files are compared
@@ -36,7 +36,7 @@ pub(super) struct ScoreArguments {
     #[arg(long, value_enum, default_value_t = Cluster::Repository)]
     cluster: Cluster,
     /// The language of examples whose file name does not imply it: python, java, typescript, csharp,
-    /// javascript
+    /// javascript, go, cpp
     #[arg(long, value_name = "NAME", value_parser = parse_language)]
     language: Option<ScoringLanguage>,
     /// The corpus that the holes of a tasks file were mined from: the text before a hole decides
@@ -153,6 +153,8 @@ struct Scoring<'a> {
 /// The scores of one line.
 struct LineScores {
     scored: ExampleScores,
+    /// The benchmark's id of an imported hole.
+    benchmark_id: Option<String>,
     /// Its lines for the output file.
     lines: String,
 }
@@ -207,6 +209,7 @@ impl Scoring<'_> {
                 }
                 match outcome {
                     Ok(outcome) => {
+                        seen.extend(outcome.benchmark_id.map(|id| (id, *line)));
                         if let Some(output) = &mut output {
                             output.write(&outcome.lines)?;
                         }
@@ -274,7 +277,11 @@ impl Scoring<'_> {
         let mut values = Vec::new();
         let mut lines = String::new();
         for (file, predictions) in self.predictions.iter().enumerate() {
-            let Some(prediction) = predictions.prediction(&example.task_id) else {
+            let of_benchmark = || predictions.prediction(example.benchmark_id.as_deref()?);
+            let found = predictions
+                .prediction(&example.task_id)
+                .or_else(of_benchmark);
+            let Some(prediction) = found else {
                 return Err(LineError::Missing(example.task_id, file));
             };
             let scorer = Scorer::new(Sample {
@@ -297,7 +304,7 @@ impl Scoring<'_> {
                     "predictions": predictions.path,
                 });
                 if self.truncates() {
-                    row["truncated"] = scorer.truncated().into();
+                    row["truncated"] = scorer.compared().into();
                 }
                 let by_variant: Map<String, Value> = self
                     .metrics
@@ -317,6 +324,7 @@ impl Scoring<'_> {
                 cluster,
                 values,
             },
+            benchmark_id: example.benchmark_id,
             lines,
         })
     }

@@ -7,12 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use fillrate_server::syntax::Language;
 use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
 
 use super::cache::hex;
 use super::error::CorpusError;
 use super::prepared::Prepared;
+use crate::language::SourceFile;
 
 /// Folders that no source keeps: they are made by tools and differ between machines.
 const MADE_BY_TOOLS: [&str; 8] = [
@@ -114,6 +116,28 @@ pub fn copy_source(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> 
 pub fn copy_folder(from: &Path, into: &Path) -> Result<(), CorpusError> {
     fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
     copy(from, &kept_entries(from)?, into)
+}
+
+/// The source files of a person's folder in the languages there are, sorted by path. A file that is
+/// not UTF-8 is none.
+///
+/// # Errors
+/// If the folder can't be read.
+pub fn source_files(root: &Path) -> Result<Vec<SourceFile>, CorpusError> {
+    let mut files = Vec::new();
+    for entry in kept_entries(root)? {
+        let Some(language) = Language::for_path(Path::new(&entry.path)) else {
+            continue;
+        };
+        if let Ok(contents) = fs::read_to_string(root.join(&entry.path)) {
+            files.push(SourceFile {
+                path: entry.path,
+                contents,
+                language,
+            });
+        }
+    }
+    Ok(files)
 }
 
 /// The digest of a tree: SHA-256 over its files and links, sorted by path, each as its kind

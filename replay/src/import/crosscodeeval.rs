@@ -10,7 +10,7 @@ use std::path::Path;
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
 use crate::language::name_for_path;
 use crate::task::HoleKind;
 
@@ -59,5 +59,12 @@ fn read(
     };
     // Its holes begin where the name of something in another file is due.
     let kind = HoleKind::Api;
-    Ok(text.into_task(id.to_owned(), name, kind, language, &file_name(id), file))
+    Ok(text.into_task(
+        id.to_owned(),
+        name,
+        kind,
+        language,
+        &record.file_name(id),
+        file,
+    ))
 }

@@ -5,7 +5,8 @@
 //! `completion_path`, which begins with `project_path`, the repository's folder. The lines are
 //! replaced whole, indentation included, as predictions have it. `tests` are pytest's names; they
 //! stand in the tasks, but what they need installed is not said, so that nothing is judged until
-//! the manifest says how.
+//! the manifest says how. DevEval's script indents predictions by `indent` spaces; `replay
+//! --deveval` does the same.
 
 use std::path::Path;
 
@@ -77,5 +78,7 @@ fn read(
             .into_iter()
             .map(str::to_owned)
             .collect(),
+        repoexec_dependencies: None,
+        indent: Some(indent),
     })
 }

@@ -10,7 +10,9 @@ use fillrate_server::cleanup::CompletionExtent;
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
+use super::task::{
+    BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, plain_file_name,
+};
 use crate::task::{HoleKind, sha256_hex};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
@@ -47,7 +49,7 @@ fn read(
     };
     let parts = format!("{}\0{test}\0{entry_point}", program_text.contents);
     let hash = &sha256_hex(parts.as_bytes())[..8];
-    let module = format!("{}_{hash}", file_name(&problem));
+    let module = format!("{}_{hash}", plain_file_name(&problem));
     let kind = match set {
         "SingleLineInfilling" => HoleKind::Line,
         "MultiLineInfilling" => HoleKind::Block,
@@ -73,6 +75,8 @@ fn read(
         }),
         extent: matches!(kind, HoleKind::Span).then_some(CompletionExtent::Anything),
         decided_by: Vec::new(),
+        repoexec_dependencies: None,
+        indent: None,
     })
 }
 

@@ -55,6 +55,8 @@ impl LocatedHole {
             tests: None,
             extent: None,
             decided_by: Vec::new(),
+            repoexec_dependencies: None,
+            indent: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
 use crate::language::{LanguageSupport, name_for_path};
 use crate::task::HoleKind;
 
@@ -80,7 +80,7 @@ fn read(
         name,
         HoleKind::Body,
         language,
-        &file_name(id),
+        &record.file_name(id),
         file,
     );
     Ok(ImportedTask {

@@ -1,6 +1,7 @@
 //! A benchmark's records: lines of a file, and the fields of one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
@@ -10,19 +11,51 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value};
 
 use super::error::{ImportError, RecordFault};
+use super::task::plain_file_name;
 
 /// One record.
 pub(super) struct BenchmarkRecord<'a> {
     fields: &'a Map<String, Value>,
     /// The file it stands in.
     pub(super) file: &'a Path,
+    names: &'a FileNames,
+}
+
+/// The names of files that are made of the ids of tasks.
+#[derive(Default)]
+pub(super) struct FileNames {
+    taken: RefCell<HashSet<String>>,
+}
+
+impl FileNames {
+    /// Makes a name that no call returned before: ids may differ only in case or in signs.
+    fn unique(&self, id: &str) -> String {
+        let plain = plain_file_name(id);
+        let mut taken = self.taken.borrow_mut();
+        let mut name = plain.clone();
+        let mut count = 1;
+        while !taken.insert(name.clone()) {
+            count += 1;
+            name = format!("{plain}_{count}");
+        }
+        name
+    }
 }
 
 impl<'a> BenchmarkRecord<'a> {
     /// A record, if it is a JSON object.
-    pub(super) fn new(value: &'a Value, file: &'a Path) -> Option<Self> {
+    pub(super) fn new(value: &'a Value, file: &'a Path, names: &'a FileNames) -> Option<Self> {
         let fields = value.as_object()?;
-        Some(Self { fields, file })
+        Some(Self {
+            fields,
+            file,
+            names,
+        })
+    }
+
+    /// A name for files of its own, made of its task's id.
+    pub(super) fn file_name(&self, id: &str) -> String {
+        self.names.unique(id)
     }
 
     /// Whether it has a field that is not `null`.

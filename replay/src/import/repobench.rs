@@ -13,7 +13,7 @@ use std::path::Path;
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, plain_file_name};
 use crate::language::name_for_path;
 use crate::task::{HoleKind, sha256_hex};
 
@@ -63,7 +63,7 @@ fn read(
             LocatedHole::from_parts(&[&before, indent].concat(), rest, "\n")
         }
     };
-    let folder = format!("{}_{hash}", file_name(name));
+    let folder = format!("{}_{hash}", plain_file_name(name));
     Ok(text.into_task(id, name, HoleKind::Line, language, &folder, file))
 }
 

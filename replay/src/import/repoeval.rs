@@ -10,7 +10,7 @@ use std::path::Path;
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::{self, BenchmarkRecord};
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, file_name};
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
 use crate::language::name_for_path;
 use crate::task::HoleKind;
 
@@ -70,5 +70,12 @@ fn read(
         }
         None => LocatedHole::from_parts(prompt, reference, "\n"),
     };
-    Ok(text.into_task(id.to_owned(), name, kind, language, &file_name(id), &file))
+    Ok(text.into_task(
+        id.to_owned(),
+        name,
+        kind,
+        language,
+        &record.file_name(id),
+        &file,
+    ))
 }

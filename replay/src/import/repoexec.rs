@@ -6,6 +6,7 @@
 //! `data_with_test_case` (`--outputs`); both are made relative to the project here. What a
 //! repository needs installed, its records don't say (`--package`).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -19,6 +20,7 @@ use super::task::{
     BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name,
 };
 use super::writer::TESTS;
+use crate::language::scoring::{function_head, syntax_identifiers, without_head};
 use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
@@ -84,11 +86,16 @@ fn read(
         let body = language.and_then(|language| body(language, &contents, whole.clone()));
         body.ok_or_else(|| RecordFault::new("focal_function", "is no function with a body"))?
     };
+    let repoexec_dependencies = match record.optional_text("code")? {
+        Some(code) => {
+            let entry_point = record.text("entry_point")?;
+            Language::for_path(Path::new(&path))
+                .map(|language| script_dependencies(language, code, entry_point, function))
+        }
+        None => None,
+    };
     let (text, beside) = tests(test, &package, options)?;
-    let plain: String = id
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-        .collect();
+    let plain = record.file_name(&id);
     let pins = PYTEST.iter().chain(&LOADED).map(ToString::to_string);
     Ok(ImportedTask {
         project: project_name(name.rsplit_once('/').map_or(name, |(_, last)| last)),
@@ -107,6 +114,8 @@ fn read(
         }),
         extent: None,
         decided_by: Vec::new(),
+        repoexec_dependencies,
+        indent: None,
         id,
     })
 }
@@ -163,6 +172,51 @@ fn body(language: &Language, contents: &str, function: Range<usize>) -> Option<u
     };
     let start = first.start_byte();
     function.contains(&start).then_some(start)
+}
+
+/// The dependencies as `get_dir.py` of the benchmark finds them in `code`, the function with what it
+/// needs: of each import every name, of each other statement the first, if the function's body has
+/// it, too.
+pub(super) fn script_dependencies(
+    language: &Language,
+    code: &str,
+    entry_point: &str,
+    function: &str,
+) -> Vec<String> {
+    let head = function_head(function, language).unwrap_or_default();
+    let solution = without_head(function, head);
+    let used = syntax_identifiers(&solution, language);
+    let tree = language.parse(code);
+    let root = tree.root_node();
+    let mut found = BTreeSet::new();
+    let mut cursor = root.walk();
+    for statement in root.children(&mut cursor) {
+        let text = |node: Node<'_>| &code[node.byte_range()];
+        let names = identifiers(statement).into_iter().map(text);
+        let counted = if statement.kind().contains("import") {
+            usize::MAX
+        } else {
+            1
+        };
+        let names = names.take(counted);
+        found.extend(names.filter(|name| *name != entry_point && used.contains(name)));
+    }
+    found.into_iter().map(str::to_owned).collect()
+}
+
+/// The identifiers in a part of a tree, in their order.
+fn identifiers(root: Node<'_>) -> Vec<Node<'_>> {
+    let mut found = Vec::new();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if node.kind() == "identifier" {
+            found.push(node);
+        }
+        let mut cursor = node.walk();
+        let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        pending.extend(children.into_iter().rev());
+    }
+    found
 }
 
 /// The tests as they run at the top of the project, with the files they read there.

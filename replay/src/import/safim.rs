@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, file_name};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests};
 use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
@@ -36,7 +36,7 @@ const LANGUAGES: [(&str, &str, bool); 4] = [
     ("csharp", "cs", false),
 ];
 
-/// Seconds of one input, for Python: ExecEval's limit on the processor, three times over.
+/// Seconds of processor time of one input, for Python: ExecEval's limit, three times over.
 const TIMEOUT_OF_ONE: u64 = 6;
 
 /// One input of a program and what it may print.
@@ -77,7 +77,7 @@ fn read(
         HoleKind::Span
     };
     let cases = cases(record)?;
-    let name = file_name(id);
+    let name = record.file_name(id);
     let tests = (is_run && !cases.is_empty()).then(|| TaskTests {
         path: format!("tests/test_{name}.py"),
         text: tests(&name, &cases),
@@ -106,6 +106,8 @@ fn read(
         tests,
         extent: None,
         decided_by: Vec::new(),
+        repoexec_dependencies: None,
+        indent: None,
     })
 }
 
@@ -145,7 +147,8 @@ fn tests(name: &str, cases: &[Case]) -> String {
 }
 
 /// Runs a program as the benchmark does.
-const RUNNER: &str = r#"import subprocess
+const RUNNER: &str = r#"import resource
+import subprocess
 import sys
 from decimal import Decimal, InvalidOperation
 
@@ -155,6 +158,10 @@ CASES = [
     CASES
 ]
 WORDS = {"yes", "no", "true", "false"}
+
+
+def limit_processor_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
 def same_word(one, other):
@@ -182,7 +189,8 @@ def test_case(case):
         input=given,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        preexec_fn=limit_processor_time,
+        timeout=10 * SECONDS,
     )
     assert done.returncode == 0, done.stderr
     assert any(same(done.stdout, text) for text in right), done.stdout

@@ -43,7 +43,9 @@ pub struct ImportOptions {
     /// Whether a hole takes the place of a whole function, its signature included, where the
     /// benchmark's predictions repeat it (RepoExec, MRG-Bench); else only of its body.
     pub whole_functions: bool,
-    /// The most records to read; all if nothing.
+    /// Whether a record that can't be used, or whose id occurred before, ends the import.
+    pub strict: bool,
+    /// The most holes to write; all if nothing.
     pub limit: Option<usize>,
 }
 
@@ -69,6 +71,10 @@ pub(super) struct ImportedTask {
     /// Names of the repository's own tests that decide over it, once the manifest says how they
     /// are run. Empty where there are `tests`.
     pub(super) decided_by: Vec<String>,
+    /// What RepoExec's script takes for its dependencies, where the record says so.
+    pub(super) repoexec_dependencies: Option<Vec<String>>,
+    /// The spaces to which the benchmark's own script indents predictions.
+    pub(super) indent: Option<usize>,
 }
 
 /// Where a project's files come from.
@@ -106,6 +112,8 @@ impl ImportedTask {
         );
         Hole {
             extent: self.extent,
+            repoexec_dependencies: self.repoexec_dependencies.clone(),
+            indent: self.indent,
             ..hole.of_task(&self.id, tests.collect())
         }
     }
@@ -127,7 +135,7 @@ pub(super) fn project_name(name: &str) -> String {
 }
 
 /// A benchmark's task id as the name of a file.
-pub(super) fn file_name(id: &str) -> String {
+pub(super) fn plain_file_name(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect::<String>()

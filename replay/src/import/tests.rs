@@ -5,6 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::mine::invocation::InvocationRates;
 
 /// A folder with files of records, repositories, and what imports leave.
 struct ImportFolder {
@@ -206,7 +207,11 @@ fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
         fs::write(&path, text).expect("the folder is writable");
         let to = folder.path("tasks.jsonl");
         let format = format_by_name("crosscodeeval").expect("it is known");
-        let error = import(format, &[path], &none, &to, &|_, _| {}).expect_err("it is refused");
+        let strict = ImportOptions {
+            strict: true,
+            ..ImportOptions::default()
+        };
+        let error = import(format, &[path], &strict, &to, &|_, _| {}).expect_err("it is refused");
         let folder = folder.folder.path().display().to_string();
         error.to_string().replace(&folder, "FOLDER")
     };
@@ -216,6 +221,89 @@ fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
     insta::assert_snapshot!(import_text(b"\x28\xb5\x2f\xfdabc"), @"FOLDER/records.jsonl is packed by zstd; unpack it first");
     insta::assert_snapshot!(import_text(b"PAR1abc"), @r#"FOLDER/records.jsonl is Parquet; write its rows as JSON lines first, as pandas' `to_json("F.jsonl", orient="records", lines=True)` does"#);
     insta::assert_snapshot!(import_text(b"\x1f\x8b\x08not really"), @"FOLDER/records.jsonl, line 1: it can't be read: invalid gzip header");
+}
+
+#[test]
+fn unusable_records_are_reported_and_duplicates_renamed() {
+    let folder = ImportFolder::new();
+    let none = ImportOptions::default();
+    let record = crosscodeeval("src/boats.py");
+    let of_task = |id: &str| with(&record, "metadata.task_id", Some(json!(id)));
+    let records = [
+        of_task("p/A"),
+        with(&record, "prompt", None),
+        json!(3),
+        of_task("p/a"),
+        of_task("p/A"),
+        of_task("p/A"),
+    ];
+    let summary = folder
+        .import("crosscodeeval", &records, &none)
+        .expect("some records are sound");
+    assert_eq!((summary.holes, summary.projects), (4, 1));
+    let shown = |errors: &[ImportError]| {
+        let folder = folder.folder.path().display().to_string();
+        let lines = errors
+            .iter()
+            .map(|error| error.to_string().replace(&folder, "FOLDER") + "\n");
+        lines.collect::<String>()
+    };
+    insta::assert_snapshot!(shown(&summary.unusable), @r"
+    FOLDER/records.jsonl, line 2: `prompt` is missing
+    FOLDER/records.jsonl, line 3: this is not a JSON object
+    ");
+    insta::assert_snapshot!(shown(&summary.renamed), @r"
+    FOLDER/records.jsonl, line 5: the task p/A stands in line 1 of FOLDER/records.jsonl already; this one is called p/A#2
+    FOLDER/records.jsonl, line 6: the task p/A stands in line 1 of FOLDER/records.jsonl already; this one is called p/A#3
+    ");
+    // Ids that differ only in case lead to files of their own.
+    insta::assert_snapshot!(folder.holes(), @r#"
+    harbour-boats-0a1b2c3/p_a/src/boats.py:3:api [p/A] "rope(boat)" []
+    harbour-boats-0a1b2c3/p_a_2/src/boats.py:3:api [p/a] "rope(boat)" []
+    harbour-boats-0a1b2c3/p_a_3/src/boats.py:3:api [p/A#2] "rope(boat)" []
+    harbour-boats-0a1b2c3/p_a_4/src/boats.py:3:api [p/A#3] "rope(boat)" []
+    "#);
+    let refused = ImportFolder::new();
+    let error = refused
+        .import("crosscodeeval", &records[1..3], &none)
+        .expect_err("no record is sound");
+    let path = refused.folder.path().display().to_string();
+    insta::assert_snapshot!(error.to_string().replace(&path, "FOLDER"), @"none of the 2 records can be used; FOLDER/records.jsonl, line 1: `prompt` is missing");
+}
+
+/// The expected figures are those of the benchmark's own script on the same generations.
+#[test]
+fn invocation_rates_equal_those_of_repoexec_script() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracles/repoexec/tasks.jsonl");
+    let Ok(tasks) = fs::read_to_string(&path) else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "{} is missing",
+            path.display()
+        );
+        return;
+    };
+    let python = fillrate_server::syntax::Language::by_id("python").expect("it is in the table");
+    let mut rates = Vec::new();
+    for line in tasks.lines() {
+        let task: Value = serde_json::from_str(line).expect("a task");
+        let text = |name: &str| task["record"][name].as_str().expect("a text");
+        let function = text("focal_function");
+        let kind = crate::task::HoleKind::Body;
+        let range = 0..function.len();
+        let mut hole = crate::task::Hole::new("p", "python", "a.py", kind, range, function);
+        let names =
+            repoexec::script_dependencies(python, text("code"), text("entry_point"), function);
+        hole.repoexec_dependencies = Some(names);
+        for generation in task["generations"].as_array().expect("a list") {
+            let generation = generation["generation"].as_str().expect("a text");
+            rates.extend(InvocationRates::score(&hole, generation).repoexec);
+        }
+    }
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    assert_eq!(rates.len(), 410);
+    assert!((mean - 0.410_650_406_504_064_5).abs() < 1e-12, "{mean}");
 }
 
 #[test]

@@ -10,10 +10,11 @@ use tempfile::{NamedTempFile, TempDir};
 use super::error::{ImportError, RecordFault};
 use super::task::{FileOrigin, ImportedTask, TaskTests, is_playable};
 use crate::corpus::tree;
-use crate::task::sha256_hex;
+use crate::mine::dependencies::DependencyIndex;
+use crate::task::{Hole, sha256_hex};
 
 /// What an import came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct ImportSummary {
     /// Holes in the tasks file.
     pub holes: usize,
@@ -25,6 +26,10 @@ pub struct ImportSummary {
     pub projects: usize,
     /// The manifest, where there is any project.
     pub manifest: Option<PathBuf>,
+    /// The records that can't be used, each with the reason.
+    pub unusable: Vec<ImportError>,
+    /// The records whose task got another id, because an earlier record has it.
+    pub renamed: Vec<ImportError>,
 }
 
 /// The manifest's name in the corpus folder.
@@ -42,6 +47,8 @@ pub(super) struct ImportWriter {
     to: PathBuf,
     corpus: PathBuf,
     tasks: BufWriter<NamedTempFile>,
+    /// In the order of the records.
+    holes: Vec<Hole>,
     folder: TempDir,
     projects: BTreeMap<String, WrittenProject>,
     summary: ImportSummary,
@@ -54,6 +61,8 @@ struct WrittenProject {
     playable: bool,
     /// Where it is a repository's: the folder.
     repository: Option<PathBuf>,
+    /// Whether the repository is copied.
+    copied: bool,
     /// Files with holes.
     holes: BTreeSet<String>,
     /// Files of tests.
@@ -109,25 +118,22 @@ impl ImportWriter {
                 .prefix(".import")
                 .tempdir_in(parent)
                 .map_err(fault)?,
+            holes: Vec::new(),
             projects: BTreeMap::new(),
             summary: ImportSummary::default(),
         })
     }
 
-    /// Writes a task's hole and files.
+    /// How many holes there are.
+    pub(super) fn holes(&self) -> usize {
+        self.holes.len()
+    }
+
+    /// Adds a task's hole and writes its files.
     pub(super) fn add(&mut self, task: ImportedTask) -> Result<(), AddError> {
         let hole = task.hole();
-        let line = serde_json::to_string(&hole)
-            .map_err(|error| ImportError::file(&self.to)(error.into()))?;
-        writeln!(self.tasks, "{line}").map_err(ImportError::file(&self.to))?;
         let playable = is_playable(&task.path);
-        self.summary.holes += 1;
-        self.summary.judged += usize::from(task.tests.is_some());
-        if !playable {
-            let count = self.summary.unplayable.entry(task.language.to_owned());
-            *count.or_default() += 1;
-        }
-
+        let (language, has_tests) = (task.language, task.tests.is_some());
         let root = self.folder.path().join(&task.project);
         let made = matches!(task.origin, FileOrigin::Record) || task.tests.is_some();
         let repository = match &task.origin {
@@ -141,6 +147,7 @@ impl ImportWriter {
             language: task.language,
             playable,
             repository: repository.clone(),
+            copied: false,
             holes: BTreeSet::new(),
             tests: BTreeSet::new(),
             packages: Vec::new(),
@@ -165,21 +172,55 @@ impl ImportWriter {
                 ),
             )));
         }
-        if made && let (Some(repository), true) = (&repository, project.holes.is_empty()) {
+        if made && let (Some(repository), false) = (&repository, project.copied) {
             tree::copy_folder(repository, &root).map_err(ImportError::from)?;
+            project.copied = true;
         }
         if repository.is_none() {
             project.write(&root, &task.path, &task.contents)?;
         }
-        project.holes.insert(task.path);
         if let Some(tests) = task.tests {
             project.lay(&root, tests)?;
+        }
+        project.holes.insert(task.path);
+        self.holes.push(hole);
+        self.summary.holes += 1;
+        self.summary.judged += usize::from(has_tests);
+        if !playable {
+            let count = self.summary.unplayable.entry(language.to_owned());
+            *count.or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Finds what the holes in repositories depend on, and writes all of them.
+    fn write_holes(&mut self) -> Result<(), ImportError> {
+        for (name, project) in &self.projects {
+            let Some(repository) = &project.repository else {
+                continue;
+            };
+            let files = tree::source_files(repository)?;
+            let index = DependencyIndex::new(&files);
+            for hole in self.holes.iter_mut().filter(|hole| hole.project == *name) {
+                let range = hole.start.0..hole.end.0;
+                hole.dependencies = Some(index.names_used(&hole.path, &range));
+                if hole.repoexec_dependencies.is_none() {
+                    let names = index.names_used_or_imported(&hole.path, &range);
+                    hole.repoexec_dependencies = Some(names);
+                }
+            }
+        }
+        for hole in &self.holes {
+            let line = serde_json::to_string(hole)
+                .map_err(|error| ImportError::file(&self.to)(error.into()))?;
+            writeln!(self.tasks, "{line}").map_err(ImportError::file(&self.to))?;
         }
         Ok(())
     }
 
     /// Puts everything in its place.
     pub(super) fn finish(mut self) -> Result<ImportSummary, ImportError> {
+        self.write_holes()?;
         let manifest = self.folder.path().join(MANIFEST);
         let mut text = format!(
             "{MARK} {}`; the next import to here replaces it.\n",
@@ -187,7 +228,7 @@ impl ImportWriter {
         );
         text.push_str("schema = 1\n");
         for (name, project) in &self.projects {
-            if project.playable {
+            if project.playable && !project.holes.is_empty() {
                 self.summary.projects += 1;
                 text.push_str(&project.manifest(name));
             }

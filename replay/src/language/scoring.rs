@@ -11,7 +11,7 @@ use super::support::LanguageSupport;
 use super::unread::{UNREAD_LANGUAGES, UnreadLanguage};
 
 /// A language as CrossCodeEval's scorer sees it: where a statement ends, and which words are no
-/// identifiers. That is less than a grammar, so Java and C# can be scored too.
+/// identifiers. That is less than a grammar, so Java, C#, Go and C++ can be scored too.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoringLanguage {
     /// The language's name, e.g. `typescript` for both of its grammars.
@@ -41,8 +41,16 @@ impl ScoringSyntax for ScoringLanguage {
 }
 
 impl ScoringLanguage {
-    /// CrossCodeEval's four languages, in its order, and JavaScript.
-    pub const NAMES: [&'static str; 5] = ["python", "java", "typescript", "csharp", "javascript"];
+    /// CrossCodeEval's four languages, in its order, and others by its rules.
+    pub const NAMES: [&'static str; 7] = [
+        "python",
+        "java",
+        "typescript",
+        "csharp",
+        "javascript",
+        "go",
+        "cpp",
+    ];
 
     /// Returns the language of this name; one of [`ScoringLanguage::NAMES`].
     pub fn named(name: &str) -> Option<Self> {
@@ -64,7 +72,7 @@ impl ScoringLanguage {
     fn unread(is_wanted: impl Fn(&UnreadLanguage) -> bool) -> Option<Self> {
         UNREAD_LANGUAGES
             .iter()
-            .find(|language| is_wanted(language) && !language.scorer_keywords.is_empty())
+            .find(|language| is_wanted(language))
             .map(|language| Self {
                 name: language.name,
                 grammar: None,
@@ -122,6 +130,51 @@ pub fn syntax_identifiers<'a>(text: &'a str, language: &Language) -> BTreeSet<&'
         pending.extend(node.children(&mut cursor));
     }
     found
+}
+
+/// Returns the signature and the documentation of a function; `None` if the text is anything but
+/// one function.
+pub fn function_head<'a>(text: &'a str, language: &Language) -> Option<&'a str> {
+    let tree = language.parse(text);
+    let root = tree.root_node();
+    let mut function = root
+        .named_child(0)
+        .filter(|_| root.named_child_count() == 1)?;
+    if let Some(definition) = function.child_by_field_name("definition") {
+        function = definition;
+    }
+    let body = function
+        .child_by_field_name("body")
+        .filter(|_| language.is_function(function))?;
+    let mut cursor = body.walk();
+    let first = body
+        .named_children(&mut cursor)
+        .find(|child| !language.is_comment(*child));
+    let documentation = first.filter(|statement| {
+        let only = statement.named_child(0);
+        LanguageSupport::for_language(language).has_docstrings
+            && statement.kind() == "expression_statement"
+            && statement.named_child_count() == 1
+            && only.is_some_and(|child| child.kind() == "string")
+    });
+    let mut cursor = function.walk();
+    let signature = function
+        .children(&mut cursor)
+        .filter(|child| child.end_byte() <= body.start_byte() && !language.is_comment(*child))
+        .last()?;
+    let end = documentation.unwrap_or(signature).end_byte();
+    Some(&text[..end])
+}
+
+/// Removes a function's head from a text, as RepoExec's script does: if the head does not occur in
+/// the text, as many lines as it has.
+pub fn without_head(text: &str, head: &str) -> String {
+    let head = head.trim();
+    if text.contains(head) {
+        return text.replace(head, "").trim().to_owned();
+    }
+    let lines: Vec<&str> = text.trim().lines().skip(head.lines().count()).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]

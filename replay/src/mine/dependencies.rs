@@ -25,6 +25,7 @@ use crate::language::definitions::{Definition, DefinitionKind, Definitions, Name
 use crate::language::imports::ImportTarget;
 use crate::language::names::NameRules;
 use crate::language::outline::{Detail, outline};
+use crate::language::scoring::syntax_identifiers;
 use crate::language::{LANGUAGES, LanguageSupport, SourceFile};
 
 /// The files of a repository in the languages there are, read as far as they are asked for.
@@ -186,6 +187,24 @@ impl<'a> DependencyIndex<'a> {
             .map(|dependency| dependency.name.clone())
             .filter(|name| seen.insert(name.clone()))
             .collect()
+    }
+
+    /// What RepoExec's script takes for the dependencies of the code in a range of a file: the
+    /// [names used](Self::names_used) and the names that the code shares with the file's imports,
+    /// from anywhere.
+    pub fn names_used_or_imported(&self, path: &str, range: &Range<usize>) -> Vec<String> {
+        let mut names: BTreeSet<String> = self.names_used(path, range).into_iter().collect();
+        if let Some(known) = self.files.get(path) {
+            let SourceFile {
+                contents, language, ..
+            } = known.file;
+            let used = syntax_identifiers(&contents[range.clone()], language);
+            for import in self.imports(path) {
+                let imported = syntax_identifiers(&contents[import], language);
+                names.extend(imported.intersection(&used).map(|name| (*name).to_owned()));
+            }
+        }
+        names.into_iter().collect()
     }
 
     /// The function that a range of a file stands in: the outermost one, or the one that is a

@@ -125,7 +125,7 @@ pub(super) fn check_any<'a>(
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
-const RULES: u32 = 7;
+const RULES: u32 = 8;
 
 /// Mines one project, or reads its holes from the cache.
 ///
@@ -252,6 +252,7 @@ fn choose_holes(
     for hole in &mut mined.holes {
         let range = hole.start.0..hole.end.0;
         hole.dependencies = Some(repository.names_used(&hole.path, &range));
+        hole.repoexec_dependencies = Some(repository.names_used_or_imported(&hole.path, &range));
     }
     Ok(mined)
 }

@@ -31,6 +31,8 @@ pub struct ReplayPlan {
     pub model: String,
     /// The file whose predictions are judged unchanged by the model `predictions`.
     pub predictions: Option<PathBuf>,
+    /// Whether predictions are indented as DevEval's script does it.
+    pub deveval: bool,
     /// The contexts, each a run of its own; if there are none, the one of the settings.
     pub contexts: Vec<ReplayContext>,
     /// How many repair rounds follow a completion that fails.
@@ -57,6 +59,7 @@ impl ReplayPlan {
         SubjectSelection {
             model: &self.model,
             predictions: self.predictions.as_deref(),
+            deveval: self.deveval,
             contexts: &self.contexts,
             repair_rounds: self.repair_rounds,
         }
@@ -100,8 +103,11 @@ impl ReplayPlan {
         if self.type_check {
             identity["types"] = json!(true);
         }
-        if let Some(paper) = subject.paper {
-            identity["context"] = paper.name().into();
+        if subject.paper.is_some() || subject.is_verbatim() {
+            identity["context"] = subject.context_name().into();
+        }
+        if self.deveval {
+            identity["deveval"] = true.into();
         }
         if self.repair_rounds > 0 {
             identity["debug_rounds"] = self.repair_rounds.into();

@@ -227,6 +227,33 @@ fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
     Ok((id, texts))
 }
 
+/// A prediction as DevEval's script puts it in place of a function's body: the white space that all
+/// its lines begin with is replaced by this many spaces, and an empty line precedes it.
+pub(super) fn deveval_body(text: &str, spaces: usize) -> String {
+    let margin = |line: &'_ str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let blank = |line: &str| line.trim_matches([' ', '\t', '\n']).is_empty();
+    let common = text
+        .split('\n')
+        .filter(|line| !blank(line))
+        .map(|line| &line[..margin(line)])
+        .reduce(|one, other| {
+            let equal = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+            &one[..equal.count()]
+        })
+        .unwrap_or_default()
+        .len();
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| match blank(line) {
+            true => String::new(),
+            // Python's `indent` leaves lines of any white space alone.
+            false if line.trim().is_empty() => line[common..].to_owned(),
+            false => format!("{}{}", " ".repeat(spaces), &line[common..]),
+        })
+        .collect();
+    format!("\n{}", lines.join("\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -276,6 +303,28 @@ mod tests {
         for (bytes, told) in faults {
             let read = read(bytes);
             assert!(read.starts_with(told), "{read}");
+        }
+    }
+
+    #[test]
+    fn deveval_bodies_are_those_of_its_script() {
+        // By textwrap.dedent and textwrap.indent of Python, as the script calls them.
+        let cases = [
+            (
+                "x = 1\nif x:\n    y()\n",
+                "\n    x = 1\n    if x:\n        y()\n",
+            ),
+            (
+                "        return 1\n  \n        # end",
+                "\n    return 1\n\n    # end",
+            ),
+            ("  a\n\t b\n", "\n      a\n    \t b\n"),
+            ("    a\n  b\n\n", "\n      a\n    b\n\n"),
+            ("\n\n", "\n\n\n"),
+            ("", "\n"),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(deveval_body(given, 4), expected, "{given:?}");
         }
     }
 

@@ -120,7 +120,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
         listener.receive(&Event::RunOpened {
             run: run.folder().to_owned(),
             model: subject.name.clone(),
-            context: subject.context().to_string(),
+            context: subject.context_name(),
             attempts: run.attempts()?.len(),
         });
         runs.push(run);

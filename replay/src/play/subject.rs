@@ -13,7 +13,7 @@ use fillrate_server::model::{self, ModelSettings, Protocol};
 
 use super::PlayError;
 use super::context::ReplayContext;
-use super::predictions::HolePredictions;
+use super::predictions::{HolePredictions, deveval_body};
 use crate::mine::contexts::{HoleView, PaperContext};
 use crate::task::Hole;
 
@@ -27,6 +27,8 @@ pub(super) struct ModelUnderTest {
     pub(super) paper: Option<PaperContext>,
     /// HolePredictions, where that is what answers.
     pub(super) predictions: Option<Arc<HolePredictions>>,
+    /// Whether these are indented as DevEval's script does it.
+    deveval: bool,
     /// Whether predictions are judged unchanged: no server cleans them up.
     verbatim: bool,
     /// Whether the completion is the reference.
@@ -48,6 +50,8 @@ pub(super) struct SubjectSelection<'a> {
     pub(super) model: &'a str,
     /// The file for `predictions`.
     pub(super) predictions: Option<&'a Path>,
+    /// Whether these are indented as DevEval's script does it.
+    pub(super) deveval: bool,
     /// The contexts, each a subject of its own; if there are none, the one of the settings.
     pub(super) contexts: &'a [ReplayContext],
     /// The number of repair rounds.
@@ -71,7 +75,7 @@ impl ModelUnderTest {
                     "--context names `{context}` twice"
                 )));
             }
-            if model.verbatim && context.paper().is_some() {
+            if model.verbatim {
                 return Err(PlayError::Refused(format!(
                     "`--model predictions` asks no model, so `--context {context}` has no effect; \
                      leave it out"
@@ -89,6 +93,7 @@ impl ModelUnderTest {
             name: model.name.clone(),
             paper: context.paper(),
             predictions: model.predictions.clone(),
+            deveval: model.deveval,
             verbatim: model.verbatim,
             reference: model.reference,
         });
@@ -108,8 +113,23 @@ impl ModelUnderTest {
         }
     }
 
+    /// The context that a run records: none where predictions are judged.
+    pub(super) fn context_name(&self) -> String {
+        if self.verbatim {
+            return "none shown".to_owned();
+        }
+        self.context().to_string()
+    }
+
     /// Loads the model with the context of its own settings.
     fn load(selection: &SubjectSelection<'_>) -> Result<Self, PlayError> {
+        if selection.deveval && selection.model != "predictions" {
+            return Err(PlayError::Refused(
+                "--deveval indents predictions that are judged as they are; add `--model \
+                 predictions`, or leave it out"
+                    .to_owned(),
+            ));
+        }
         let mut configuration = Configuration::default();
         let mut predictions = None;
         let mut reference = false;
@@ -167,6 +187,7 @@ impl ModelUnderTest {
             configuration,
             paper: None,
             predictions,
+            deveval: selection.deveval,
             verbatim,
             reference,
         })
@@ -183,9 +204,24 @@ impl ModelUnderTest {
         let Some(predictions) = self.predictions.as_ref().filter(|_| self.verbatim) else {
             return Ok(None);
         };
-        let texts = holes
-            .iter()
-            .map(|hole| Ok((hole.id.clone(), predictions.for_hole(hole)?.to_vec())));
+        let texts = holes.iter().map(|hole| {
+            let given = predictions.for_hole(hole)?;
+            let texts = match (self.deveval, hole.indent) {
+                (false, _) => given.to_vec(),
+                (true, Some(spaces)) => {
+                    let indented = given.iter().map(|text| deveval_body(text, spaces));
+                    indented.collect()
+                }
+                (true, None) => {
+                    return Err(PlayError::Refused(format!(
+                        "--deveval needs the indentation that `fillrate import deveval` records, \
+                         and the hole {} has none; import the tasks again, or leave it out",
+                        hole.id
+                    )));
+                }
+            };
+            Ok((hole.id.clone(), texts))
+        });
         texts.collect::<Result<_, PlayError>>().map(Some)
     }
 

@@ -10,7 +10,7 @@ mod parquet;
 use std::io::Write;
 use std::path::Path;
 
-use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, TYPE_CHECK};
+use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK};
 
 use super::scored::ScoredAttempt;
 use crate::store::{AuditRecord, Run, StoreError};
@@ -19,7 +19,7 @@ use crate::verdict::Outcome;
 
 /// The version of the columns. It grows when one changes its meaning, its type or its name; a new
 /// column leaves it as it is.
-pub const SCHEMA: i64 = 1;
+pub const SCHEMA: i64 = 2;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ macro_rules! column {
 }
 
 /// Every column, in the order in which formats have them.
-pub static COLUMNS: [ExportColumn; 41] = [
+pub static COLUMNS: [ExportColumn; 42] = [
     column!("schema", Whole, |_| Value::Whole(Some(SCHEMA))),
     column!("run", Text, |row| row.run.into()),
     column!("key", Text, |row| row.scored.attempt.key.as_str().into()),
@@ -211,7 +211,12 @@ pub static COLUMNS: [ExportColumn; 41] = [
         text(row, "es/cceval-levenshtein")
     }),
     column!("id_f1/cceval", Real, |row| text(row, "id_f1/cceval")),
-    column!(INVOCATION.name, Real, |row| row.scored.invocation.into()),
+    column!(INVOCATION.name, Real, |row| {
+        row.scored.invocation.repository.into()
+    }),
+    column!(SCRIPT_INVOCATION.name, Real, |row| {
+        row.scored.invocation.repoexec.into()
+    }),
     column!(ORACLE_ACCEPTANCE.name, Truth, |row| {
         row.scored.accepted.into()
     }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fillrate_metrics::metric::{
-    INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, TYPE_CHECK, WEIGHTED_PASS,
+    INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK, WEIGHTED_PASS,
 };
 use fillrate_metrics::{
     Estimate, Metric, Unit, clustered_mean, clustered_proportion, clustered_weighted_mean, median,
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::policies::PolicyFigures;
 use super::scored::{ScoredAttempt, TEXT_METRICS};
+use crate::mine::invocation::InvocationRates;
 use crate::verdict::Outcome;
 
 /// The figures of one project under one model.
@@ -97,12 +98,18 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         };
         put(name, estimate.map(|estimate| estimate.within(unit.range())));
     }
-    let invocations: Vec<(&str, f64)> = scored
-        .iter()
-        .filter_map(|one| Some((one.cluster.as_str(), one.invocation?)))
-        .collect();
-    let invocation = rate(&invocations).map(|estimate| estimate.within(0.0..=1.0));
-    put(INVOCATION.name, invocation);
+    let mut put_invocation = |name: &str, of: fn(&InvocationRates) -> Option<f64>| {
+        let rates: Vec<(&str, f64)> = scored
+            .iter()
+            .filter_map(|one| Some((one.cluster.as_str(), of(&one.invocation)?)))
+            .collect();
+        put(
+            name,
+            rate(&rates).map(|estimate| estimate.within(0.0..=1.0)),
+        );
+    };
+    put_invocation(INVOCATION.name, |rates| rates.repository);
+    put_invocation(SCRIPT_INVOCATION.name, |rates| rates.repoexec);
     let accepted: Vec<(&str, bool)> = scored
         .iter()
         .filter_map(|one| Some((one.cluster.as_str(), one.accepted?)))

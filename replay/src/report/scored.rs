@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fillrate_metrics::{
-    Sample, TextMetric, dependency_invocation_rate, oracle_prefix, text_scores,
-};
+use fillrate_metrics::{Sample, TextMetric, oracle_prefix, text_scores};
 use fillrate_server::syntax::Language;
 
 use crate::developer::policy::LinePosition;
-use crate::language::scoring::{ScoringLanguage, syntax_identifiers};
+use crate::language::scoring::ScoringLanguage;
+use crate::mine::invocation::InvocationRates;
 use crate::mutate::MutationScore;
 use crate::store::{Attempt, Run, StoreError};
 use crate::task::Hole;
@@ -21,8 +20,8 @@ pub(super) struct ScoredAttempt {
     /// Holes of one file stand or fall together, so intervals are clustered by it.
     pub(super) cluster: String,
     pub(super) text: BTreeMap<&'static str, f64>,
-    /// The share of the hole's dependencies that the completion names.
-    pub(super) invocation: Option<f64>,
+    /// The shares of the hole's dependencies that the completion names.
+    pub(super) invocation: InvocationRates,
     /// Whether a simulated developer accepts a candidate; `None` if none was offered.
     pub(super) accepted: Option<bool>,
     /// Milliseconds from request to response; `None` without a response.
@@ -63,16 +62,11 @@ impl ScoredAttempt {
                 }
             }
         }
-        let invocation =
-            language
-                .zip(hole.dependencies.as_ref())
-                .and_then(|(language, dependencies)| {
-                    let completion = attempt.completion();
-                    dependency_invocation_rate(
-                        &syntax_identifiers(completion, language),
-                        dependencies,
-                    )
-                });
+        let invocation = if is_counted {
+            InvocationRates::score(hole, attempt.completion())
+        } else {
+            InvocationRates::default()
+        };
         let has_offer = is_counted && !attempt.offered.is_empty();
         let accepted = has_offer.then(|| {
             let mut offered = attempt.offered.iter();

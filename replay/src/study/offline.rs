@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fillrate_metrics::{Sample, dependency_invocation_rate, text_scores};
+use fillrate_metrics::{Sample, text_scores};
 use fillrate_server::syntax::Language;
 
 use super::figure::{Figure, FigureUnit};
 use super::input::{Observation, SampleMix, StudySide};
 use crate::developer::policy::LinePosition;
-use crate::language::scoring::{ScoringLanguage, syntax_identifiers};
+use crate::language::scoring::ScoringLanguage;
+use crate::mine::invocation::InvocationRates;
 use crate::store::Attempt;
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -166,12 +167,8 @@ fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Fig
             let rows = texts.entry(metric.metric.name).or_default();
             rows.push((cluster(one), 1.0, value));
         }
-        if let Some(dependencies) = &one.hole.dependencies {
-            let completion = one.attempt.completion();
-            let rate =
-                dependency_invocation_rate(&syntax_identifiers(completion, language), dependencies);
-            invocations.extend(rate.map(|rate| (cluster(one), 1.0, rate)));
-        }
+        let rates = InvocationRates::score(one.hole, one.attempt.completion());
+        invocations.extend(rates.repository.map(|rate| (cluster(one), 1.0, rate)));
     }
     for (metric, is_share) in TEXT_METRICS {
         let unit = if is_share {

@@ -35,12 +35,16 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !text.contains('\n') {
         return Change::None;
     }
-    let Some(file) = style([site.prefix, site.suffix].concat().lines()) else {
+    let Some((file, seen)) = style([site.prefix, site.suffix].concat().lines()) else {
         return Change::None;
     };
     let Some(own) = own_style(text, site) else {
         return Change::None;
     };
+    // A single step is the block's own, and blocks of one file differ.
+    if seen < 2 && file != Indent::Tabs && own != Indent::Tabs {
+        return Change::None;
+    }
     // The indentation of the line that the completion continues or begins.
     let line = [last_line(site.prefix), first_line(text)].concat();
     let base = &line[..line.len() - line.trim_start().len()];
@@ -89,8 +93,9 @@ fn is_correct(text: &str, site: &SyntaxSite<'_>) -> bool {
         .is_some_and(|parsed| !parsed.tree.root_node().has_error())
 }
 
-/// The unit of a file; `None` unless it has at least two indented lines, all of one kind.
-fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
+/// The unit of a file and how often it goes one level deeper; `None` unless it has at least two
+/// indented lines, all of one kind.
+fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(Indent, usize)> {
     let (mut tabs, mut spaces, mut steps) = (0, 0, Vec::new());
     let mut above = 0;
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -107,7 +112,7 @@ fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
         above = width;
     }
     match (tabs, spaces) {
-        (2.., 0) => Some(Indent::Tabs),
+        (2.., 0) => Some((Indent::Tabs, tabs)),
         (0, 2..) => {
             // The commonest step; a continuation may be deeper. Two as common leave it open.
             let common = |step: usize| steps.iter().filter(|other| **other == step).count();
@@ -116,7 +121,7 @@ fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Indent> {
             let step = *commonest.next()?;
             commonest
                 .all(|other| *other == step)
-                .then_some(Indent::Spaces(step))
+                .then_some((Indent::Spaces(step), most))
         }
         _ => None,
     }

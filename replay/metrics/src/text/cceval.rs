@@ -68,13 +68,11 @@ pub fn remove_comments_cceval(text: &str) -> String {
 #[derive(Debug)]
 pub(super) struct Cleaned<'a> {
     syntax: &'a dyn ScoringSyntax,
-    /// The first statement of the prediction.
-    pub(super) truncated: &'a str,
-    /// The same without comments.
+    /// The first statement of the prediction, without comments.
     pub(super) prediction: String,
-    /// Without comments.
+    /// The reference without comments.
     pub(super) reference: String,
-    /// Of the two above. Four metrics look at them.
+    /// Those of the two above. Four metrics look at them.
     identifiers: OnceCell<[Vec<String>; 2]>,
 }
 
@@ -83,7 +81,6 @@ impl<'a> Cleaned<'a> {
         let truncated = truncate_cceval(sample.prompt, sample.prediction, sample.syntax);
         Self {
             syntax: sample.syntax,
-            truncated,
             prediction: remove_comments_cceval(truncated),
             reference: remove_comments_cceval(sample.reference),
             identifiers: OnceCell::new(),

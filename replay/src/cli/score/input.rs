@@ -70,6 +70,8 @@ fn list_ids(ids: &[String], what: &str) -> String {
 #[derive(Debug, PartialEq)]
 pub(super) struct Example {
     pub(super) task_id: String,
+    /// What the benchmark calls an imported hole.
+    pub(super) benchmark_id: Option<String>,
     pub(super) repository: Option<String>,
     /// The file's path in its repository.
     pub(super) file: Option<String>,
@@ -112,6 +114,7 @@ pub(super) fn parse_example(line: &str) -> Result<Example, String> {
     match serde_json::from_str::<CrossCodeEval>(line) {
         Ok(record) => Ok(Example {
             task_id: record.metadata.task_id,
+            benchmark_id: None,
             repository: record.metadata.repository,
             file: record.metadata.file,
             language: None,
@@ -148,6 +151,7 @@ fn parse_hole(line: &str) -> Result<Example, String> {
     }
     Ok(Example {
         task_id: hole.id.clone(),
+        benchmark_id: hole.task_id.clone(),
         repository: Some(hole.project.clone()),
         file: Some(hole.path.clone()),
         language: Some(hole.language.clone()),

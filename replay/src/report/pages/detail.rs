@@ -170,7 +170,7 @@ fn attempt_detail(
         attempt,
         accepted: scored.accepted,
         probability: scored.probability,
-        invocation: scored.invocation,
+        invocation: scored.invocation.repository,
         text: scored.text,
         difference,
         told,

@@ -64,7 +64,7 @@
     const rows = [
       ['accepted by oracle-prefix', attempt.accepted === null ? attempt.offered.length === 0 ? 'nothing was offered' : null : attempt.accepted ? 'yes' : 'no'],
       ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([name, number(value, 2)])),
-      ['DIR', attempt.invocation === null ? null : number(attempt.invocation, 2)],
+      ['DIR/repository', attempt.invocation === null ? null : number(attempt.invocation, 2)],
       ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],
       ['latency', attempt.answered ? ms(attempt.latency_ms) : 'no answer in time'],
       ['of that: waiting, context, model, clean-up', trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
