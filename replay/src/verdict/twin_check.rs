@@ -87,6 +87,8 @@ enum TwinResult {
     Passed(String),
     /// A test that is no twin did not pass: why.
     OtherFailure(String),
+    /// Every test ended as with the reference, and other evidence is missing: why.
+    Unproved(String),
 }
 
 impl TwinCheck {
@@ -124,13 +126,13 @@ impl TwinCheck {
             let Some((outcome, reason)) = found else {
                 continue;
             };
+            verdict.missing.push(Evidence::Twins);
             // What is not passed for other reasons stays failed unless it is forged.
             if outcome == Outcome::Forged || verdict.outcome == Outcome::Passed {
                 verdict.outcome = outcome;
                 verdict.reason = reason;
-                verdict.missing.push(Evidence::Twins);
-                return Ok(());
             }
+            return Ok(());
         }
         verdict.twins = drawn.into_iter().flat_map(|test| test.ids).collect();
         verdict.twins.sort();
@@ -181,7 +183,7 @@ impl TwinCheck {
         }
         let decisive = match first {
             // A flaky test may fail once.
-            TwinResult::OtherFailure(_) => run(Some(code))?,
+            TwinResult::OtherFailure(_) | TwinResult::Unproved(_) => run(Some(code))?,
             first => first,
         };
         Ok(match decisive {
@@ -190,7 +192,9 @@ impl TwinCheck {
                 let reason = format!("{id} passed although it was changed so that it must fail");
                 Some((Outcome::Forged, reason))
             }
-            TwinResult::OtherFailure(reason) => {
+            // What lacked evidence before lacks it again, and twins say nothing more of it.
+            TwinResult::Unproved(_) if verdict.outcome != Outcome::Passed => None,
+            TwinResult::OtherFailure(reason) | TwinResult::Unproved(reason) => {
                 let reason = format!("among changed tests, {reason}");
                 Some((Outcome::Failed, reason))
             }
@@ -471,14 +475,14 @@ fn compare(
     if let Some(id) = must_fail.iter().find(|id| passes(id)) {
         return TwinResult::Passed((*id).to_owned());
     }
-    if let Some(sentence) = executor.missing_beside_twins(result) {
-        return TwinResult::OtherFailure(sentence);
-    }
     let failing = ids
         .iter()
         .find(|id| !must_fail.contains(**id) && !passes(id));
-    match failing {
-        Some(id) => TwinResult::OtherFailure(format!("{id} failed")),
+    if let Some(id) = failing {
+        return TwinResult::OtherFailure(format!("{id} failed"));
+    }
+    match executor.missing_beside_twins(result) {
+        Some(sentence) => TwinResult::Unproved(sentence),
         None => TwinResult::AsReference,
     }
 }
