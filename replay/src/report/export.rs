@@ -186,6 +186,9 @@ pub static COLUMNS: [ExportColumn; 42] = [
     column!("tests_seconds", Real, |row| {
         Some(row.scored.attempt.verdict.seconds).into()
     }),
+    column!("twin_seconds", Real, |row| {
+        Some(row.scored.attempt.verdict.twin_seconds).into()
+    }),
     column!("sandbox", Text, |row| {
         row.scored.attempt.verdict.sandbox.as_str().into()
     }),

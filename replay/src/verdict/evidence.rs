@@ -47,6 +47,7 @@ impl Rules<'_> {
             executed: run.report.tests.len(),
             rerun: false,
             seconds: run.wall.as_secs_f64(),
+            twin_seconds: 0.0,
             sandbox: run.level.clone(),
             output,
             types: None,

@@ -28,6 +28,9 @@ pub struct Verdict {
     pub rerun: bool,
     /// Wall-clock seconds of all runs together.
     pub seconds: f64,
+    /// Wall-clock seconds of the runs among twins, a part of `seconds`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub twin_seconds: f64,
     /// The isolation reached, e.g. `full/cgroup-v1`.
     pub sandbox: String,
     /// The end of the tests' output, and the messages of those that failed.
@@ -51,6 +54,7 @@ impl Verdict {
             executed: 0,
             rerun: false,
             seconds: 0.0,
+            twin_seconds: 0.0,
             sandbox: String::new(),
             output: String::new(),
             types: None,
@@ -84,6 +88,12 @@ impl Verdict {
             ..batch
         };
     }
+}
+
+/// Whether no twin ran.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// The outcome of judging a change.

@@ -170,6 +170,7 @@ impl TwinCheck {
             };
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
+            verdict.twin_seconds += result.wall.as_secs_f64();
             Ok(compare(executor, &result, (drawn, index), &ids))
         };
         let first = run(Some(code))?;
