@@ -20,7 +20,7 @@ const ROW_GROUP: usize = 10_000;
 /// Writes the attempts of runs as a Parquet file and returns how many there are.
 pub(super) fn write(runs: &[Run], to: impl Write + Send) -> Result<usize, ExportError> {
     let mut columns = Vec::new();
-    for column in &COLUMNS {
+    for column in COLUMNS {
         let (physical, logical) = match column.form {
             ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             ColumnType::Whole => (Physical::INT64, None),
