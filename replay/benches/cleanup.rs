@@ -71,6 +71,7 @@ fn row(source: &Path, cases: &[Case], extent: CompletionExtent, examples: usize)
         let site = CursorSite {
             prefix: &case.prefix,
             suffix: &case.suffix,
+            path: None,
             language: Language::for_path(&case.path),
             tree: None,
             extent,

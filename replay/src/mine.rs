@@ -270,6 +270,7 @@ fn textual_rejection(
     let place = cleanup::CursorSite {
         prefix,
         suffix,
+        path: None,
         language: Language::for_path(std::path::Path::new(&hole.path)),
         tree: None,
         extent: cleanup::CompletionExtent::default(),

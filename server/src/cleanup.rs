@@ -24,6 +24,8 @@ use self::scan::Opening;
 use self::syntax_site::SyntaxSite;
 use crate::syntax::Language;
 
+pub use self::tokens::{FOREIGN_TOKENS, ForeignToken};
+
 /// Applies every rule in order and returns what is left and what each rule removed.
 pub fn clean(raw: &str, site: &CursorSite<'_>) -> (String, Vec<Decision>) {
     Cleaner::new(*site).clean(raw)
@@ -104,7 +106,8 @@ impl<'a> Cleaner<'a> {
         if tokens::leaked(lines, site).is_some() {
             return Some("tokens");
         }
-        if site.chat || chat::starts_with_reasoning(lines) {
+        let fenced = chat::begins_with_fence(lines, site);
+        if site.chat || fenced || chat::starts_with_reasoning(lines) {
             // Which lines are code is known only once the prose around them is removed.
             return chat::is_fence_closed(lines).then_some("fence");
         }
@@ -158,6 +161,8 @@ pub struct CursorSite<'a> {
     pub prefix: &'a str,
     /// The file's text from the cursor on.
     pub suffix: &'a str,
+    /// The file's path in its repository, if a prompt may have said it.
+    pub path: Option<&'a str>,
     /// The file's language, where the server knows it.
     pub language: Option<&'static Language>,
     /// The file's syntax tree without the completion; `None` has the file parsed.
@@ -234,7 +239,8 @@ const FOREIGN_TEXT_RULES: &[(&str, Rule)] = &[
     ("fence", chat::keep_fenced_code),
     ("preamble", chat::remove_preamble),
     ("prefix", chat::remove_repeated_prefix),
-    ("tokens", tokens::remove_template_tokens),
+    ("tokens", tokens::remove_foreign_tokens),
+    ("path", tokens::remove_path_header),
     ("line-ends", style::match_line_ends),
 ];
 

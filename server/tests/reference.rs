@@ -83,7 +83,27 @@ fn every_evaluation_member_has_its_row() {
 #[test]
 fn every_rule_has_its_row() {
     let rules: Vec<_> = cleanup::rules().collect();
-    assert_eq!(names(include_str!("../docs/cleanup.md")), rules);
+    let page = include_str!("../docs/cleanup.md");
+    let tokens = section(page, "\n## Foreign tokens\n");
+    let page = &page[..page.len() - tokens.len()];
+    assert_eq!(names(page), rules);
+}
+
+#[test]
+fn every_foreign_token_has_its_row() {
+    let expected: Vec<_> = cleanup::FOREIGN_TOKENS
+        .iter()
+        .map(|token| match token.text {
+            "\u{fffd}" => ("U+FFFD", token.reason),
+            text => (text, token.reason),
+        })
+        .collect();
+    let page = include_str!("../docs/cleanup.md");
+    let found: Vec<_> = rows(section(page, "\n## Foreign tokens\n"))
+        .into_iter()
+        .map(|cells| (cells[0].trim_matches('`'), cells[2]))
+        .collect();
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! 7 and 8.
 
 use super::syntax_site::SyntaxSite;
-use super::{Change, alphanumerics, last_line};
+use super::{Change, alphanumerics, last_line, line_ends};
 
 /// Removes reasoning at the beginning. Reasoning without an end leaves nothing.
 pub(super) fn remove_reasoning(text: &str, _site: &SyntaxSite<'_>) -> Change {
@@ -22,7 +22,7 @@ pub(super) fn remove_reasoning(text: &str, _site: &SyntaxSite<'_>) -> Change {
 /// Keeps only the code within a reply's first fence, if it has one.
 pub(super) fn keep_fenced_code(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat {
-        return Change::None;
+        return remove_leaked_fence(text, site);
     }
     match fence(text) {
         Some((start, end)) => {
@@ -33,6 +33,58 @@ pub(super) fn keep_fenced_code(text: &str, site: &SyntaxSite<'_>) -> Change {
         }
         None => Change::None,
     }
+}
+
+/// Keeps the code within the fence that a completion begins with, or ends it before a later one: a
+/// model that is trained for chat writes them whatever the protocol. Fences in a string, a comment
+/// or a file that has fences itself are its own.
+fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if begins_with_fence(text, site) {
+        return match fence(text) {
+            Some((start, end)) => Change::Rewrite(text[start..end].trim_end().to_owned()),
+            None => Change::EndAt(0),
+        };
+    }
+    if !may_leak_fences(site) {
+        return Change::None;
+    }
+    let starts = std::iter::once(0).chain(line_ends(text));
+    let mut fences = starts.filter(|start| text[*start..].starts_with("```"));
+    fences
+        .next()
+        .filter(|start| !in_literal(text, *start, site))
+        .map_or(Change::None, Change::EndAt)
+}
+
+/// Whether a completion that no chat model wrote begins with a fence.
+pub(super) fn begins_with_fence(text: &str, site: &SyntaxSite<'_>) -> bool {
+    text.trim_start().starts_with("```") && may_leak_fences(site) && !in_literal("", 0, site)
+}
+
+/// Whether a fence in a completion is none of the file's.
+fn may_leak_fences(site: &SyntaxSite<'_>) -> bool {
+    !site.chat
+        && site.language.is_some()
+        && !site.prefix.contains("```")
+        && !site.suffix.contains("```")
+}
+
+/// Whether an offset of a completion is in a string or a comment that begins before it.
+fn in_literal(text: &str, at: usize, site: &SyntaxSite<'_>) -> bool {
+    let Some(parsed) = site.with(text) else {
+        return false;
+    };
+    let at = site.prefix.len() + at;
+    let root = parsed.tree.root_node();
+    let mut node = root.descendant_for_byte_range(at.saturating_sub(1), at);
+    while let Some(inner) = node {
+        let literal = parsed.language.is_string(inner) || parsed.language.is_comment(inner);
+        if literal && inner.start_byte() < at && inner.end_byte() > at {
+            return true;
+        }
+        node = inner.parent();
+    }
+    false
 }
 
 /// The code in the first fence, from the line after its beginning to the line of its end, or to

@@ -12,6 +12,7 @@ fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
     let site = CursorSite {
         prefix,
         suffix,
+        path: None,
         language: Language::by_id(id),
         tree: None,
         extent: CompletionExtent::Block,
@@ -196,6 +197,7 @@ fn unknown_language_is_left_alone() {
     let site = CursorSite {
         prefix: "a ",
         suffix: "\n",
+        path: None,
         language: None,
         tree: None,
         extent: CompletionExtent::Block,
@@ -216,6 +218,7 @@ fn check_as(
     let site = CursorSite {
         prefix,
         suffix,
+        path: None,
         language: Language::by_id(id),
         tree: None,
         extent,
@@ -322,6 +325,122 @@ fn template_tokens_are_removed() {
         "typescript",
         "const s = $0;\n",
         "a < b ? \"<s>\" : \"<pad>\"",
+    );
+}
+
+#[test]
+fn every_foreign_token_is_removed() {
+    for token in FOREIGN_TOKENS {
+        let raw = format!("total + 1\n{}\nmore", token.text);
+        let (text, rules) = check("python", "def f(total):\n    x = $0\n", &raw);
+        assert_eq!(
+            (text.as_str(), rules[0].as_str()),
+            ("total + 1", "tokens"),
+            "{token:?}"
+        );
+    }
+    for token in [
+        "</s>",
+        "<EOT>",
+        "<PRE>",
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<[fim-middle]>",
+        "\u{fffd}",
+    ] {
+        for (id, fixture) in [("python", "x = $0\n"), ("typescript", "const x = $0;\n")] {
+            let (text, _) = check(id, fixture, &format!("f(1) {token}"));
+            assert_eq!(text.trim_end(), "f(1)", "{token}");
+            let (text, _) = check(id, fixture, &format!("{token}f(1)"));
+            if token.starts_with("<|") || token.starts_with("<[") {
+                assert_eq!(text, "f(1)", "{token}");
+            }
+        }
+    }
+}
+
+#[test]
+fn code_that_looks_like_foreign_tokens_is_kept() {
+    kept("python", "x = $0\n", "STATES[DONE]");
+    kept("python", "x = f($0)\n", "[DONE]");
+    kept("python", "x = $0\n", "\"<|im_end|>\"");
+    kept("python", "x = $0\n", "\"<s>\" + text + \"</s>\"");
+    kept("python", "END = '</s>'\nx = $0\n", "text + '</s>'");
+    kept("typescript", "const x: $0\n", "Frame<EOT>");
+    kept("typescript", "const x = $0;\n", "a <| b");
+    kept("typescriptreact", "const x = $0;\n", "<p><s>old</s></p>");
+    kept(
+        "python",
+        "def f():\n    $0\n",
+        "print(\"usage: <filename>\")",
+    );
+}
+
+#[test]
+fn leaked_fences_are_removed_under_every_protocol() {
+    assert_eq!(
+        check("python", "x = $0\n", "```python\nf(1)\n```\nThis calls f.").0,
+        "f(1)"
+    );
+    assert_eq!(
+        check(
+            "python",
+            "def f(a):\n$0\n",
+            "    return a\n```\nThat returns a.\n"
+        )
+        .0,
+        "    return a"
+    );
+    assert_eq!(
+        check("typescript", "$0\n", "const a = 1;\n```\n\nIt is one.").0,
+        "const a = 1;"
+    );
+    // A doc string's own.
+    kept(
+        "python",
+        "def f():\n    $0\n",
+        "\"\"\"Runs.\n\n```\nf()\n```\n\"\"\"",
+    );
+    kept(
+        "python",
+        "def f():\n    \"\"\"\n$0\n    \"\"\"\n",
+        "```\nf()\n```",
+    );
+    kept("typescript", "$0\n", "/**\n```\nf()\n```\n*/");
+}
+
+#[test]
+fn repeated_path_headers_are_removed() {
+    let clean_at = |prefix: &str, raw: &str| {
+        let site = CursorSite {
+            prefix,
+            suffix: "\n",
+            path: Some("src/cart.py"),
+            language: Language::by_id("python"),
+            tree: None,
+            extent: CompletionExtent::Block,
+            chat: false,
+        };
+        clean(raw, &site).0
+    };
+    assert_eq!(clean_at("import a\n", "#src/cart.py\nx = 1"), "x = 1");
+    assert_eq!(
+        clean_at("import a\n", "x = 1\n# File: src/cart.py\nimport a"),
+        "x = 1"
+    );
+    assert_eq!(
+        clean_at("import a\n", "x = 1\n+++++ src/cart.py\nimport a"),
+        "x = 1"
+    );
+    // A new file's first line, another file, an indented comment.
+    assert_eq!(clean_at("", "# src/cart.py\nx = 1"), "# src/cart.py\nx = 1");
+    assert_eq!(
+        clean_at("a = 1\n", "# src/tax.py\nx = 1"),
+        "# src/tax.py\nx = 1"
+    );
+    assert_eq!(
+        clean_at("if a:\n", "    # src/cart.py\n    x = 1"),
+        "    # src/cart.py\n    x = 1"
     );
 }
 
@@ -519,6 +638,7 @@ fn end_detector_stops_model_early() {
         let cleaner = Cleaner::new(CursorSite {
             prefix,
             suffix,
+            path: None,
             language: Language::by_id(id),
             tree: None,
             extent: CompletionExtent::Block,
@@ -532,6 +652,7 @@ fn end_detector_stops_model_early() {
     let cleaner = Cleaner::new(CursorSite {
         prefix: "",
         suffix: "",
+        path: None,
         language: Language::by_id("python"),
         tree: None,
         extent: CompletionExtent::Block,
@@ -579,7 +700,7 @@ proptest! {
             tree: None,
             prefix: &prefix,
             suffix: &suffix,
-            language: Language::by_id(if python { "python" } else { "typescript" }),
+            path: None,            language: Language::by_id(if python { "python" } else { "typescript" }),
             extent: [
                 CompletionExtent::Line, CompletionExtent::Statement, CompletionExtent::Block, CompletionExtent::Definition,
                 CompletionExtent::Anything,
@@ -603,7 +724,7 @@ proptest! {
         let site = CursorSite {
             prefix: &prefix,
             suffix: &suffix,
-            language: Language::by_id(if python { "python" } else { "typescript" }),
+            path: None,            language: Language::by_id(if python { "python" } else { "typescript" }),
             tree: None,
             extent: CompletionExtent::Block,
             chat: false,
@@ -633,6 +754,7 @@ fn references_are_kept() {
                 let site = CursorSite {
                     prefix: &source[..start],
                     suffix: &source[end..],
+                    path: None,
                     language: Some(language),
                     tree: None,
                     extent: CompletionExtent::Block,

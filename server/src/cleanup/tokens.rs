@@ -1,55 +1,215 @@
-//! Template tokens that a server passed through as text.
+//! Text that is no code and that a server or a model passed through: tokens of templates, ends of
+//! streams, broken characters, headers of files.
 
-use super::Change;
 use super::syntax_site::SyntaxSite;
+use super::{Change, line_ends};
 use crate::prompt::FAMILIES;
 
-/// Ends a completion before its first template token, as another file or turn follows it. Tokens at
+/// A text that is no code, with the reason why it appears in raw completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignToken {
+    /// The text.
+    pub text: &'static str,
+    /// Why it appears in raw completions.
+    pub reason: &'static str,
+    place: TokenPlace,
+}
+
+/// Where a text is foreign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TokenPlace {
+    /// Anywhere: no code spells it.
+    Anywhere,
+    /// At the end of a line, as it could be markup or a type's argument elsewhere.
+    LineEnd,
+    /// As a whole line that is not indented.
+    WholeLine,
+}
+
+/// Foreign texts that are in no family's template, or that could be code elsewhere in a line.
+pub static FOREIGN_TOKENS: &[ForeignToken] = &[
+    ForeignToken {
+        text: "</s>",
+        reason: "The end of a sequence of SentencePiece vocabularies, which a server decoded.",
+        place: TokenPlace::LineEnd,
+    },
+    ForeignToken {
+        text: "<EOT>",
+        reason: "The end of Code Llama's middle, where the server does not know it as a stop.",
+        place: TokenPlace::LineEnd,
+    },
+    ForeignToken {
+        text: "<PRE>",
+        reason: "Code Llama begins another file.",
+        place: TokenPlace::LineEnd,
+    },
+    ForeignToken {
+        text: "<SUF>",
+        reason: "Code Llama begins another suffix.",
+        place: TokenPlace::LineEnd,
+    },
+    ForeignToken {
+        text: "<MID>",
+        reason: "Code Llama repeats its prompt's last token.",
+        place: TokenPlace::LineEnd,
+    },
+    ForeignToken {
+        text: "[DONE]",
+        reason: "The end of an event stream, which a proxy passed through as text.",
+        place: TokenPlace::WholeLine,
+    },
+    ForeignToken {
+        text: "data: [DONE]",
+        reason: "The same, with the stream's field name.",
+        place: TokenPlace::WholeLine,
+    },
+    ForeignToken {
+        text: "\u{FFFD}",
+        reason: "A character cut in two by a token's end or a stop: its bytes are lost.",
+        place: TokenPlace::Anywhere,
+    },
+];
+
+/// Ends a completion before its first foreign token, as another file or turn follows it. Tokens at
 /// the very beginning are removed.
-pub(super) fn remove_template_tokens(text: &str, site: &SyntaxSite<'_>) -> Change {
-    if !text.contains('<') {
-        return Change::None;
+pub(super) fn remove_foreign_tokens(text: &str, site: &SyntaxSite<'_>) -> Change {
+    let begin = leading(text, site);
+    let end = first_after(text, begin, site).unwrap_or(text.len());
+    match begin {
+        0 if end == text.len() => Change::None,
+        0 => Change::EndAt(end),
+        _ => Change::Rewrite(text[begin..end].to_owned()),
     }
-    let mut begin = 0;
-    while let Some(token) = tokens(site).find(|token| text[begin..].starts_with(*token)) {
-        begin += token.len();
-    }
-    if begin > 0 {
-        let rest = &text[begin..];
-        let end = leaked(rest, site).unwrap_or(rest.len());
-        return Change::Rewrite(rest[..end].to_owned());
-    }
-    leaked(text, site).map_or(Change::None, Change::EndAt)
 }
 
-/// The offset of the first template token past the text's beginning.
+/// The offset of the first foreign token past those that a text begins with.
 pub(super) fn leaked(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
-    if !text.contains('<') {
-        return None;
-    }
-    tokens(site)
-        .filter_map(|token| text.find(token))
-        .min()
-        .filter(|at| *at > 0)
+    first_after(text, leading(text, site), site)
 }
 
-/// Template tokens that are unmistakable, and that the file itself does not spell: ordinary words or
-/// markup in brackets, such as `<s>` or `<pad>`, could be code.
-fn tokens<'a>(site: &SyntaxSite<'a>) -> impl Iterator<Item = &'static str> + use<'a> {
-    let (prefix, suffix) = (site.prefix, site.suffix);
-    FAMILIES
+/// Ends a completion before a line that says the file's own path, as a prompt's header does: the
+/// file begins again there. Such a line at the very beginning is removed.
+pub(super) fn remove_path_header(text: &str, site: &SyntaxSite<'_>) -> Change {
+    let Some(path) = site.path.filter(|_| !site.prefix.trim().is_empty()) else {
+        return Change::None;
+    };
+    let mut start = 0;
+    for end in line_ends(text).chain([text.len()]) {
+        let line = &text[start..end];
+        if is_path_header(line, path) {
+            return if text[..start].trim().is_empty() && end < text.len() {
+                Change::BeginAt(end)
+            } else {
+                Change::EndAt(start)
+            };
+        }
+        start = end;
+    }
+    Change::None
+}
+
+/// Whether a line is a mark of a comment or of a prompt's header and a path.
+fn is_path_header(line: &str, path: &str) -> bool {
+    let marks = ["#", "//", "+++++"];
+    let Some(mark) = marks.iter().find(|mark| line.starts_with(**mark)) else {
+        return false;
+    };
+    let said = line[mark.len()..].trim();
+    let said = ["file:", "path:", "filename:", "filepath:"]
+        .iter()
+        .find_map(|word| {
+            let (head, rest) = said.split_at_checked(word.len())?;
+            head.eq_ignore_ascii_case(word).then(|| rest.trim())
+        })
+        .unwrap_or(said);
+    said == path
+}
+
+/// The length of the foreign tokens that a text begins with.
+fn leading(text: &str, site: &SyntaxSite<'_>) -> usize {
+    let mut begin = 0;
+    while let Some(length) = foreign_length(text, begin, site) {
+        begin += length;
+    }
+    begin
+}
+
+/// The offset of a text's first foreign token from `begin` on.
+fn first_after(text: &str, begin: usize, site: &SyntaxSite<'_>) -> Option<usize> {
+    let starts = ['<', '[', 'd', char::REPLACEMENT_CHARACTER];
+    text[begin..]
+        .match_indices(starts)
+        .map(|(at, _)| begin + at)
+        .find(|at| foreign_length(text, *at, site).is_some())
+}
+
+/// The length of the foreign token that stands at an offset of a completion. A token that the file
+/// spells itself, or that stands alone in quotes, is code.
+fn foreign_length(text: &str, at: usize, site: &SyntaxSite<'_>) -> Option<usize> {
+    let (before, rest) = text.split_at(at);
+    let token = template_token(rest).or_else(|| {
+        let fits = |token: &&ForeignToken| rest.starts_with(token.text) && token.fits(rest, before);
+        Some(FOREIGN_TOKENS.iter().find(fits)?.text)
+    })?;
+    let last = before.chars().next_back();
+    let last = last.or_else(|| site.prefix.chars().next_back());
+    let quoted = last.is_some_and(|quote| {
+        matches!(quote, '"' | '\'' | '`') && rest[token.len()..].starts_with(quote)
+    });
+    let spelled = site.prefix.contains(token) || site.suffix.contains(token);
+    (!quoted && !spelled).then_some(token.len())
+}
+
+impl ForeignToken {
+    /// Whether the token is no code where it stands.
+    fn fits(&self, rest: &str, before: &str) -> bool {
+        let after = &rest[self.text.len()..];
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        match self.place {
+            TokenPlace::Anywhere => true,
+            // A type's argument follows its type's name, a closing tag its opening one.
+            TokenPlace::LineEnd => {
+                let is_argument = line.ends_with(|c: char| c.is_alphanumeric() || "_<".contains(c));
+                let is_closed = self.text == "</s>" && before.contains("<s");
+                let ends = after.trim_start_matches([' ', '\t', '\r']);
+                let ends = ends.is_empty() || ends.starts_with(['\n', '<', '[']);
+                ends && !is_closed && (self.text == "</s>" || !is_argument)
+            }
+            TokenPlace::WholeLine => {
+                line.is_empty() && before.contains('\n') && {
+                    let rest_of_line = after.split('\n').next().unwrap_or_default();
+                    rest_of_line.trim().is_empty()
+                }
+            }
+        }
+    }
+}
+
+/// The unmistakable template token that a text begins with: one of a family, or a word in `<|` and
+/// `|>`, as most vocabularies write theirs. Ordinary words or markup in brackets, such as `<s>` or
+/// `<pad>`, could be code.
+fn template_token(text: &str) -> Option<&str> {
+    let known = FAMILIES
         .iter()
         .flat_map(|family| family.reserved)
         .copied()
         .filter(|token| {
-            token.starts_with("<|")
-                || token.starts_with("<｜")
-                || token.starts_with("<fim_")
-                || *token == "<file_sep>"
-                || *token == "<repo_name>"
-                || *token == "<reponame>"
-                || *token == "<end_of_turn>"
-                || *token == "<start_of_turn>"
+            ["<|", "<｜", "<[", "<fim_"]
+                .iter()
+                .any(|mark| token.starts_with(mark))
+                || [
+                    "<file_sep>",
+                    "<repo_name>",
+                    "<reponame>",
+                    "<end_of_turn>",
+                    "<start_of_turn>",
+                ]
+                .contains(token)
         })
-        .filter(move |token| !prefix.contains(token) && !suffix.contains(token))
+        .find(|token| text.starts_with(token));
+    known.or_else(|| {
+        let word = text.strip_prefix("<|")?;
+        let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        (end > 1 && word[end..].starts_with("|>")).then(|| &text[.."<|".len() + end + "|>".len()])
+    })
 }

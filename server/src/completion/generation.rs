@@ -57,6 +57,7 @@ pub(super) async fn generate(
     let site = CursorSite {
         prefix: &request.prefix,
         suffix: &request.suffix,
+        path: Some(&request.path),
         language: request.language,
         tree,
         extent,

@@ -26,6 +26,30 @@ const STARCODER_TOKENS: &[&str] = &[
     "<reponame>",
 ];
 
+const STARCODER_STOPS: &[&str] = &[
+    "<|endoftext|>",
+    "<fim_prefix>",
+    "<filename>",
+    "<reponame>",
+    "<fim_suffix>",
+    "<fim_middle>",
+    "<fim_pad>",
+];
+
+/// The tokens of Qwen's coders, the likeliest end first.
+/// <https://github.com/QwenLM/Qwen2.5-Coder>, its table of special tokens.
+const QWEN_TOKENS: &[&str] = &[
+    "<|endoftext|>",
+    "<|file_sep|>",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|fim_prefix|>",
+    "<|fim_suffix|>",
+    "<|fim_middle|>",
+    "<|im_end|>",
+    "<|im_start|>",
+];
+
 /// DeepSeek-Coder's tokens, with the full-width bar and the lower block of its vocabulary.
 /// <https://github.com/deepseek-ai/DeepSeek-Coder#2-code-insertion>
 const DEEPSEEK_TOKENS: &[&str] = &[
@@ -128,15 +152,7 @@ pub static FAMILIES: &[Family] = &[
         middle_token: "<fim_middle>",
         order: TemplateOrder::PrefixFirst,
         repository: RepositoryTemplate::Comments,
-        stops: &[
-            "<|endoftext|>",
-            "<fim_prefix>",
-            "<filename>",
-            "<reponame>",
-            "<fim_suffix>",
-            "<fim_middle>",
-            "<fim_pad>",
-        ],
+        stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
     },
     // "DeepSeek-Coder-V2", §3.1.2, keeps v1's form, <https://arxiv.org/abs/2406.11931>; so does
@@ -204,28 +220,29 @@ pub static FAMILIES: &[Family] = &[
             end: "\n",
             path_inside: false,
         },
-        stops: &[
-            "<|endoftext|>",
-            "<|file_sep|>",
-            "<|fim_pad|>",
-            "<|repo_name|>",
-            "<|fim_prefix|>",
-            "<|fim_suffix|>",
-            "<|fim_middle|>",
-            "<|im_end|>",
-            "<|im_start|>",
-        ],
-        reserved: &[
-            "<|endoftext|>",
-            "<|file_sep|>",
-            "<|fim_pad|>",
-            "<|repo_name|>",
-            "<|fim_prefix|>",
-            "<|fim_suffix|>",
-            "<|fim_middle|>",
-            "<|im_end|>",
-            "<|im_start|>",
-        ],
+        stops: QWEN_TOKENS,
+        reserved: QWEN_TOKENS,
+    },
+    // <https://github.com/QwenLM/Qwen3-Coder>, "Fill in the middle with Qwen3-Coder": every version
+    // supports it, and its example stops at the same tokens. Files as in the same repository's
+    // `examples/Qwen2.5-Coder-repolevel-fim.py`.
+    Family {
+        name: "qwen3-coder",
+        names: &["qwen3-coder", "qwen3coder"],
+        unless: &[],
+        prefix_token: "<|fim_prefix|>",
+        suffix_token: "<|fim_suffix|>",
+        middle_token: "<|fim_middle|>",
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Tokens {
+            name: Some("<|repo_name|>"),
+            file: "<|file_sep|>",
+            file_first: true,
+            end: "\n",
+            path_inside: false,
+        },
+        stops: QWEN_TOKENS,
+        reserved: QWEN_TOKENS,
     },
     // <https://ai.google.dev/gemma/docs/codegemma/prompt-structure>; a path in the line above the
     // prefix's token and files apart by the separator, as in "CodeGemma: Open Code Models Based
@@ -302,15 +319,81 @@ pub static FAMILIES: &[Family] = &[
         middle_token: "<fim_middle>",
         order: TemplateOrder::PrefixFirst,
         repository: RepositoryTemplate::Comments,
+        stops: STARCODER_STOPS,
+        reserved: STARCODER_TOKENS,
+    },
+    // The suffix comes first, from single files, so windows are comments: "Seed-Coder: Let the Code
+    // Model Curate Data for Itself", §2.2, <https://arxiv.org/abs/2506.03524>. The other members
+    // are trained for chat: <https://huggingface.co/ByteDance-Seed/Seed-Coder-8B-Base>.
+    Family {
+        name: "seed-coder",
+        names: &["seed-coder"],
+        unless: &["instruct", "reasoning"],
+        prefix_token: "<[fim-prefix]>",
+        suffix_token: "<[fim-suffix]>",
+        middle_token: "<[fim-middle]>",
+        order: TemplateOrder::SuffixFirst,
+        repository: RepositoryTemplate::Comments,
         stops: &[
-            "<|endoftext|>",
-            "<fim_prefix>",
-            "<filename>",
-            "<reponame>",
-            "<fim_suffix>",
-            "<fim_middle>",
-            "<fim_pad>",
+            "<[end▁of▁sentence]>",
+            "<[fim-suffix]>",
+            "<[fim-prefix]>",
+            "<[fim-middle]>",
         ],
+        reserved: &[
+            "<[fim-suffix]>",
+            "<[fim-prefix]>",
+            "<[fim-middle]>",
+            "<[begin▁of▁sentence]>",
+            "<[end▁of▁sentence]>",
+        ],
+    },
+    // <https://huggingface.co/JetBrains/Mellum-4b-base>, "Fill in the middle generation" and "with
+    // additional files as context". Mellum 2 is another model, of other tokens.
+    Family {
+        name: "mellum",
+        names: &["mellum"],
+        unless: &["mellum2", "mellum-2"],
+        prefix_token: "<fim_prefix>",
+        suffix_token: "<fim_suffix>",
+        middle_token: "<fim_middle>",
+        order: TemplateOrder::SuffixFirst,
+        repository: RepositoryTemplate::Tokens {
+            name: None,
+            file: "<filename>",
+            file_first: true,
+            end: "\n",
+            path_inside: false,
+        },
+        stops: STARCODER_STOPS,
+        reserved: STARCODER_TOKENS,
+    },
+    // <https://huggingface.co/stabilityai/stable-code-3b>, "Run with Fill in Middle (FIM)". That
+    // page has no form for other files. Stable Code Instruct is tuned for chat.
+    Family {
+        name: "stable-code",
+        names: &["stable-code"],
+        unless: &["instruct"],
+        prefix_token: "<fim_prefix>",
+        suffix_token: "<fim_suffix>",
+        middle_token: "<fim_middle>",
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Comments,
+        stops: STARCODER_STOPS,
+        reserved: STARCODER_TOKENS,
+    },
+    // <https://huggingface.co/smallcloudai/Refact-1_6B-fim>. The base model repeats itself where it
+    // fills in the middle: <https://huggingface.co/smallcloudai/Refact-1_6-base>.
+    Family {
+        name: "refact-1.6b",
+        names: &["refact-1.6", "refact-1-6"],
+        unless: &["base"],
+        prefix_token: "<fim_prefix>",
+        suffix_token: "<fim_suffix>",
+        middle_token: "<fim_middle>",
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Comments,
+        stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
     },
 ];

@@ -66,6 +66,10 @@ fn every_family_without_windows() {
     <|fim_prefix|>a = <|fim_suffix|>
     b = 2
     <|fim_middle|>
+    == qwen3-coder
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
     == codegemma
     <|fim_prefix|>a = <|fim_suffix|>
     b = 2
@@ -75,6 +79,22 @@ fn every_family_without_windows() {
     b = 2
     [PREFIX]a = 
     == granite-code
+    <fim_prefix>a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == seed-coder
+    <[fim-suffix]>
+    b = 2
+    <[fim-prefix]>a = <[fim-middle]>
+    == mellum
+    <fim_suffix>
+    b = 2
+    <fim_prefix>a = <fim_middle>
+    == stable-code
+    <fim_prefix>a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == refact-1.6b
     <fim_prefix>a = <fim_suffix>
     b = 2
     <fim_middle>
@@ -168,6 +188,17 @@ fn every_family_with_windows() {
     <|fim_prefix|>a = <|fim_suffix|>
     b = 2
     <|fim_middle|>
+    == qwen3-coder
+    <|repo_name|>shop
+    <|file_sep|>src/tax.py
+    def tax(x):
+        return x
+    <|file_sep|>src/price.py
+    PRICE = 3
+    <|file_sep|>src/cart.py
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
     == codegemma
     src/tax.py
     def tax(x):
@@ -205,7 +236,135 @@ fn every_family_with_windows() {
     a = <fim_suffix>
     b = 2
     <fim_middle>
+    == seed-coder
+    <[fim-suffix]>
+    b = 2
+    <[fim-prefix]># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = <[fim-middle]>
+    == mellum
+    <filename>src/tax.py
+    def tax(x):
+        return x
+    <filename>src/price.py
+    PRICE = 3
+    <filename>src/cart.py
+    <fim_suffix>
+    b = 2
+    <fim_prefix>a = <fim_middle>
+    == stable-code
+    <fim_prefix># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = <fim_suffix>
+    b = 2
+    <fim_middle>
+    == refact-1.6b
+    <fim_prefix># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = <fim_suffix>
+    b = 2
+    <fim_middle>
     "#);
+}
+
+/// The prompts that vendors print on their pages.
+#[test]
+fn prompts_equal_the_vendors_own_examples() {
+    let prompt = |family: &str, prefix: &str, suffix: &str, windows: &[Window]| {
+        let family = Family::from_name(family).expect("a family of the table");
+        let input = PromptInput {
+            path: "example.py",
+            ..input(prefix, suffix, windows)
+        };
+        render(family, &input, 2048).text
+    };
+    assert_eq!(
+        prompt(
+            "qwen3-coder",
+            "def quicksort(arr):\n    if len(arr) <= 1:\n        return arr\n    \
+             pivot = arr[len(arr) // 2]\n    ",
+            "\n    middle = [x for x in arr if x == pivot]\n    \
+             right = [x for x in arr if x > pivot]\n    \
+             return quicksort(left) + middle + quicksort(right)",
+            &[]
+        ),
+        "<|fim_prefix|>def quicksort(arr):\n    if len(arr) <= 1:\n        return arr\n    \
+         pivot = arr[len(arr) // 2]\n    <|fim_suffix|>\n    \
+         middle = [x for x in arr if x == pivot]\n    right = [x for x in arr if x > pivot]\n    \
+         return quicksort(left) + middle + quicksort(right)<|fim_middle|>"
+    );
+    assert_eq!(
+        prompt("seed-coder", "PREFIX", "SUFFIX", &[]),
+        "<[fim-suffix]>SUFFIX<[fim-prefix]>PREFIX<[fim-middle]>"
+    );
+    assert_eq!(
+        prompt("mellum", "PREFIX", "SUFFIX", &[]),
+        "<fim_suffix>SUFFIX<fim_prefix>PREFIX<fim_middle>"
+    );
+    let files = [
+        window("utils.py", "def multiply(x, y):\n    return x * y"),
+        window("config.py", "DEBUG = True\nMAX_VALUE = 100"),
+    ];
+    assert_eq!(
+        prompt(
+            "mellum",
+            "def calculate_sum(a, b):\n",
+            "\n\n# Test the function\nresult = calculate_sum(5, 10)\nprint(result)",
+            &files
+        ),
+        "<filename>utils.py\ndef multiply(x, y):\n    return x * y\n\
+         <filename>config.py\nDEBUG = True\nMAX_VALUE = 100\n\
+         <filename>example.py\n\
+         <fim_suffix>\n\n# Test the function\nresult = calculate_sum(5, 10)\nprint(result)\
+         <fim_prefix>def calculate_sum(a, b):\n<fim_middle>"
+    );
+    assert_eq!(
+        prompt(
+            "stable-code",
+            "def fib(n):",
+            "    else:\n        return fib(n - 2) + fib(n - 1)",
+            &[]
+        ),
+        "<fim_prefix>def fib(n):<fim_suffix>    else:\n        \
+         return fib(n - 2) + fib(n - 1)<fim_middle>"
+    );
+    assert_eq!(
+        prompt(
+            "refact-1.6b",
+            "def print_hello_world():\n    \"\"\"",
+            "\n    print(\"Hello world!\")",
+            &[]
+        ),
+        "<fim_prefix>def print_hello_world():\n    \"\"\"<fim_suffix>\n    \
+         print(\"Hello world!\")<fim_middle>"
+    );
 }
 
 #[test]
@@ -224,7 +383,20 @@ fn families_are_told_by_the_models_name() {
         "codellama/CodeLlama-34b-hf",
         "Qwen/Qwen2.5-Coder-1.5B",
         "qwen2.5-coder:7b-base-q4_K_M",
-        "Qwen/Qwen3-Coder-30B",
+        "Qwen/Qwen3-Coder-30B-A3B-Instruct",
+        "qwen3-coder:30b",
+        "Qwen/Qwen3-30B-A3B",
+        "ByteDance-Seed/Seed-Coder-8B-Base",
+        "ByteDance-Seed/Seed-Coder-8B-Instruct",
+        "JetBrains/Mellum-4b-base",
+        "Mellum-4b-sft-python.Q8_0.gguf",
+        "JetBrains/Mellum2-12B-A2.5B-Base",
+        "stabilityai/stable-code-3b",
+        "stable-code:3b-code-fp16",
+        "stabilityai/stable-code-instruct-3b",
+        "smallcloudai/Refact-1_6B-fim",
+        "smallcloudai/Refact-1_6-base",
+        "zai-org/GLM-4.5-Air",
         "Qwen/Qwen2.5-7B",
         "google/codegemma-2b",
         "google/codegemma-7b-it",
@@ -260,7 +432,20 @@ fn families_are_told_by_the_models_name() {
     codellama/CodeLlama-34b-hf -> -
     Qwen/Qwen2.5-Coder-1.5B -> qwen2.5-coder
     qwen2.5-coder:7b-base-q4_K_M -> qwen2.5-coder
-    Qwen/Qwen3-Coder-30B -> -
+    Qwen/Qwen3-Coder-30B-A3B-Instruct -> qwen3-coder
+    qwen3-coder:30b -> qwen3-coder
+    Qwen/Qwen3-30B-A3B -> -
+    ByteDance-Seed/Seed-Coder-8B-Base -> seed-coder
+    ByteDance-Seed/Seed-Coder-8B-Instruct -> -
+    JetBrains/Mellum-4b-base -> mellum
+    Mellum-4b-sft-python.Q8_0.gguf -> mellum
+    JetBrains/Mellum2-12B-A2.5B-Base -> -
+    stabilityai/stable-code-3b -> stable-code
+    stable-code:3b-code-fp16 -> stable-code
+    stabilityai/stable-code-instruct-3b -> -
+    smallcloudai/Refact-1_6B-fim -> refact-1.6b
+    smallcloudai/Refact-1_6-base -> -
+    zai-org/GLM-4.5-Air -> -
     Qwen/Qwen2.5-7B -> -
     google/codegemma-2b -> codegemma
     google/codegemma-7b-it -> -
@@ -279,7 +464,7 @@ fn families_are_told_by_the_models_name() {
         Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |told| told.reason),
         @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
     );
-    insta::assert_snapshot!(Family::explain_unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, codegemma, codestral, granite-code."#);
+    insta::assert_snapshot!(Family::explain_unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b."#);
 }
 
 #[test]
