@@ -9,6 +9,7 @@ mod augment;
 mod clients;
 mod complete;
 mod dependencies;
+mod doctor;
 mod errors;
 mod fit;
 mod flaky;

@@ -331,7 +331,7 @@ fn seed_and_context_change_while_a_person_types() {
     // After a mistake nothing is answered until it is corrected.
     editor.notifications.clear();
     configure(&mut editor, json!({"model": {"seed": "high"}}));
-    editor.await_status("error");
+    editor.await_status("fault");
     assert_eq!(said(&mut editor).0, None);
     editor.notifications.clear();
     configure(&mut editor, json!({"model": {"seed": 3}}));

@@ -1,5 +1,9 @@
 //! The language server as an editor meets it: the real binary over standard input and output.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -260,7 +264,7 @@ fn an_unusable_choice_of_model_silences_the_previous_one() {
         let id = editor.request_completion(&uri, 0, 4);
         assert_eq!(text(&editor.response(id)).as_deref(), Some(REFERENCE));
         choose(&mut editor, unusable);
-        editor.await_status("error");
+        editor.await_status("fault");
         let sent = scripted.prompts.lock().unwrap().len();
         let id = editor.request_completion(&uri, 0, 4);
         assert_eq!(text(&editor.response(id)), None);
@@ -268,6 +272,152 @@ fn an_unusable_choice_of_model_silences_the_previous_one() {
         choose(&mut editor, json!({}));
         editor.await_status("ready");
     }
+}
+
+/// A model's server that answers every request with a status, or not at all with status 0.
+fn failing_server() -> (String, Arc<AtomicU16>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let status = Arc::new(AtomicU16::new(200));
+    let shared = Arc::clone(&status);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            // The body ends with the object's brace, as the client sends it in one piece.
+            while !request.ends_with(b"}") {
+                match stream.read(&mut piece) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => request.extend_from_slice(&piece[..read]),
+                }
+            }
+            let body = match shared.load(Ordering::SeqCst) {
+                0 => {
+                    // The client gives up first.
+                    std::thread::sleep(Duration::from_secs(2));
+                    continue;
+                }
+                200 => json!({"choices": [{"index": 0, "text": "f(1)", "finish_reason": "stop"}]}),
+                code => json!({"error": {"message": format!("no {code}")}}),
+            };
+            let status = shared.load(Ordering::SeqCst);
+            let body = body.to_string();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    (address, status)
+}
+
+#[test]
+fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers() {
+    let (address, status) = failing_server();
+    let folder = workspace(&[(".env", "KEY=1\n")]);
+    let settings = format!(
+        "[model]\nprotocol = \"openai-completions\"\nurl = \"{address}\"\nname = \"qwen2.5-coder\"\n\
+         retries = 0\nstream = false\ntimeout_ms = 500\n[typing]\nwait_ms = 0\nahead = false\n"
+    );
+    let mut editor = Editor::ready(folder.path(), &settings);
+    let own = uri(folder.path(), "a.py");
+    let secret = uri(folder.path(), ".env");
+    editor.open(&own, "python", &"x = \n".repeat(20));
+    editor.open(&secret, "plaintext", "KEY=1\n");
+    let mut line = 0;
+    let mut ask = |editor: &mut Editor| {
+        line += 1;
+        let id = editor.request_completion(&own, line, 4);
+        text(&editor.response(id))
+    };
+    // The status and the notices since the last call.
+    let report = |editor: &mut Editor, state: &str| -> (Value, Vec<String>) {
+        editor.await_status(state);
+        editor.receive(Duration::from_millis(100));
+        let notices = editor.notifications.iter();
+        let notices = notices.filter(|message| message["method"] == "window/showMessage");
+        let notices =
+            notices.map(|message| message["params"]["message"].as_str().unwrap().to_owned());
+        let notices = notices.collect();
+        let mut states = editor.notifications.iter().rev();
+        let last = states.find(|message| message["method"] == "fillrate/status");
+        let last = last.unwrap()["params"].clone();
+        editor.notifications.clear();
+        (last, notices)
+    };
+    editor.notifications.clear();
+    assert_eq!(ask(&mut editor).as_deref(), Some("f(1)"));
+    let (said, notices) = report(&mut editor, "ready");
+    assert_eq!((said["text"].as_str(), notices.len()), (Some("default"), 0));
+
+    for (code, reason, advice) in [
+        (401, "the model's server answered 401", "Check the key"),
+        (404, "the model's server answered 404", "Check `model.name`"),
+        (
+            0,
+            "the model did not answer within",
+            "Wait until the model is loaded",
+        ),
+    ] {
+        status.store(code, Ordering::SeqCst);
+        assert_eq!(ask(&mut editor), None);
+        let (said, notices) = report(&mut editor, "fault");
+        let message = said["message"].as_str().unwrap();
+        assert!(message.starts_with(reason), "{said}");
+        assert_eq!(said["text"], format!("fault: {message}"));
+        assert!(
+            said["advice"].as_str().unwrap().starts_with(advice),
+            "{said}"
+        );
+        let since = said["sinceMs"].as_u64().unwrap();
+        assert!(since > 1_700_000_000_000, "{said}");
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert!(
+            notices[0].contains(reason) && notices[0].contains(advice),
+            "{notices:?}"
+        );
+        // The same again is no news, and it goes on since then.
+        editor.notifications.clear();
+        assert_eq!(ask(&mut editor), None);
+        let id = editor.request_completion(&secret, 0, 5);
+        assert_eq!(text(&editor.response(id)), None);
+        editor.receive(Duration::from_millis(100));
+        let news = editor.notifications.iter();
+        let mut news = news.filter(|message| message["method"] == "window/showMessage");
+        assert!(news.next().is_none(), "{:?}", editor.notifications);
+        let states = editor.notifications.iter();
+        let mut states = states.filter(|message| message["params"]["state"] == "fault");
+        assert!(states.all(|message| message["params"]["sinceMs"] == since));
+        editor.notifications.clear();
+    }
+    status.store(200, Ordering::SeqCst);
+    assert_eq!(ask(&mut editor).as_deref(), Some("f(1)"));
+    let (said, notices) = report(&mut editor, "ready");
+    assert!(
+        said["message"].is_null() && said.get("sinceMs").is_none(),
+        "{said}"
+    );
+    assert!(notices.is_empty(), "{notices:?}");
+
+    // What is said of a secret file names that file.
+    let id = editor.request_completion(&secret, 0, 5);
+    assert_eq!(text(&editor.response(id)), None);
+    let (said, _) = report(&mut editor, "silent");
+    assert_eq!(said["uri"], secret);
+    assert!(
+        said["text"]
+            .as_str()
+            .unwrap()
+            .contains("silent (this file is not sent"),
+        "{said}"
+    );
+    assert_eq!(ask(&mut editor).as_deref(), Some("f(1)"));
+    let (said, _) = report(&mut editor, "ready");
+    assert!(
+        said.get("uri").is_none() && said["message"].is_null(),
+        "{said}"
+    );
 }
 
 #[test]
@@ -291,11 +441,11 @@ fn an_unknown_setting_is_refused_by_name() {
         "workspace/didChangeConfiguration",
         json!({"settings": {"fillrate": {"model": {"urll": "x"}}}}),
     );
-    editor.await_status("error");
+    editor.await_status("fault");
     let said = editor
         .notifications
         .iter()
-        .find(|m| m["params"]["state"] == "error")
+        .find(|m| m["params"]["state"] == "fault")
         .unwrap();
     let message = said["params"]["message"].as_str().unwrap();
     assert!(message.contains("urll"), "{message}");

@@ -229,7 +229,7 @@ impl Person {
     /// How often the server read the repository.
     fn indexings(&self) -> usize {
         let said = self.editor.notifications.iter();
-        said.filter(|message| message["params"]["state"] == "indexing")
+        said.filter(|message| message["params"]["text"] == "indexing 0 %")
             .count()
     }
 

@@ -29,6 +29,7 @@ mod interrupt;
 mod location;
 mod mine;
 mod mutate;
+mod pages;
 mod plan;
 mod progress;
 mod replay;
@@ -90,6 +91,8 @@ pub fn main() -> ExitCode {
         Command::Telemetry(arguments) => telemetry::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Completions(arguments) => pages::print_completions(&arguments),
+        Command::Man(arguments) => pages::print_manual(&arguments),
     };
     match outcome {
         Ok(Success::Whole) => ExitCode::SUCCESS,
@@ -169,6 +172,10 @@ enum Command {
     Fit(fit::FitArguments),
     /// Say what this machine lacks and how to get it
     Doctor(doctor::DoctorArguments),
+    /// Print the completions of this command line for a shell
+    Completions(pages::CompletionsArguments),
+    /// Print the manual page of the program or of one subcommand
+    Man(pages::ManArguments),
 }
 
 /// What `out!` and `outln!` do.

@@ -175,14 +175,14 @@ impl Developer {
             }
             let status: ServerStatus = from_value(params)?;
             match status.state {
-                ServerState::Ready => return Ok(()),
-                ServerState::Error => {
+                ServerState::Ready | ServerState::Silent => return Ok(()),
+                ServerState::Fault => {
                     return Err(DeveloperError::Refused {
                         method: "initialize".to_owned(),
                         message: status.message.unwrap_or_default(),
                     });
                 }
-                ServerState::Starting | ServerState::Indexing | ServerState::Busy => {}
+                ServerState::Starting | ServerState::Indexing | ServerState::Asking => {}
             }
         }
     }

@@ -274,7 +274,7 @@ pub enum ModelError {
     #[error("{0}")]
     Settings(String),
     /// The server could not be reached.
-    #[error("{url} cannot be reached: {reason}")]
+    #[error("{reason}: {url} cannot be reached")]
     Unreachable {
         /// Where the request went.
         url: String,
@@ -282,7 +282,7 @@ pub enum ModelError {
         reason: String,
     },
     /// The model's server responded with an error status.
-    #[error("{url} answered {status}: {body}")]
+    #[error("the model's server answered {status}: {body} ({url})")]
     Status {
         /// Where the request went.
         url: String,
@@ -292,7 +292,7 @@ pub enum ModelError {
         body: String,
     },
     /// The response is not of the documented form.
-    #[error("{url} gave an answer that can't be read: {reason}")]
+    #[error("the answer can't be read: {reason} ({url})")]
     Malformed {
         /// Where the request went.
         url: String,
@@ -318,6 +318,30 @@ pub enum ModelError {
     /// The time-out ran out.
     #[error("the model did not answer within {0:?}")]
     Timeout(Duration),
+}
+
+impl ModelError {
+    /// What the person can do about it, as one sentence.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Settings(_) => "Correct the settings of the model.",
+            Self::Unreachable { .. } => "Start the model's server, or correct `model.url`.",
+            Self::Status {
+                status: 401 | 403, ..
+            } => "Check the key that `model.key_env` or `model.key_command` names.",
+            Self::Status { status: 404, .. } => {
+                "Check `model.name`, `model.protocol` and `model.url`: the server knows no such \
+                 model or address."
+            }
+            Self::Status { status: 429, .. } => "Wait, or ask less often: raise `typing.wait_ms`.",
+            Self::Status { .. } | Self::Malformed { .. } => {
+                "Check `model.protocol`, and the log of the model's server."
+            }
+            Self::NotRecorded { .. } => "Record it, or choose another model.",
+            Self::Failed(_) => "Check the log of the model's server.",
+            Self::Timeout(_) => "Wait until the model is loaded, or raise `model.timeout_ms`.",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ import { models, pickModel, startTrial, stopTrial } from "./models";
 import { showStatistics } from "./panel";
 import { EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { Session, sentence } from "./session";
-import { statusItem } from "./status";
+import { type Edited, statusItem } from "./status";
 
 /** The scheme of documents that explain a completion. */
 const EXPLANATION = "fillrate-explanation";
@@ -39,6 +39,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     session,
     bar,
     session.onSituation(redraw),
+    vscode.window.onDidChangeActiveTextEditor(redraw),
     vscode.workspace.registerTextDocumentContentProvider(EXPLANATION, explanations),
     ...Object.entries(commands).map(([name, run]) =>
       vscode.commands.registerCommand(`fillrate.${name}`, run),
@@ -68,8 +69,26 @@ function isOn(): boolean {
   return vscode.workspace.getConfiguration("fillrate").get("enabled", true);
 }
 
+/** The document in the active editor, and why nothing is asked in it. */
+function edited(): Edited | undefined {
+  const document = vscode.window.activeTextEditor?.document;
+  if (document === undefined) {
+    return undefined;
+  }
+  const uri = document.uri.toString();
+  switch (document.uri.scheme) {
+    case "file":
+    case "untitled":
+      return { uri };
+    case "vscode-notebook-cell":
+      return { uri, silent: "cells of notebooks are not completed" };
+    default:
+      return { uri, silent: `“${document.uri.scheme}” documents are not completed` };
+  }
+}
+
 function show(bar: vscode.StatusBarItem, session: Session): void {
-  const item = statusItem(isOn() ? session.known : { kind: "off" });
+  const item = statusItem(isOn() ? session.known : { kind: "off" }, edited());
   bar.text = item.text;
   bar.tooltip = item.lines.join("\n");
   bar.accessibilityInformation = {
@@ -84,7 +103,7 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
 
 /** What can be done, for a click on the status bar. */
 async function menu(session: Session): Promise<void> {
-  const item = statusItem(isOn() ? session.known : { kind: "off" });
+  const item = statusItem(isOn() ? session.known : { kind: "off" }, edited());
   const choices = [
     { label: isOn() ? "Switch Off" : "Switch On", command: "toggle" },
     { label: "Pick Model", command: "pickModel" },

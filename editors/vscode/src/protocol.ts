@@ -52,11 +52,19 @@ export interface Acceptance extends Identity {
 
 /** The parameters of {@link STATUS}. */
 export interface Status {
-  state: "starting" | "indexing" | "ready" | "busy" | "error";
+  state: "starting" | "indexing" | "ready" | "asking" | "silent" | "fault";
+  /** The state in a few words, the same in every editor. */
+  text?: string;
   /** How many files are indexed, once that is known. */
   files?: number | null;
-  /** With `error`, what went wrong; with `ready`, why the last request showed nothing. */
+  /** With `fault`, what is wrong; with `silent`, why the last request showed nothing. */
   message?: string | null;
+  /** With `fault`, what the person can do about it. */
+  advice?: string;
+  /** With `fault`, since when, in milliseconds since 1970. */
+  sinceMs?: number;
+  /** With `silent`, the document that it is said of. */
+  uri?: string;
   /** The name of the model that answers; none in a blind trial. */
   model?: string | null;
   /** Whether a trial is under way. */

@@ -26,23 +26,99 @@ export interface Item {
 /** The longest reason shown in the bar itself, in characters; the whole is in the tooltip. */
 const REASON_LENGTH = 40;
 
+/** The document that is being edited. */
+export interface Edited {
+  /** Its address, as the server knows it. */
+  uri: string;
+  /** Why no completion is requested in it; `undefined` if some are. */
+  silent?: string;
+}
+
 /** The status bar's text for a state. */
-export function statusItem(situation: Situation): Item {
+export function statusItem(situation: Situation, edited?: Edited): Item {
   switch (situation.kind) {
     case "off":
       return item("circle-slash", "off", ["Switched off: no completions are asked for."]);
     case "broken":
-      return item("error", "error", [situation.problem], "error");
+      return item("error", "fault", [situation.problem], "error");
     case "starting":
       return item("loading~spin", "starting", ["The server is starting."]);
     case "running":
-      return running(situation.status);
+      return running(situation.status, edited);
   }
 }
 
-function running(status: Status): Item {
+function running(status: Status, edited: Edited | undefined): Item {
+  const lines = details(status);
+  const severity = status.content === true ? "warning" : "none";
+  const name = status.model ?? (status.trial === true ? "blind trial" : "ready");
+  const text = shortened(status.text ?? name);
+  const message = status.message ?? undefined;
+  switch (status.state) {
+    case "starting":
+      return item("loading~spin", text, ["The server is starting.", ...lines], severity);
+    case "indexing":
+      return item(
+        "loading~spin",
+        text,
+        ["The workspace's files are being read.", ...lines],
+        severity,
+      );
+    case "asking":
+      return item("sync~spin", text, ["The model is writing.", ...lines], severity);
+    case "fault":
+      return item("error", text, [...faultLines(status), ...lines], "error");
+    case "silent":
+    case "ready":
+      return resting(status, edited, name, text, lines, severity, message);
+    default:
+      return item(
+        "question",
+        text,
+        [`The server says “${String(status.state)}”.`, ...lines],
+        severity,
+      );
+  }
+}
+
+/** Nothing is under way: ready, or silent in the document that is being edited. */
+function resting(
+  status: Status,
+  edited: Edited | undefined,
+  name: string,
+  text: string,
+  lines: string[],
+  severity: Item["severity"],
+  message: string | undefined,
+): Item {
+  const own = edited?.silent;
+  if (own !== undefined) {
+    const words = shortened(`${name}: silent (${own})`);
+    return item("dash", words, [`Nothing is shown: ${own}`, ...lines], severity);
+  }
+  // What was said of another document, such as a secret file, is not true of this one.
+  const here = edited === undefined || status.uri === undefined || status.uri === edited.uri;
+  if (status.state === "silent" && here) {
+    return item("dash", text, [`Nothing is shown: ${message ?? "no reason"}`, ...lines], severity);
+  }
+  return item("sparkle", status.state === "ready" ? text : name, ["Ready.", ...lines], severity);
+}
+
+/** What is wrong, since when, and what to do. */
+function faultLines(status: Status): string[] {
+  const lines = [status.message ?? "The server can't work."];
+  if (typeof status.sinceMs === "number") {
+    lines.push(`Since ${new Date(status.sinceMs).toLocaleTimeString()}.`);
+  }
+  if (status.advice !== undefined) {
+    lines.push(status.advice);
+  }
+  return lines;
+}
+
+/** What is known beside the state. */
+function details(status: Status): string[] {
   const trial = status.trial === true;
-  const name = status.model ?? (trial ? "blind trial" : "ready");
   const lines: string[] = [];
   if (typeof status.model === "string") {
     lines.push(`Model: ${status.model}`);
@@ -57,42 +133,10 @@ function running(status: Status): Item {
   if (typeof status.files === "number") {
     lines.push(`Files read: ${status.files}`);
   }
-  const severity = status.content === true ? "warning" : "none";
   if (status.content === true) {
     lines.push("The local record keeps code, since telemetry.content is set.");
   }
-  const message = status.message ?? undefined;
-  switch (status.state) {
-    case "starting":
-      return item("loading~spin", name, ["The server is starting.", ...lines], severity);
-    case "indexing":
-      return item(
-        "loading~spin",
-        name,
-        ["The workspace's files are being read.", ...lines],
-        severity,
-      );
-    case "busy":
-      return item("sync~spin", name, ["The model is writing.", ...lines], severity);
-    case "error":
-      return item("error", "error", [message ?? "The server can't work.", ...lines], "error");
-    case "ready":
-      return message === undefined
-        ? item("sparkle", name, ["Ready.", ...lines], severity)
-        : item(
-            "dash",
-            `${name}: ${shortened(message)}`,
-            [`Nothing is shown: ${message}`, ...lines],
-            severity,
-          );
-    default:
-      return item(
-        "question",
-        name,
-        [`The server says “${String(status.state)}”.`, ...lines],
-        severity,
-      );
-  }
+  return lines;
 }
 
 function item(

@@ -13,8 +13,8 @@ test("the model stands in the bar, and the files in its tooltip", () => {
 
 test("why nothing is shown stands there, short in the bar and whole in the tooltip", () => {
   const message = "the model answered with what stands after the cursor already";
-  const item = running({ kind: "running", status: { state: "ready", model: "qwen", message } });
-  assert.equal(item.text, "$(dash) Fillrate qwen: the model answered with what stands aft…");
+  const item = running({ kind: "running", status: { state: "silent", text: `qwen: silent (${message})`, model: "qwen", message } });
+  assert.equal(item.text, "$(dash) Fillrate qwen: silent (the model answered with w…");
   assert.equal(item.lines[0], `Nothing is shown: ${message}`);
 });
 
@@ -32,17 +32,48 @@ test("keeping code is a warning", () => {
 
 test("faults say what went wrong", () => {
   assert.deepEqual(statusItem({ kind: "broken", problem: "It is missing." }), {
-    text: "$(error) Fillrate error",
+    text: "$(error) Fillrate fault",
     lines: ["It is missing."],
     severity: "error",
   });
-  const item = running({ kind: "running", status: { state: "error", message: "No such host." } });
-  assert.deepEqual([item.lines[0], item.severity], ["No such host.", "error"]);
+  const item = running({
+    kind: "running",
+    status: {
+      state: "fault",
+      text: "fault: no such host",
+      message: "no such host",
+      sinceMs: 0,
+      advice: "Start it.",
+    },
+  });
+  assert.equal(item.text, "$(error) Fillrate fault: no such host");
+  assert.equal(item.severity, "error");
+  assert.deepEqual([item.lines[0], item.lines[2]], ["no such host", "Start it."]);
+  assert.match(item.lines[1] ?? "", /^Since /);
 });
 
 test("every state has its words", () => {
-  const states = ["starting", "indexing", "ready", "busy", "error"] as const;
+  const states = ["starting", "indexing", "ready", "asking", "silent", "fault"] as const;
   const texts = states.map((state) => running({ kind: "running", status: { state } }).lines[0]);
   assert.equal(new Set(texts).size, states.length);
   assert.match(statusItem({ kind: "off" }).text, /off/);
+});
+
+test("what is said of one document is not shown in another", () => {
+  const status = {
+    state: "silent",
+    text: "qwen: silent (this file is not sent)",
+    message: "this file is not sent",
+    uri: "file:///.env",
+    model: "qwen",
+  } as const;
+  const bar = (uri: string) => statusItem({ kind: "running", status }, { uri }).text;
+  assert.match(bar("file:///.env"), /silent/);
+  assert.equal(bar("file:///a.py"), "$(sparkle) Fillrate qwen");
+});
+
+test("documents in which nothing is asked say so", () => {
+  const edited = { uri: "vscode-notebook-cell:/a.ipynb#1", silent: "notebook cells" };
+  const item = statusItem({ kind: "running", status: { state: "ready", model: "qwen" } }, edited);
+  assert.equal(item.text, "$(dash) Fillrate qwen: silent (notebook cells)");
 });

@@ -1,5 +1,9 @@
 //! `fillrate doctor`.
 
+mod probe;
+
+use std::path::PathBuf;
+
 use clap::Args;
 use fillrate_sandbox::{Level, MemoryControl, OverlayKind, SandboxError};
 
@@ -7,11 +11,24 @@ use super::{CliError, Success};
 use crate::corpus::environment;
 use crate::language::environment::Toolchain;
 
-/// Say what this machine lacks and how to get it.
+/// Say what this machine lacks and how to get it, or whether a model is asked as it was trained.
 #[derive(Args)]
-pub(super) struct DoctorArguments {}
+pub(super) struct DoctorArguments {
+    /// Ask the model of this settings file to fill holes, and say whether its family fits; the
+    /// rest of the machine is not looked at
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+}
 
-pub(super) fn run(_arguments: &DoctorArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &DoctorArguments) -> Result<Success, CliError> {
+    match &arguments.model {
+        Some(settings) => probe::run(settings),
+        None => check_machine(),
+    }
+}
+
+/// Lists what the machine lacks.
+fn check_machine() -> Result<Success, CliError> {
     let mut lacking = 0;
     let mut line = |name: &str, found: Result<String, String>| match found {
         Ok(version) => outln!("  ok       {name:16} {version}"),

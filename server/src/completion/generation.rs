@@ -79,6 +79,7 @@ pub(super) async fn generate(
         Ok(output) => output,
         Err(error) => {
             trace.fault = Some(error.to_string());
+            trace.advice = Some(error.advice().to_owned());
             return Completion {
                 candidates: Vec::new(),
                 trace,

@@ -53,6 +53,9 @@ pub struct Trace {
     /// What kept the model from answering, where something did: a fault of the machinery, which
     /// says nothing of the model's skill.
     pub fault: Option<String>,
+    /// With a fault of the model's, what the person can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     /// Milliseconds spent waiting for the next key.
     #[serde(default)]
     pub wait_ms: f64,

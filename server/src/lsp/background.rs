@@ -8,7 +8,7 @@ use futures::future::FutureExt;
 use tokio::sync::mpsc;
 
 use super::indexing::IndexingProgress;
-use super::reporting::{report, report_indexed, report_switch};
+use super::reporting::{report, report_indexed, report_indexing, report_switch};
 use super::session::{BackgroundJob, EditorSession};
 use super::status::ServerState;
 use crate::completion::{EngineError, Engines};
@@ -37,7 +37,7 @@ pub(super) async fn run(
 
 /// Opens engines for these settings, indexes the repository and reports both to the client.
 async fn configure(session: &EditorSession, configuration: Configuration) {
-    report(session, ServerState::Indexing).await;
+    report_indexing(session, 0, 0).await;
     let (folders, id, shows_progress) = {
         let Some(mut state) = session.state() else {
             return;
@@ -57,6 +57,7 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
     });
     while let Some((done, all)) = receive.recv().await {
         progress.report(done, all).await;
+        report_indexing(session, done, all).await;
     }
     let built = build.await;
     progress.end().await;

@@ -11,7 +11,7 @@ use super::status::ServerState;
 /// Duration of a request after which the client is notified that a model is writing.
 const BUSY_AFTER: Duration = Duration::from_millis(100);
 
-/// Reports the state `busy` if it lives longer than [`BUSY_AFTER`], and `ready` when it is dropped.
+/// Reports the state `asking` if it lives longer than [`BUSY_AFTER`], and `ready` when it is dropped.
 pub(super) struct BusyGuard {
     session: Arc<EditorSession>,
     reported: Arc<AtomicBool>,
@@ -26,7 +26,7 @@ impl BusyGuard {
             tokio::spawn(async move {
                 tokio::time::sleep(BUSY_AFTER).await;
                 reported.store(true, Ordering::Relaxed);
-                report(&session, ServerState::Busy).await;
+                report(&session, ServerState::Asking).await;
             })
         };
         Self {
@@ -42,7 +42,7 @@ impl Drop for BusyGuard {
         self.timer.abort();
         let is_busy = self.session.state().is_some_and(|session| {
             let status = session.status.as_ref();
-            status.is_some_and(|status| status.state == ServerState::Busy)
+            status.is_some_and(|status| status.state == ServerState::Asking)
         });
         if self.reported.load(Ordering::Relaxed) && is_busy {
             let session = Arc::clone(&self.session);

@@ -57,6 +57,7 @@ pub(super) fn initialize(
         running: HashMap::new(),
         completions: HashMap::new(),
         status: None,
+        fault: None,
         changed_while_indexing: None,
         recorder,
         jobs: job_sender,

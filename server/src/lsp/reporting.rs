@@ -3,21 +3,90 @@
 use tower_lsp::lsp_types::MessageType;
 
 use super::session::EditorSession;
-use super::status::{self, ServerState, ServerStatus};
-use crate::completion::{Engines, IndexSummary};
+use super::status::{self, ServerFault, ServerState, ServerStatus};
+use crate::completion::{Completion, CompletionOrigin, Engines, IndexSummary};
 
-/// Sends a status unless it was the last one sent.
+/// Sends a status unless it was the last one sent. A fault lasts until a model answers.
 pub(super) async fn report(session: &EditorSession, state: ServerState) {
-    report_response(session, None, state, None).await;
+    report_status(session, None, ServerStatus::new(state, None)).await;
 }
 
-/// As [`report`], after a response in a document, with the reason why it was empty.
-pub(super) async fn report_response(
-    session: &EditorSession,
-    uri: Option<&str>,
-    state: ServerState,
-    message: Option<String>,
-) {
+/// Reports how much of the repository is indexed, in steps of ten percent.
+pub(super) async fn report_indexing(session: &EditorSession, done: usize, all: usize) {
+    let percent = (done * 10).checked_div(all).unwrap_or_default() * 10;
+    let status = ServerStatus {
+        percent: Some(percent),
+        ..ServerStatus::new(ServerState::Indexing, None)
+    };
+    report_status(session, None, status).await;
+}
+
+/// Reports what came of a request in a document: why it was empty, or what failed.
+pub(super) async fn report_response(session: &EditorSession, uri: &str, completion: &Completion) {
+    let trace = &completion.trace;
+    let is_fresh = matches!(
+        trace.source,
+        CompletionOrigin::Model | CompletionOrigin::Running
+    );
+    if trace.fault.is_some() {
+        let message = trace.why_nothing().unwrap_or_default();
+        let advice = trace.advice.clone().filter(|_| !trace.is_blind());
+        report_fault(session, Some(uri), ServerFault::new(message, advice)).await;
+        return;
+    }
+    // A file that is not sent tells nothing of the model.
+    let answered = !trace.prompt.is_empty() || !trace.steps.is_empty();
+    if is_fresh
+        && answered
+        && let Some(mut state) = session.state()
+    {
+        state.fault = None;
+    }
+    let why = completion.candidates.is_empty();
+    let why = why.then(|| trace.why_nothing()).flatten();
+    let state = match &why {
+        Some(_) => ServerState::Silent,
+        None => ServerState::Ready,
+    };
+    let status = ServerStatus {
+        uri: why.is_some().then(|| uri.to_owned()),
+        message: why,
+        ..ServerStatus::new(state, None)
+    };
+    report_status(session, Some(uri), status).await;
+}
+
+/// Reports a fault, and notifies the person once of each.
+pub(super) async fn report_fault(session: &EditorSession, uri: Option<&str>, fault: ServerFault) {
+    let is_new = {
+        let Some(mut state) = session.state() else {
+            return;
+        };
+        let is_new = !state
+            .fault
+            .as_ref()
+            .is_some_and(|known| known.is_same(&fault));
+        if is_new {
+            state.fault = Some(fault.clone());
+        }
+        is_new
+    };
+    if is_new {
+        let notice = fault.notice();
+        session
+            .client
+            .log_message(MessageType::ERROR, &fault.message)
+            .await;
+        session
+            .client
+            .show_message(MessageType::ERROR, notice)
+            .await;
+    }
+    report_status(session, uri, ServerStatus::new(ServerState::Fault, None)).await;
+}
+
+/// Sends a status with what the session knows, unless it was the last one sent.
+async fn report_status(session: &EditorSession, uri: Option<&str>, status: ServerStatus) {
     let engines = session.engines();
     let configuration = engines.as_ref().map(|engines| engines.configuration());
     let trial = configuration.is_some_and(|configuration| configuration.trial().is_some());
@@ -34,13 +103,22 @@ pub(super) async fn report_response(
         let answered_last = last
             .filter(|last| last.trial == trial && !blind)
             .and_then(|last| last.model.clone());
-        let status = ServerStatus {
-            message,
+        let mut status = ServerStatus {
             content: session.recorder.keeps_content(),
             model: answering.or(answered_last),
             trial,
-            ..ServerStatus::new(state, last.and_then(|last| last.files))
+            files: last.and_then(|last| last.files),
+            ..status
         };
+        // What is under way is said in spite of a fault; a silence is not its end.
+        let is_over = matches!(
+            status.state,
+            ServerState::Ready | ServerState::Silent | ServerState::Fault
+        );
+        if let Some(fault) = session.fault.as_ref().filter(|_| is_over) {
+            status = status.with_fault(fault);
+        }
+        let status = status.with_text();
         if last == Some(&status) {
             return;
         }
@@ -109,7 +187,7 @@ async fn report_engines(session: &EditorSession, engines: &Engines, files: Optio
             trial: engines.configuration().trial().is_some(),
             ..ServerStatus::new(ServerState::Ready, files)
         };
-        session.status.insert(status).clone()
+        session.status.insert(status.with_text()).clone()
     };
     status::send(&session.client, status).await;
 }

@@ -12,7 +12,8 @@ use tower_lsp::Client;
 
 use super::capabilities::ClientFeatures;
 use super::options::ServerOptions;
-use super::status::{self, ServerStatus};
+use super::reporting::report_fault;
+use super::status::{ServerFault, ServerStatus};
 use crate::completion::{Completion, Engines};
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::documents::{Documents, Snapshot, file_path};
@@ -48,6 +49,8 @@ pub(super) struct SessionState {
     pub(super) completions: HashMap<String, Completion>,
     /// The status last sent to the client.
     pub(super) status: Option<ServerStatus>,
+    /// What keeps completions from being shown, since it began.
+    pub(super) fault: Option<ServerFault>,
     /// Files that changed on disk while an index is built, which may have read them before.
     pub(super) changed_while_indexing: Option<Vec<PathBuf>>,
     pub(super) recorder: Arc<Recorder>,
@@ -151,6 +154,7 @@ impl EditorSession {
                 engines.document_opened(&document);
             }
             state.suspended = false;
+            state.fault = None;
             state.engines.replace(Arc::clone(&engines))
         });
         // Closing an index takes time, which the lock is not held for.
@@ -164,7 +168,7 @@ impl EditorSession {
             state.suspended = true;
             state.running.clear();
         }
-        status::send_error(&self.client, error).await;
+        report_fault(self, None, ServerFault::new(error.to_string(), None)).await;
     }
 
     /// Tells the engines that a file changed on disk. The file of an open document does not count.

@@ -1,22 +1,36 @@
-//! `fillrate/status`: the notification of the server's state.
+//! `fillrate/status`: the notification of the server's state, the same words for every editor.
 
-use std::fmt::Display;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tower_lsp::Client;
-use tower_lsp::lsp_types::MessageType;
 use tower_lsp::lsp_types::notification::Notification;
 
 /// The parameters of `fillrate/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
-    /// `starting`, `indexing`, `ready`, `busy` (a model is writing) or `error`.
+    /// The server's state.
     pub state: ServerState,
+    /// The state in a few words, for a status bar.
+    #[serde(default)]
+    pub text: String,
     /// Number of files indexed, once known.
     pub files: Option<usize>,
-    /// With `error`, the reason; with `ready`, why the last request showed nothing, if it did.
+    /// With `indexing`, how much is done, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<usize>,
+    /// With `fault`, what is wrong; with `silent`, why the last request showed nothing.
     pub message: Option<String>,
+    /// With `fault`, what the person can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// With `fault`, since when, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
+    /// With `silent`, the document that it is said of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
     /// The name in the configuration of the model that answers, or that answered last in a trial;
     /// absent in a blind trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,9 +54,52 @@ pub enum ServerState {
     /// Completions are available.
     Ready,
     /// A model is writing.
-    Busy,
-    /// The settings can't be used.
-    Error,
+    Asking,
+    /// The last request showed nothing, for a reason that is no fault.
+    Silent,
+    /// The settings can't be used, or the model does not answer.
+    Fault,
+}
+
+/// What keeps completions from being shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServerFault {
+    /// What is wrong.
+    pub(super) message: String,
+    /// What the person can do about it, where the message does not say.
+    pub(super) advice: Option<String>,
+    /// Since when, in milliseconds since 1970.
+    pub(super) since_ms: u64,
+}
+
+impl ServerFault {
+    /// A fault that begins now.
+    pub(super) fn new(message: String, advice: Option<String>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or_default().as_millis();
+        Self {
+            message,
+            advice,
+            since_ms: u64::try_from(since).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Whether another fault is this one: servers may word one fault in several ways, as with the
+    /// number of a request.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (&self.advice, &other.advice) {
+            (Some(advice), Some(other)) => advice == other,
+            _ => self.message == other.message,
+        }
+    }
+
+    /// What is wrong and what to do, for a notification.
+    pub(super) fn notice(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("Fillrate: {}. {advice}", self.message.trim_end_matches('.')),
+            None => format!("Fillrate: {}", self.message),
+        }
+    }
 }
 
 impl ServerStatus {
@@ -53,12 +110,54 @@ impl ServerStatus {
     pub(super) fn new(state: ServerState, files: Option<usize>) -> Self {
         Self {
             state,
+            text: String::new(),
             files,
+            percent: None,
             message: None,
+            advice: None,
+            since_ms: None,
+            uri: None,
             model: None,
             trial: false,
             content: false,
         }
+    }
+
+    /// The state of a fault.
+    pub(super) fn with_fault(self, fault: &ServerFault) -> Self {
+        Self {
+            state: ServerState::Fault,
+            percent: None,
+            message: Some(fault.message.clone()),
+            advice: fault.advice.clone(),
+            since_ms: Some(fault.since_ms),
+            uri: None,
+            ..self
+        }
+    }
+
+    /// Writes the state's words, once everything else is known.
+    pub(super) fn with_text(self) -> Self {
+        let name = match (&self.model, self.trial) {
+            // In a blind trial, nothing names the model.
+            (None, true) => "blind trial",
+            (None, false) => "ready",
+            (Some(model), _) => model,
+        };
+        let trial = match (&self.model, self.trial) {
+            (Some(_), true) => " (trial)",
+            _ => "",
+        };
+        let message = self.message.as_deref().unwrap_or_default();
+        let text = match self.state {
+            ServerState::Starting => "starting".to_owned(),
+            ServerState::Indexing => format!("indexing {} %", self.percent.unwrap_or_default()),
+            ServerState::Ready => format!("{name}{trial}"),
+            ServerState::Asking => format!("{name}{trial}: asking"),
+            ServerState::Silent => format!("{name}{trial}: silent ({message})"),
+            ServerState::Fault => format!("fault: {message}"),
+        };
+        Self { text, ..self }
     }
 }
 
@@ -72,15 +171,4 @@ impl Notification for StatusNotification {
 /// Sends a status to the client.
 pub(super) async fn send(client: &Client, status: ServerStatus) {
     client.send_notification::<StatusNotification>(status).await;
-}
-
-/// Logs an error that keeps the server from working, and sends it as the status.
-pub(super) async fn send_error(client: &Client, error: impl Display) {
-    let message = error.to_string();
-    client.log_message(MessageType::ERROR, &message).await;
-    let status = ServerStatus {
-        message: Some(message),
-        ..ServerStatus::new(ServerState::Error, None)
-    };
-    send(client, status).await;
 }

@@ -235,22 +235,56 @@ local function attach(client, buf)
   })
 end
 
---- Gives a buffer a server, if it is one that should have one.
+--- Whether a buffer is a file's.
+---
+--- @param buf integer
+--- @return boolean
+local function is_file(buf)
+  return vim.bo[buf].buftype == "" and vim.api.nvim_buf_get_name(buf) ~= ""
+end
+
+--- Whether completions are given in a buffer's type of file.
+---
+--- @param buf integer
+--- @return boolean
+local function is_served(buf)
+  local options = assert(require("fillrate.options").current)
+  return vim.list_contains(options.filetypes, vim.bo[buf].filetype)
+end
+
+--- Why a file's buffer has no server, in the words of the server's status.
+---
+--- @param buf integer
+--- @return string? # nil if it is no file's, or should have one
+function M.problem(buf)
+  if not require("fillrate.options").current or not is_file(buf) then
+    return nil
+  end
+  if not is_served(buf) then
+    local filetype = vim.bo[buf].filetype
+    return ("silent (not among `filetypes`: %s)"):format(
+      filetype ~= "" and filetype or "a file of no type"
+    )
+  end
+  return server.problem() and "fault: the program can't be used, see :checkhealth fillrate" or nil
+end
+
+--- Gives a buffer a server, if it is one that should have one. Never raises an error: this runs
+--- among the autocommands of others.
 ---
 --- @param buf integer
 local function consider(buf)
-  local options = assert(require("fillrate.options").current)
-  local wanted = vim.bo[buf].buftype == ""
-    and vim.api.nvim_buf_get_name(buf) ~= ""
-    and vim.list_contains(options.filetypes, vim.bo[buf].filetype)
-  if not wanted then
+  if not is_file(buf) or not is_served(buf) then
     return
   end
-  server.find(function(path)
+  local done, fault = pcall(server.find, function(path)
     if vim.api.nvim_buf_is_loaded(buf) then
       server.start(buf, path, attach)
     end
   end)
+  if not done then
+    server.say(tostring(fault))
+  end
 end
 
 --- Switches completions on or off, everywhere.

@@ -57,13 +57,16 @@ local function check_server(client)
   local status = server.statuses[client.id]
   if not status then
     health.warn("It has not said what it is at.")
-  elseif status.state == "error" then
-    health.error(status.message or "It says that something is wrong.")
+  elseif status.state == "fault" then
+    health.error(
+      status.message or "It says that something is wrong.",
+      status.advice and { status.advice }
+    )
   else
     local files = status.files and (", %d files indexed"):format(status.files) or ""
     health.ok(("It is %s%s."):format(status.state, files))
   end
-  if status and status.state ~= "error" and status.message then
+  if status and status.state == "silent" and status.message then
     health.info("The last request showed nothing: " .. status.message)
   end
   local models = server.models(client)

@@ -11,8 +11,12 @@ M.OLDEST = "0.1.0"
 --- What a running server last said of itself: the notification `fillrate/status`.
 --- @class fillrate.Status
 --- @field state string
+--- @field text? string the state in a few words
 --- @field files? integer
 --- @field message? string
+--- @field advice? string with a fault, what to do about it
+--- @field sinceMs? integer with a fault, since when
+--- @field uri? string with a silence, the document that it is said of
 --- @field model? string absent in a blind trial
 --- @field trial? boolean
 --- @field content? boolean whether its telemetry keeps code
@@ -77,12 +81,23 @@ end
 --- @type table<string, { waiting: fun(path: string)[], fault?: string, done?: boolean }>
 local asked = {}
 
---- Says something to the person.
+--- Says something to the person, once what runs is done: an error message within an autocommand
+--- keeps those that come after it from running, such as syntax highlighting's.
 ---
 --- @param message string
 --- @param level? integer of `vim.log.levels`; an error if left out
 function M.say(message, level)
-  vim.notify("fillrate: " .. message, level or vim.log.levels.ERROR)
+  vim.schedule(function()
+    vim.notify("fillrate: " .. message, level or vim.log.levels.ERROR)
+  end)
+end
+
+--- What keeps the program from being used, if it was looked for.
+---
+--- @return string?
+function M.problem()
+  local path, fault = M.program()
+  return fault or (asked[path] and asked[path].fault)
 end
 
 --- Finds the program and asks for its version. Reports a fault once.

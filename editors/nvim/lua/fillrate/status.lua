@@ -1,41 +1,39 @@
---- The server's status in a few words.
+--- The server's status in a few words: its own, which are the same in every editor.
 
 local M = {}
 
+--- @param buf integer
 --- @param status? fillrate.Status
 --- @return string
-local function words(status)
+local function words(buf, status)
   if not require("fillrate.buffers").is_on() then
     return "off"
   end
   if not status then
     return "starting"
   end
-  if status.state == "indexing" or status.state == "starting" or status.state == "error" then
-    return status.state
+  -- What was said of another buffer, such as a secret file, is not true of this one.
+  if status.state == "silent" and status.uri ~= vim.uri_from_bufnr(buf) then
+    return status.model or (status.trial and "blind trial" or "ready")
   end
-  -- In a blind trial the server does not name the model.
-  local name = status.trial and not status.model and "blind trial" or status.model or "ready"
-  if status.trial and status.model then
-    name = name .. " (trial)"
-  end
-  return status.state == "busy" and name .. " …" or name
+  return status.text or status.state
 end
 
 --- @param buf integer
---- @return string # empty in a buffer without a server
+--- @return string # empty in a buffer that is no file's
 function M.text(buf)
   local server = require("fillrate.server")
   local client = server.clients(buf)[1]
   if not client then
-    return ""
+    local problem = require("fillrate.buffers").problem(buf)
+    return problem and "fillrate: " .. problem or ""
   end
   local status = server.statuses[client.id]
-  local text = "fillrate: " .. words(status)
+  local text = "fillrate: " .. words(buf, status)
   return status and status.content and text .. " [keeps code]" or text
 end
 
---- Why nothing is shown, or what went wrong.
+--- Why nothing is shown, or what went wrong, since when, and what to do.
 ---
 --- @param buf integer
 --- @return string?
@@ -43,7 +41,17 @@ function M.message(buf)
   local server = require("fillrate.server")
   local client = server.clients(buf)[1]
   local status = client and server.statuses[client.id]
-  return status and status.message
+  if not status or (status.uri and status.uri ~= vim.uri_from_bufnr(buf)) then
+    return nil
+  end
+  local message = status.message
+  if message and status.sinceMs then
+    message = ("%s (since %s)"):format(message, os.date("%H:%M:%S", status.sinceMs / 1000))
+  end
+  if message and status.advice then
+    message = message .. ". " .. status.advice
+  end
+  return message
 end
 
 return M

@@ -6,7 +6,6 @@ use tower_lsp::lsp_types::{DidChangeWorkspaceFoldersParams, WorkspaceFolder};
 
 use crate::documents::file_path;
 use crate::lsp::session::{BackgroundJob, EditorSession};
-use crate::lsp::status;
 
 /// Changes the folders and has the repository indexed again.
 pub(in crate::lsp) async fn handle(
@@ -23,7 +22,7 @@ pub(in crate::lsp) async fn handle(
     }
     match session.configuration() {
         Ok(configuration) => session.queue(BackgroundJob::Configure(Box::new(configuration))),
-        Err(error) => status::send_error(&session.client, error).await,
+        Err(error) => session.suspend(error).await,
     }
 }
 

@@ -11,7 +11,6 @@ use crate::documents::Snapshot;
 use crate::lsp::busy::BusyGuard;
 use crate::lsp::reporting::report_response;
 use crate::lsp::session::EditorSession;
-use crate::lsp::status::ServerState;
 use crate::lsp::task::AbortOnDrop;
 use crate::telemetry::{CompletionRequest, Recorder, RequestKind};
 use crate::text::{ByteOffset, Position};
@@ -72,11 +71,6 @@ pub(super) async fn complete(
             return None;
         }
     }
-    let why_empty = if completion.candidates.is_empty() {
-        completion.trace.why_nothing()
-    } else {
-        None
-    };
     let request = CompletionRequest {
         kind,
         trigger,
@@ -86,7 +80,7 @@ pub(super) async fn complete(
         configuration: engines.configuration_for(&completion),
     };
     let id = pending.record_answer(request, &completion);
-    report_response(session, Some(uri), ServerState::Ready, why_empty).await;
+    report_response(session, uri, &completion).await;
     Some(CompletionAnswer {
         id,
         completion,

@@ -149,14 +149,14 @@ async fn faults_are_told_in_a_sentence_without_the_key() {
         told.push(error.to_string().replace(&server.url, "URL"));
     }
     insta::assert_snapshot!(told.join("\n"), @r#"
-    URL/v1/embeddings answered 401: {"error": {"message": "[key] is no key"}}
+    the model's server answered 401: {"error": {"message": "[key] is no key"}} (URL/v1/embeddings)
     the model failed: URL/v1/embeddings says: [key] is no key
-    URL/v1/embeddings gave an answer that can't be read: it is no JSON: expected value at line 1 column 1
-    URL/v1/embeddings gave an answer that can't be read: it has no list `data`
-    URL/v1/embeddings gave an answer that can't be read: it has 1 vectors for 2 texts
-    URL/v1/embeddings gave an answer that can't be read: entry 1 has an `index` that no text has
-    URL/v1/embeddings gave an answer that can't be read: entry 1 has no `embedding` of numbers; a server of llama.cpp needs --embeddings and a --pooling other than none
-    URL/v1/embeddings gave an answer that can't be read: its vectors have different dimensions
+    the answer can't be read: it is no JSON: expected value at line 1 column 1 (URL/v1/embeddings)
+    the answer can't be read: it has no list `data` (URL/v1/embeddings)
+    the answer can't be read: it has 1 vectors for 2 texts (URL/v1/embeddings)
+    the answer can't be read: entry 1 has an `index` that no text has (URL/v1/embeddings)
+    the answer can't be read: entry 1 has no `embedding` of numbers; a server of llama.cpp needs --embeddings and a --pooling other than none (URL/v1/embeddings)
+    the answer can't be read: its vectors have different dimensions (URL/v1/embeddings)
     "#);
 }
 

@@ -1,0 +1,127 @@
+//! `fillrate doctor --model` with models that are asked rightly and wrongly, `fillrate completions`
+//! and `fillrate man`.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use crate::support::editor::ScriptedModel;
+
+fn fillrate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fillrate"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// Exit status, output and errors of a probe of a model that answers so.
+fn probe(reply: impl Fn(&str) -> String + Send + Sync + 'static) -> (Option<i32>, String) {
+    let scripted = ScriptedModel::new(Duration::ZERO, reply);
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("model.toml");
+    std::fs::write(&settings, scripted.settings()).unwrap();
+    let output = fillrate(&["doctor", "--model", settings.to_str().unwrap()]);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// What fills each hole of the probe.
+fn filling(prompt: &str) -> &'static str {
+    let (before, _) = prompt.split_once("<|fim_suffix|>").unwrap();
+    match before {
+        before if before.ends_with("return (") => "a * b",
+        before if before.ends_with("return ") => "a - b;",
+        _ => "return max(numbers)",
+    }
+}
+
+#[test]
+fn a_probe_tells_whether_the_family_fits() {
+    let (status, said) = probe(|prompt| filling(prompt).to_owned());
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("The family fits"), "{said}");
+    assert!(
+        said.contains("a * b") && said.contains("qwen2.5-coder"),
+        "{said}"
+    );
+
+    let wrong: [(&str, fn(&str) -> String); 5] = [
+        ("tokens come back as text", |prompt| {
+            filling(prompt).to_owned() + "<|fim_pad|>\n<|file_sep|>next"
+        }),
+        ("the answer repeats the prompt", |prompt| {
+            let (before, _) = prompt.split_once("<|fim_suffix|>").unwrap();
+            let from = before.rfind("\n\n").unwrap_or(0);
+            before[from..].to_owned() + filling(prompt)
+        }),
+        (
+            "the answer does not end where the suffix begins",
+            |prompt| {
+                let (_, after) = prompt.split_once("<|fim_suffix|>").unwrap();
+                filling(prompt).to_owned() + &after.replace("<|fim_middle|>", "")
+            },
+        ),
+        ("the answer is empty", |_| String::new()),
+        ("the answer does not close the hole", |_| "][".to_owned()),
+    ];
+    for (fault, reply) in wrong {
+        let (status, said) = probe(reply);
+        assert_eq!(status, Some(3), "{said}");
+        assert!(said.contains(fault), "{fault}: {said}");
+        assert!(said.contains("check `model.family`"), "{said}");
+    }
+}
+
+#[test]
+fn a_probe_of_a_model_that_does_not_answer_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("model.toml");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let text = format!(
+        "[model]\nprotocol = \"openai-completions\"\nurl = \"http://{address}\"\nname = \"qwen2.5-coder\"\nretries = 0\n"
+    );
+    std::fs::write(&settings, text).unwrap();
+    let output = fillrate(&["doctor", "--model", settings.to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("cannot be reached. Start the model's server"),
+        "{said}"
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_subcommand() {
+    let help = String::from_utf8(fillrate(&["--help"]).stdout).unwrap();
+    let (_, commands) = help.split_once("Commands:").unwrap();
+    let (commands, _) = commands.split_once("Options:").unwrap();
+    let names: Vec<&str> = commands
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    let page = String::from_utf8(fillrate(&["man"]).stdout).unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = fillrate(&["completions", shell]);
+        assert!(output.status.success());
+        let script = String::from_utf8(output.stdout).unwrap();
+        for name in &names {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+    }
+    for name in names.iter().filter(|name| **name != "help") {
+        assert!(
+            page.contains(&format!("fillrate\\-{name}(1)")),
+            "{name}: {page}"
+        );
+        let own = fillrate(&["man", name]);
+        assert!(own.status.success());
+        assert!(String::from_utf8(own.stdout).unwrap().contains("SYNOPSIS"));
+    }
+    let unknown = fillrate(&["man", "sing"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    let said = String::from_utf8(unknown.stderr).unwrap();
+    assert!(said.contains("there is no subcommand `sing`"), "{said}");
+}
