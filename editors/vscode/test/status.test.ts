@@ -13,7 +13,10 @@ test("the model stands in the bar, and the files in its tooltip", () => {
 
 test("why nothing is shown stands there, short in the bar and whole in the tooltip", () => {
   const message = "the model answered with what stands after the cursor already";
-  const item = running({ kind: "running", status: { state: "silent", text: `qwen: silent (${message})`, model: "qwen", message } });
+  const item = running({
+    kind: "running",
+    status: { state: "silent", text: `qwen: silent (${message})`, model: "qwen", message },
+  });
   assert.equal(item.text, "$(dash) Fillrate qwen: silent (the model answered with w…");
   assert.equal(item.lines[0], `Nothing is shown: ${message}`);
 });
