@@ -46,7 +46,7 @@ fn a_probe_tells_whether_the_family_fits() {
 
     let wrong: [(&str, fn(&str) -> String); 5] = [
         ("tokens come back as text", |prompt| {
-            filling(prompt).to_owned() + "<|fim_pad|>\n<|file_sep|>next"
+            filling(prompt).to_owned() + " <EOT>\nnext"
         }),
         ("the answer repeats the prompt", |prompt| {
             let (before, _) = prompt.split_once("<|fim_suffix|>").unwrap();
@@ -61,7 +61,9 @@ fn a_probe_tells_whether_the_family_fits() {
             },
         ),
         ("the answer is empty", |_| String::new()),
-        ("the answer does not close the hole", |_| "][".to_owned()),
+        ("the answer does not close the hole", |_| {
+            "largest(".to_owned()
+        }),
     ];
     for (fault, reply) in wrong {
         let (status, said) = probe(reply);

@@ -1,7 +1,7 @@
 //! The language server as an editor meets it: the real binary over standard input and output.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -281,35 +281,39 @@ fn failing_server() -> (String, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(200));
     let shared = Arc::clone(&status);
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut request = Vec::new();
-            let mut piece = [0; 4096];
-            // The body ends with the object's brace, as the client sends it in one piece.
-            while !request.ends_with(b"}") {
-                match stream.read(&mut piece) {
-                    Ok(0) | Err(_) => break,
-                    Ok(read) => request.extend_from_slice(&piece[..read]),
-                }
-            }
-            let body = match shared.load(Ordering::SeqCst) {
-                0 => {
-                    // The client gives up first.
-                    std::thread::sleep(Duration::from_secs(2));
-                    continue;
-                }
-                200 => json!({"choices": [{"index": 0, "text": "f(1)", "finish_reason": "stop"}]}),
-                code => json!({"error": {"message": format!("no {code}")}}),
-            };
+        for stream in listener.incoming().flatten() {
             let status = shared.load(Ordering::SeqCst);
-            let body = body.to_string();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
+            std::thread::spawn(move || answer_with(status, stream));
         }
     });
     (address, status)
+}
+
+fn answer_with(status: u16, mut stream: TcpStream) {
+    let mut request = Vec::new();
+    let mut piece = [0; 4096];
+    // The body ends with the object's brace.
+    while !request.ends_with(b"}") {
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => request.extend_from_slice(&piece[..read]),
+        }
+    }
+    let body = match status {
+        0 => {
+            // The client gives up first.
+            std::thread::sleep(Duration::from_secs(2));
+            return;
+        }
+        200 => json!({"choices": [{"index": 0, "text": "f(1)", "finish_reason": "stop"}]}),
+        code => json!({"error": {"message": format!("no {code}")}}),
+    };
+    let body = body.to_string();
+    let _ = write!(
+        stream,
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
 }
 
 #[test]
@@ -346,7 +350,6 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
         editor.notifications.clear();
         (last, notices)
     };
-    editor.notifications.clear();
     assert_eq!(ask(&mut editor).as_deref(), Some("f(1)"));
     let (said, notices) = report(&mut editor, "ready");
     assert_eq!((said["text"].as_str(), notices.len()), (Some("default"), 0));

@@ -338,12 +338,16 @@ async fn an_answer_without_end_is_ended() {
     let settings = settings(Protocol::LlamaInfill, &server.url);
     let error = fails(&settings).await;
     assert!(
-        error.to_string().ends_with("it is longer than 8 MiB"),
+        error
+            .to_string()
+            .starts_with("the answer can't be read: it is longer than 8 MiB (http://"),
         "{error}"
     );
     let error = fails(&settings).await;
     assert!(
-        error.to_string().ends_with("500: (more than 8 MiB)"),
+        error
+            .to_string()
+            .contains("answered 500: (more than 8 MiB) (http://"),
         "{error}"
     );
 }
