@@ -24,6 +24,9 @@ fn probe(reply: impl Fn(&str) -> String + Send + Sync + 'static) -> (Option<i32>
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
+/// A model's completion for a prompt.
+type Reply = fn(&str) -> String;
+
 /// What fills each hole of the probe.
 fn filling(prompt: &str) -> &'static str {
     let (before, _) = prompt.split_once("<|fim_suffix|>").unwrap();
@@ -44,7 +47,7 @@ fn a_probe_tells_whether_the_family_fits() {
         "{said}"
     );
 
-    let wrong: [(&str, fn(&str) -> String); 5] = [
+    let wrong: [(&str, Reply); 5] = [
         ("tokens come back as text", |prompt| {
             filling(prompt).to_owned() + " <EOT>\nnext"
         }),

@@ -16,7 +16,7 @@ local id = assert(vim.lsp.start({
   root_dir = vim.fs.dirname(file),
   handlers = {
     ["fillrate/status"] = function(_, status)
-      ready = ready or status.state == "ready"
+      ready = ready or status.state == "ready" or status.state == "silent"
     end,
   },
 }))

@@ -73,3 +73,33 @@ equal(
 )
 equal(refused({ keys = { accept = false, dismiss = "<C-I>" } }), true)
 person:leave()
+
+-- The message is no error among the autocommands, so those that come after it run; the status line
+-- says what is wrong, and why nothing is shown in other types of files.
+person = Person.start()
+person:set_up("no-such-program", settings)
+person:lua([[
+  -- As Neovim's own, without its prompt after a long message.
+  vim.notify = function(message)
+    table.insert(said, { message = message })
+    vim.api.nvim_echo({ { message:sub(1, 40) } }, true, { err = true })
+  end
+  vim.api.nvim_create_autocmd("FileType", {
+    callback = function(event)
+      after = event.match
+    end,
+  })
+]])
+equal(person:lua([[return (pcall(vim.cmd.edit, ...))]], file), true)
+equal(person:lua("return after"), "python")
+person:wait("the message", "return said[1]")
+equal(
+  person:lua([[return require("fillrate").statusline()]]),
+  "fillrate: fault: the program can't be used, see :checkhealth fillrate"
+)
+person:lua("vim.cmd.edit(...)", file .. ".md")
+equal(
+  person:lua([[return require("fillrate").statusline()]]),
+  "fillrate: silent (not among `filetypes`: markdown)"
+)
+person:leave()

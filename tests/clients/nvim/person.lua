@@ -119,7 +119,7 @@ function M:open(file)
     [[
     local client = vim.lsp.get_clients({ name = "fillrate", bufnr = 0 })[1]
     local status = client and require("fillrate.server").statuses[client.id]
-    return status and status.state == "ready"
+    return status and (status.state == "ready" or status.state == "silent")
   ]]
   )
 end
