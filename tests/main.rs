@@ -13,6 +13,7 @@ mod doctor;
 mod errors;
 mod fit;
 mod flaky;
+mod fleet;
 mod hostile;
 mod import;
 mod kills;

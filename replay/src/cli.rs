@@ -27,6 +27,7 @@ mod import;
 mod init;
 mod interrupt;
 mod location;
+mod merge;
 mod mine;
 mod mutate;
 mod pages;
@@ -83,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
@@ -156,6 +158,8 @@ enum Command {
     Export(export::ExportArguments),
     /// Judge a sample of a run again by the naive engine, and list the verdicts that differ
     Audit(audit::AuditArguments),
+    /// Make one run of the parts that several machines have made of it
+    Merge(merge::MergeArguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'
     Score(score::ScoreArguments),
     /// Show what holes a tasks file has: how many, of what, and how large

@@ -12,6 +12,7 @@ mod editor;
 mod error;
 pub mod events;
 mod hole;
+pub mod merge;
 pub mod mining;
 pub mod mutate;
 mod plan;

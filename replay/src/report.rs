@@ -46,6 +46,9 @@ pub struct RunReport {
     pub audited: usize,
     /// Those that differ.
     pub differing: usize,
+    /// Verdicts in which the parts of the run differed, judged again when they were merged.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub settled: usize,
     /// Figures by repair round; empty without repair rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<RepairRound>,
@@ -96,6 +99,7 @@ impl RunReport {
             projects,
             audited: audits.len(),
             differing: audits.values().filter(|audit| audit.differs()).count(),
+            settled: run.settlements()?.len(),
             rounds,
         })
     }
@@ -174,6 +178,12 @@ impl RunReport {
             text.push_str(&policies::table(&all.policies));
         }
         text.push_str(&rounds_table(&self.rounds));
+        if self.settled > 0 {
+            text.push_str(&format!(
+                "{} verdicts in which the parts of the run differed were judged again\n",
+                self.settled
+            ));
+        }
         if self.audited > 0 {
             text.push_str(&format!(
                 "{} verdicts judged again by the naive engine, {} differ\n",
@@ -240,6 +250,10 @@ impl RunReport {
         }
         text
     }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn projects_count(count: usize) -> String {

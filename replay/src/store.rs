@@ -18,9 +18,18 @@
 //! Attempts are only added, except that infrastructure failures are repeated. Each is committed
 //! with its whole contents, so that a run killed at any moment has every attempt either whole or
 //! not at all.
+//!
+//! A part of a run, made by one of several machines, is a folder of immutable [segments](segment)
+//! instead; [`MergedParts`] makes one run of them. `meta` of such a run has `conflicts`, the
+//! [verdicts](Settlement) in which parts differed.
 
 mod machine;
+mod merge;
+mod part;
+mod partition;
+pub mod segment;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +46,10 @@ use crate::mine::Rejection;
 use crate::task::Hole;
 use crate::verdict::{Outcome, Verdict};
 pub use machine::Machine;
+pub use merge::{Conflict, MergedParts, MissingPart, Settlement};
+use part::PartFolder;
+pub use partition::{PARTITIONS_VARIABLE, Partition};
+use segment::{SEGMENT_SCHEMA, SegmentRow};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -54,7 +67,39 @@ pub fn context_name(identity: &serde_json::Value) -> Option<&str> {
 pub struct Run {
     folder: PathBuf,
     database: Connection,
+    /// Where the run's segments go, if it is a part of one.
+    part: Option<RefCell<PartFolder>>,
 }
+
+/// The tables of a run.
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS projects (name TEXT PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS sources (sha256 TEXT PRIMARY KEY, contents TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS holes (id TEXT PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS attempts (
+        key TEXT PRIMARY KEY,
+        hole TEXT NOT NULL,
+        sample INTEGER NOT NULL,
+        outcome TEXT NOT NULL,
+        record TEXT NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS audits (key TEXT PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS typings (
+        key TEXT PRIMARY KEY,
+        hole TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        record TEXT NOT NULL
+    );";
+
+/// Adds an attempt, in place of an infrastructure failure only.
+const ADD_ATTEMPT: &str = "
+    INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, record = excluded.record
+    WHERE attempts.outcome = 'infrastructure'";
+
+/// Adds a typing, in place of an earlier one.
+const ADD_TYPING: &str = "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)";
 
 /// One completion asked for and judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -218,10 +263,10 @@ pub enum StoreError {
     /// There is no run in the folder.
     #[error("{0} holds no run; a run is a folder with a file `{FILE_NAME}`")]
     NoRun(PathBuf),
-    /// The folder can't be made.
+    /// The folder, or a file in it, can't be read or written.
     #[error("{folder}: {source}")]
     Folder {
-        /// The run's folder.
+        /// The folder or the file.
         folder: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -253,6 +298,31 @@ pub enum StoreError {
         /// The first part of the identity that differs.
         difference: String,
     },
+    /// A segment or a source of a part is not what its name says.
+    #[error(
+        "{0} is damaged: its contents are not those that its name is the SHA-256 of; remove it, \
+         and run its part again"
+    )]
+    Damaged(PathBuf),
+    /// A segment is not of the form that this program writes.
+    #[error("{path}: {reason}; it was written by another version of this program")]
+    Segment {
+        /// The segment.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Parts can't be made one run.
+    #[error("{0}")]
+    Unmergeable(String),
+}
+
+impl StoreError {
+    /// Names the file or folder that an I/O error is about.
+    fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let folder = path.to_owned();
+        move |source| Self::Folder { folder, source }
+    }
 }
 
 /// What to do about a refusal.
@@ -278,28 +348,7 @@ impl Run {
         })?;
         let run = Self::connect(folder)?;
         let fault = |source| run.fault(source);
-        run.database
-            .execute_batch(
-                "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-                 CREATE TABLE IF NOT EXISTS projects (name TEXT PRIMARY KEY, record TEXT NOT NULL);
-                 CREATE TABLE IF NOT EXISTS sources (sha256 TEXT PRIMARY KEY, contents TEXT NOT NULL);
-                 CREATE TABLE IF NOT EXISTS holes (id TEXT PRIMARY KEY, record TEXT NOT NULL);
-                 CREATE TABLE IF NOT EXISTS attempts (
-                     key TEXT PRIMARY KEY,
-                     hole TEXT NOT NULL,
-                     sample INTEGER NOT NULL,
-                     outcome TEXT NOT NULL,
-                     record TEXT NOT NULL
-                 );
-                 CREATE TABLE IF NOT EXISTS audits (key TEXT PRIMARY KEY, record TEXT NOT NULL);
-                 CREATE TABLE IF NOT EXISTS typings (
-                     key TEXT PRIMARY KEY,
-                     hole TEXT NOT NULL,
-                     policy TEXT NOT NULL,
-                     record TEXT NOT NULL
-                 );",
-            )
-            .map_err(fault)?;
+        run.database.execute_batch(TABLES).map_err(fault)?;
         let identity_text = identity.to_string();
         run.database
             .execute(
@@ -346,6 +395,7 @@ impl Run {
         Ok(Self {
             folder: folder.to_owned(),
             database,
+            part: None,
         })
     }
 
@@ -394,8 +444,8 @@ impl Run {
                 "INSERT OR REPLACE INTO meta VALUES ('finished', 'true')",
                 [],
             )
-            .map(|_| ())
-            .map_err(|source| self.fault(source))
+            .map_err(|source| self.fault(source))?;
+        self.write_segment()
     }
 
     fn meta(&self, key: &str) -> Result<String, StoreError> {
@@ -570,11 +620,11 @@ impl Run {
         let record = self.encode(typing)?;
         self.database
             .execute(
-                "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)",
+                ADD_TYPING,
                 params![typing.key, typing.hole, typing.policy, record],
             )
-            .map(|_| ())
-            .map_err(|source| self.fault(source))
+            .map_err(|source| self.fault(source))?;
+        self.add_row(SegmentRow::Typing, &record)
     }
 
     /// How many typings there are, and a number that grows with each that is added: what can be
@@ -654,12 +704,17 @@ impl Run {
                 )
                 .map_err(fault)?;
             let record = self.encode(hole)?;
-            transaction
+            let added = transaction
                 .execute(
                     "INSERT OR IGNORE INTO holes VALUES (?1, ?2)",
                     [&hole.id, &record],
                 )
                 .map_err(fault)?;
+            if let Some(part) = self.part.as_ref().filter(|_| added > 0) {
+                let mut part = part.borrow_mut();
+                part.write_source(&hole.file_sha256, contents)?;
+                part.add(SegmentRow::Hole, &record);
+            }
         }
         transaction.commit().map_err(fault)
     }
@@ -696,9 +751,7 @@ impl Run {
         let record = self.encode(attempt)?;
         self.database
             .execute(
-                "INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, record = excluded.record
-                 WHERE attempts.outcome = 'infrastructure'",
+                ADD_ATTEMPT,
                 params![
                     attempt.key,
                     attempt.hole,
@@ -707,8 +760,8 @@ impl Run {
                     record
                 ],
             )
-            .map(|_| ())
-            .map_err(|source| self.fault(source))
+            .map_err(|source| self.fault(source))?;
+        self.add_row(SegmentRow::Attempt, &record)
     }
 
     /// Every attempt, in the order of holes and samples.
@@ -766,6 +819,23 @@ impl Run {
         self.parse(&record)
     }
 
+    /// The conflicts between the parts that the run was merged of, by attempt.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn settlements(&self) -> Result<Vec<Settlement>, StoreError> {
+        let recorded = self
+            .database
+            .query_row(
+                "SELECT value FROM meta WHERE key = 'conflicts'",
+                [],
+                |row| row.get::<_, String>(0),
+            )
+            .optional()
+            .map_err(|source| self.fault(source))?;
+        recorded.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+    }
+
     fn pairs<T: for<'a> Deserialize<'a>>(
         &self,
         query: &str,
@@ -782,6 +852,14 @@ impl Run {
             Ok((key, self.parse(&record)?))
         })
         .collect()
+    }
+
+    fn execute(&self, query: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+        self.database
+            .prepare_cached(query)
+            .and_then(|mut statement| statement.execute(values))
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
     }
 
     fn put(&self, query: &str, key: &str, value: &impl Serialize) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use super::events::EventArguments;
 use super::{CliError, Success};
 use crate::play::audit::{self, AuditPlan};
 use crate::play::events::Listener;
-use crate::store::AuditRecord;
+use crate::store::{AuditRecord, Partition};
 
 /// Judge a sample of a run's completions again in the slowest and simplest way, and list the
 /// verdicts that differ.
@@ -25,6 +25,9 @@ pub(super) struct AuditArguments {
     /// Another seed chooses others
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Judge again at one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
+    #[arg(long, value_name = "k/n|auto")]
+    partition: Option<Partition>,
     /// The corpus's manifest, if it has moved
     #[arg(long, value_name = "FILE")]
     corpus: Option<PathBuf>,
@@ -57,6 +60,7 @@ fn audit(arguments: &AuditArguments, listener: &dyn Listener) -> Result<Success,
         run: arguments.run.clone(),
         sample: arguments.sample,
         seed: arguments.seed,
+        partition: arguments.partition,
         corpus: arguments.corpus.clone(),
         tests: arguments.tests.clone(),
         threads: super::threads(arguments.jobs),

@@ -13,6 +13,7 @@ use crate::play::audit::CONTINUOUS_SHARE;
 use crate::play::events::Listener;
 use crate::play::mutate::{self, MutantAudit, MutatedHole, MutationOutcome, MutationPlan};
 use crate::report::table::TextTable;
+use crate::store::Partition;
 use crate::task::{self, Mutation};
 
 /// Put faults into the code of each hole and see whether its tests notice.
@@ -29,6 +30,10 @@ pub(super) struct MutateArguments {
     /// The share of the verdicts that is judged again by the naive engine, from 0 to 1
     #[arg(long, default_value_t = CONTINUOUS_SHARE, value_name = "P", value_parser = super::share)]
     audit: f64,
+    /// Mutate one of n parts of the holes, from 1, and write only these: k/n, or `auto` for what the
+    /// scheduler says
+    #[arg(long, value_name = "k/n|auto")]
+    partition: Option<Partition>,
     /// List the faults as JSON lines, and neither judge nor write anything
     #[arg(long, conflicts_with_all = ["output", "json"])]
     list: bool,
@@ -53,6 +58,7 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
         tasks: arguments.tasks.clone(),
         corpus: arguments.corpus.clone(),
         audit: arguments.audit,
+        partition: arguments.partition,
         execution: arguments.execution.plan(),
     };
     if arguments.list {
@@ -61,6 +67,12 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
         return Ok(success(&absent));
     }
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
+    if let (Some(partition), None) = (arguments.partition, &arguments.output) {
+        return Err(CliError::Refused(format!(
+            "part {partition} would replace {} by some of its holes; name another file with -o",
+            output.display()
+        )));
+    }
     super::check_writable_file(output)?;
     let outcome = mutate::run(&plan, listener)?;
     task::write(output, &outcome.holes)?;
@@ -79,7 +91,8 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
             differing.len()
         )));
     }
-    if outcome.scored == 0 {
+    let is_empty_part = arguments.partition.is_some() && outcome.holes.is_empty();
+    if outcome.scored == 0 && !is_empty_part {
         return Err(CliError::Refused("no hole got a score".to_owned()));
     }
     if outcome.scored < outcome.holes.len() {

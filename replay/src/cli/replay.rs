@@ -14,7 +14,7 @@ use crate::play::context::ReplayContext;
 use crate::play::events::Listener;
 use crate::play::replay::{self, ReplayPlan, ReplayedRun};
 use crate::report::{Comparison, RunReport};
-use crate::store::Run;
+use crate::store::{Partition, Run};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
@@ -90,6 +90,13 @@ pub(super) struct ReplayArguments {
     /// the folder of a folder for each
     #[arg(long, value_name = "RUN")]
     out: Option<PathBuf>,
+    /// Replay one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
+    ///
+    /// Which holes are in a part depends on their ids alone. All parts have the same `--out`, a
+    /// folder that `fillrate merge` makes one run of. The reference page on fleets says what `auto`
+    /// reads.
+    #[arg(long, value_name = "k/n|auto", requires_all = ["tasks", "out"])]
+    partition: Option<Partition>,
     /// Print one JSON object in place of the table
     #[arg(long)]
     json: bool,
@@ -127,6 +134,7 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         type_check: arguments.type_check,
         telemetry: arguments.telemetry.clone(),
         out: arguments.out.clone(),
+        partition: arguments.partition,
         execution: arguments.execution.plan(),
     };
     let outcome = replay::run(&plan, listener)?;
@@ -141,7 +149,11 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
              }| (!is_complete, (context.to_string(), run)),
         )
         .unzip();
-    print_figures(arguments, &played)?;
+    if let Some(partition) = arguments.partition {
+        print_parts(arguments, partition, &played, &incomplete)?;
+    } else {
+        print_figures(arguments, &played)?;
+    }
     if is_first_look(arguments) {
         compare_with_bounds(&plan, played.first(), listener)?;
     }
@@ -153,7 +165,9 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         eprintln!(
             "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command \
              to repeat them, with --out {}",
-            run.folder().display(),
+            run.part_folder()
+                .unwrap_or(run.folder().to_owned())
+                .display(),
             arguments.out.as_deref().unwrap_or(run.folder()).display()
         );
     }
@@ -220,6 +234,37 @@ fn compare_with_bounds(
          fillrate replay PATH            your own repository: a folder or an address\n  \
          fillrate replay … --model fillrate.toml    your own model (README.md)"
     );
+    Ok(())
+}
+
+/// Prints how far a part of each run is. Its figures would mislead: they are of some of the holes.
+fn print_parts(
+    arguments: &ReplayArguments,
+    partition: Partition,
+    played: &[(String, Run)],
+    incomplete: &[bool],
+) -> Result<(), CliError> {
+    for ((context, run), incomplete) in played.iter().zip(incomplete) {
+        let (attempts, folder) = (run.attempts()?.len(), run.part_folder());
+        if arguments.json {
+            outln!(
+                "{}",
+                serde_json::json!({
+                    "partition": partition,
+                    "context": context,
+                    "attempts": attempts,
+                    "finished": !incomplete,
+                    "folder": folder,
+                })
+            );
+        } else {
+            outln!(
+                "part {partition}: {attempts} attempts{}: {}",
+                if *incomplete { ", unfinished" } else { "" },
+                folder.unwrap_or_default().display()
+            );
+        }
+    }
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject};
 use crate::corpus::Corpus;
 use crate::queue::run_jobs;
-use crate::store::{Attempt, AuditRecord, Run};
+use crate::store::{Attempt, AuditRecord, Partition, Run};
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::{Engine, Judge, Outcome};
 
@@ -21,6 +21,8 @@ pub struct AuditPlan {
     pub sample: f64,
     /// Chooses others.
     pub seed: u64,
+    /// At which holes verdicts are reached again; `None` for all.
+    pub partition: Option<Partition>,
     /// The corpus's manifest; `None` for where it was when the run was made.
     pub corpus: Option<PathBuf>,
     /// The folder of added tests; `None` for where it was when the run was made.
@@ -76,6 +78,10 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
         .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
         .filter(|attempt| attempt.verdict.outcome != Outcome::Unjudged)
         .filter(|attempt| is_sampled(&attempt.key, plan.sample, plan.seed))
+        .filter(|attempt| {
+            let partition = plan.partition;
+            partition.is_none_or(|partition| partition.includes(&attempt.hole))
+        })
         .collect();
     let execution = ExecutionPlan {
         threads: plan.threads,

@@ -14,6 +14,7 @@ use crate::corpus::Corpus;
 use crate::language::SourceFile;
 use crate::mutate::{self, Mutant, MutationOperator};
 use crate::queue::run_jobs;
+use crate::store::Partition;
 use crate::task::{self, Hole, Mutation, Survivor};
 use crate::verdict::{Engine, Judge, Outcome, VerdictError};
 
@@ -26,6 +27,8 @@ pub struct MutationPlan {
     pub corpus: PathBuf,
     /// The share of the verdicts that is audited, from 0 to 1.
     pub audit: f64,
+    /// Which holes are mutated; the others are left out. `None` for all.
+    pub partition: Option<Partition>,
     /// How tests are run.
     pub execution: ExecutionPlan,
 }
@@ -188,7 +191,10 @@ fn with_mutants<T>(
     listener: &dyn Listener,
     function: impl FnOnce(Vec<Hole>, Vec<MutatedHole<'_>>, Vec<AbsentProject>) -> Result<T, PlayError>,
 ) -> Result<T, PlayError> {
-    let holes = task::read(&plan.tasks)?;
+    let mut holes = task::read(&plan.tasks)?;
+    if let Some(partition) = plan.partition {
+        holes.retain(|hole| partition.includes(&hole.id));
+    }
     let corpus = Corpus::from_environment()?;
     let mut manifest = corpus.load_manifest(&plan.corpus)?;
     check_projects(&holes, &manifest, &plan.corpus)?;

@@ -11,7 +11,7 @@ use super::context::ReplayContext;
 use super::mining::HoleSelection;
 use super::projects::ExecutionPlan;
 use super::subject::{ModelUnderTest, SubjectSelection};
-use crate::store::{DeveloperSettings, Run};
+use crate::store::{DeveloperSettings, Partition, Run};
 use crate::task::{Hole, sha256_hex};
 
 /// What to replay.
@@ -47,8 +47,10 @@ pub struct ReplayPlan {
     pub type_check: bool,
     /// The telemetry store; `None` disables recording.
     pub telemetry: Option<PathBuf>,
-    /// The run's folder; `None` for one in `runs/`.
+    /// The run's folder, or that of all parts; `None` for one in `runs/`.
     pub out: Option<PathBuf>,
+    /// Which holes are replayed; `None` for all.
+    pub partition: Option<Partition>,
     /// How tests are run.
     pub execution: ExecutionPlan,
 }
@@ -142,7 +144,7 @@ impl ReplayPlan {
 
     /// Opens the run that the plan names, or the unfinished one of the same identity in `runs/`,
     /// or begins a new one there. If there are several subjects, each has a folder named after its
-    /// context.
+    /// context. A part of a run has a folder among those of the other parts.
     ///
     /// # Errors
     /// The folder holds another run, or can't be written to.
@@ -157,6 +159,9 @@ impl ReplayPlan {
                 Some(context) => folder.join(context.name()),
                 None => folder.clone(),
             };
+            if let Some(partition) = self.partition {
+                return Ok(Run::begin_part(&folder, partition, identity)?);
+            }
             return Ok(Run::open_or_begin(&folder, identity)?);
         }
         keep_out_of_repository(Path::new("runs"))?;

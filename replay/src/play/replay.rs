@@ -90,7 +90,11 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             reasons.join("; ")
         )));
     }
-    let (holes, mut states) = choose_holes(plan, &manifest, tasks.as_deref(), &projects, &loader)?;
+    let (mut holes, mut states) =
+        choose_holes(plan, &manifest, tasks.as_deref(), &projects, &loader)?;
+    if let Some(partition) = plan.partition {
+        holes.retain(|hole| partition.includes(&hole.id));
+    }
     states.extend(
         absent
             .iter()
@@ -118,7 +122,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             subject.write(run.folder(), records.as_deref())?;
         }
         listener.receive(&Event::RunOpened {
-            run: run.folder().to_owned(),
+            run: run.part_folder().unwrap_or(run.folder().to_owned()),
             model: subject.name.clone(),
             context: subject.context_name(),
             attempts: run.attempts()?.len(),
@@ -145,10 +149,13 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
         let run =
             SubjectReplay::new(parameters, run, listener).play(&holes, plan.execution.threads)?;
         let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
-        let is_complete = is_complete(&run, policies * holes.len())?;
-        if is_complete {
-            run.set_finished()?;
+        let is_complete = is_complete(&run, policies * holes.len());
+        // What a part made is kept, whatever it came to.
+        match is_complete {
+            Ok(true) => run.set_finished()?,
+            _ => run.write_segment()?,
         }
+        let is_complete = is_complete?;
         played.push(ReplayedRun {
             context: subject.context(),
             is_complete: run.is_finished()?,
