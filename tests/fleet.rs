@@ -1,8 +1,9 @@
 //! Parts that know nothing of each other, killed at any moment, make the run of one machine.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::play::{self, TestDir, attempts, files, has_tools, kitchen, start, text};
 use crate::support::processes::{own_process, survivors};
+use crate::support::programs::install;
 
 /// The holes that all replays here share.
 fn mine(dir: &TestDir) -> String {
@@ -300,4 +302,222 @@ fn a_part_needs_tasks_and_a_folder() {
     };
     assert!(auto(&[]).contains("no scheduler says which part this is"));
     assert!(auto(&[("HQ_TASK_ID", "1")]).contains("FILLRATE_PARTITIONS"));
+}
+
+/// A Slurm cluster of two nodes on this machine, with keys, ports and folders of its own.
+struct Slurm {
+    programs: PathBuf,
+    configuration: PathBuf,
+    daemons: Vec<(String, Child)>,
+}
+
+impl Slurm {
+    fn start(dir: &TestDir, programs: PathBuf) -> Self {
+        let folder = dir.path("slurm");
+        for name in ["state", "node1", "node2"] {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        // munged refuses keys that others could read, and folders that others could write.
+        let key = folder.join("munge.key");
+        std::fs::write(&key, rand::random::<[u8; 128]>()).unwrap();
+        for (path, mode) in [(&key, 0o400), (&folder, 0o755)] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let [control, first, second] = [(); 3].map(|()| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap().port()
+        });
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let host = host.trim();
+        let at = folder.display();
+        let text = format!(
+            "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={control}\n\
+             SlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n\
+             AuthInfo=socket={at}/munge.sock\nPluginDir={}\nStateSaveLocation={at}/state\n\
+             SlurmdSpoolDir={at}/%n\nSlurmctldPidFile={at}/ctld.pid\nSlurmdPidFile={at}/%n.pid\n\
+             SlurmctldLogFile={at}/ctld.log\nSlurmdLogFile={at}/%n.log\n\
+             ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+             JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\n\
+             MpiDefault=none\nReturnToService=2\nSlurmdTimeout=5\nRequeueExit=137\n\
+             NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={first} CPUs=1 RealMemory=4000\n\
+             NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={second} CPUs=1 RealMemory=4000\n\
+             PartitionName=main Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP\n",
+            programs.join("plugins").display()
+        );
+        let configuration = folder.join("slurm.conf");
+        std::fs::write(&configuration, text).unwrap();
+        let mut slurm = Self {
+            programs,
+            configuration,
+            daemons: Vec::new(),
+        };
+        slurm.daemon(
+            "munged",
+            &[
+                "--foreground",
+                "--force",
+                &format!("--socket={at}/munge.sock"),
+                &format!("--key-file={at}/munge.key"),
+                &format!("--pid-file={at}/munged.pid"),
+                &format!("--log-file={at}/munged.log"),
+                &format!("--seed-file={at}/munge.seed"),
+            ],
+        );
+        slurm.daemon("slurmctld", &["-D"]);
+        slurm.node("node1");
+        slurm.node("node2");
+        slurm
+    }
+
+    fn daemon(&mut self, name: &str, arguments: &[&str]) {
+        let child = Command::new(self.programs.join("sbin").join(name))
+            .args(arguments)
+            .env("SLURM_CONF", &self.configuration)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.daemons.push((arguments.join(" "), child));
+    }
+
+    fn node(&mut self, name: &str) {
+        let stepd = text(&self.programs.join("sbin/slurmstepd"));
+        self.daemon("slurmd", &["-D", "-N", name, "-d", &stepd]);
+    }
+
+    /// Kills a node's daemon.
+    fn lose(&mut self, name: &str) {
+        let lost = self
+            .daemons
+            .iter_mut()
+            .find(|(arguments, _)| arguments.contains(name));
+        let (_, daemon) = lost.unwrap();
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+    }
+
+    /// The program with this cluster's programs at hand.
+    fn command(&self, dir: &TestDir, arguments: &[&str]) -> Command {
+        let mut command = dir.command(arguments);
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", self.programs.join("bin").display());
+        command
+            .env("PATH", path)
+            .env("SLURM_CONF", &self.configuration);
+        command
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        for (_, daemon) in self.daemons.iter_mut().rev() {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+#[test]
+fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
+    own_process!();
+    if !has_tools(&["python3"]) || !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let Some(programs) = install("slurm") else {
+        return;
+    };
+    let dir = TestDir::new();
+    let tasks = mine(&dir);
+    play::run(&mut replay(&dir, &tasks, "whole", &[])).exits_with(0);
+    let mut slurm = Slurm::start(&dir, programs);
+    let (corpus, out) = (kitchen(), text(&dir.path("parts")));
+    let mut arguments = vec!["fleet", "slurm", &corpus, "--tasks", &tasks, "--out", &out];
+    arguments.extend(["--parts", "6", "--processors", "1", "--memory", "1"]);
+    arguments.extend(["--minutes", "5"]);
+    let written = [&arguments[..], &["--", "--samples", "3"]].concat();
+    let printed = play::run(&mut slurm.command(&dir, &written))
+        .exits_with(0)
+        .out;
+    assert!(
+        printed.starts_with("job=$(sbatch --parsable '"),
+        "{printed}"
+    );
+    let refused = [&arguments[..], &["--", "--sample", "3"]].concat();
+    let refused = play::run(&mut slurm.command(&dir, &refused)).exits_with(1);
+    assert!(refused.error_message().contains("--sample"), "{refused:#?}");
+
+    let submitted = [&arguments[..], &["--submit", "--", "--samples", "3"]].concat();
+    let submit = || play::run(&mut slurm.command(&dir, &submitted));
+    // The daemons need a moment.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while submit().status != Some(0) {
+        assert!(Instant::now() < deadline, "{:#?}", submit());
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let begun = || !segments(&dir.path("parts")).is_empty() || dir.path("parts/parts").is_dir();
+    while !begun() {
+        assert!(
+            Instant::now() < deadline + Duration::from_secs(60),
+            "no part begins"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    slurm.lose("node2");
+    let followed = [&arguments[..], &["--follow", "--", "--samples", "3"]].concat();
+    let followed = play::run(&mut slurm.command(&dir, &followed)).exits_with(0);
+    assert!(followed.out.starts_with("run: "), "{followed:#?}");
+    assert!(followed.err.contains("waiting for parts"), "{followed:#?}");
+    assert_eq!(exported(&dir, "parts/run"), exported(&dir, "whole"));
+}
+
+#[test]
+fn a_kubernetes_manifest_fits_the_schema() {
+    let Some(python) = install("kubernetes-schema") else {
+        return;
+    };
+    let dir = TestDir::new();
+    let arguments = [
+        "fleet",
+        "kubernetes",
+        "/fillrate/real.toml",
+        "--tasks",
+        "/fillrate/tasks.jsonl",
+        "--out",
+        "/fillrate/parts",
+        "--parts",
+        "200",
+        "--image",
+        "fillrate:1",
+        "--workers",
+        "20",
+        "--claim",
+        "shared",
+        "--secret",
+        "keys",
+        "--",
+        "--model",
+        "/fillrate/model.toml",
+    ];
+    let manifest = dir.fillrate(&arguments).exits_with(0).out;
+    let file = dir.write("job.yaml", &manifest);
+    let check = |file: &Path| {
+        let mut command = Command::new(&python);
+        command
+            .args(["-m", "kubernetes_validate", "-k", "1.33", "--strict"])
+            .arg(file);
+        play::run(&mut command)
+    };
+    check(&file).exits_with(0);
+    let wrong = manifest.replace("backoffLimitPerIndex: 6", "backoffLimitPerIndex: often");
+    assert_ne!(check(&dir.write("wrong.yaml", &wrong)).status, Some(0));
+    let elsewhere = arguments.map(|word| {
+        if word == "/fillrate/parts" {
+            "parts"
+        } else {
+            word
+        }
+    });
+    let refused = dir.fillrate(&elsewhere).exits_with(1);
+    assert!(refused.error_message().contains("is not on the volume"));
 }

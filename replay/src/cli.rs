@@ -23,6 +23,7 @@ mod doctor;
 mod events;
 mod export;
 mod fit;
+mod fleet;
 mod import;
 mod init;
 mod interrupt;
@@ -84,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
+        Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
@@ -158,6 +160,8 @@ enum Command {
     Export(export::ExportArguments),
     /// Judge a sample of a run again by the naive engine, and list the verdicts that differ
     Audit(audit::AuditArguments),
+    /// Replay in parts by a scheduler: Slurm or Kubernetes
+    Fleet(fleet::FleetArguments),
     /// Make one run of the parts that several machines have made of it
     Merge(merge::MergeArguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'

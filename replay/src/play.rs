@@ -11,6 +11,7 @@ pub mod context;
 mod editor;
 mod error;
 pub mod events;
+pub mod fleet;
 mod hole;
 pub mod merge;
 pub mod mining;

@@ -98,6 +98,9 @@ const ADD_ATTEMPT: &str = "
     ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, record = excluded.record
     WHERE attempts.outcome = 'infrastructure'";
 
+/// Adds an audit, in place of an earlier one.
+const ADD_AUDIT: &str = "INSERT OR REPLACE INTO audits VALUES (?1, ?2)";
+
 /// Adds a typing, in place of an earlier one.
 const ADD_TYPING: &str = "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)";
 
@@ -553,11 +556,9 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn add_audit(&self, audit: &AuditRecord) -> Result<(), StoreError> {
-        self.put(
-            "INSERT OR REPLACE INTO audits VALUES (?1, ?2)",
-            &audit.attempt,
-            audit,
-        )
+        let record = self.encode(audit)?;
+        self.execute(ADD_AUDIT, [&audit.attempt, &record])?;
+        self.add_row(SegmentRow::Audit, &record)
     }
 
     /// The audits, by attempt. A run of an older program has none.

@@ -267,6 +267,8 @@ pub enum Phase {
     Import,
     /// Studies are simulated; the unit is a study.
     Simulate,
+    /// A scheduler runs the parts of a replay; the unit is a part.
+    Fleet,
 }
 
 impl Phase {
@@ -283,6 +285,7 @@ impl Phase {
             Self::Audit => "auditing",
             Self::Import => "importing",
             Self::Simulate => "simulating studies",
+            Self::Fleet => "waiting for parts",
         }
     }
 }

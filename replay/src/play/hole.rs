@@ -335,6 +335,8 @@ impl<'a> SubjectReplay<'a> {
             trace: reply.trace,
             verdict,
         };
+        // An attempt that is stored is never audited again, so it is stored last.
+        self.audit(site, &attempt)?;
         self.run.lock().add_attempt(&attempt)?;
         self.listener.receive(&Event::AttemptFinished {
             key: attempt.key.clone(),
@@ -347,7 +349,6 @@ impl<'a> SubjectReplay<'a> {
             latency_ms: attempt.latency_ms,
             outcome: attempt.verdict.outcome,
         });
-        self.audit(site, &attempt)?;
         Ok(attempt)
     }
 

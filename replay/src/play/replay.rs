@@ -155,7 +155,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             Ok(true) => run.set_finished()?,
             _ => run.write_segment()?,
         }
-        let is_complete = is_complete?;
+        is_complete?;
         played.push(ReplayedRun {
             context: subject.context(),
             is_complete: run.is_finished()?,

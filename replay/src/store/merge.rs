@@ -16,8 +16,9 @@ use serde_json::Value;
 use super::part::{AttemptIndex, PARTS, SOURCES};
 use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
-    ADD_ATTEMPT, ADD_TYPING, Attempt, DeveloperSettings, FILE_NAME, Machine, Partition,
-    ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt, first_difference,
+    ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,
+    Machine, Partition, ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt,
+    first_difference,
 };
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::Outcome;
@@ -37,6 +38,7 @@ pub struct MergedParts {
     finished: FinishedParts,
     holes: BTreeMap<String, RecordPlace>,
     attempts: HashMap<String, AttemptVariants>,
+    audits: BTreeMap<String, RecordPlace>,
     typings: HashMap<String, TypingVariant>,
     /// How many attempts were found, those that are there twice included.
     found: usize,
@@ -241,6 +243,7 @@ impl MergedParts {
             finished: FinishedParts::default(),
             holes: BTreeMap::new(),
             attempts: HashMap::new(),
+            audits: BTreeMap::new(),
             typings: HashMap::new(),
             found: 0,
         }
@@ -311,6 +314,11 @@ impl MergedParts {
                 if variants.by_outcome.len() > 1 {
                     variants.by_outcome.remove(&Outcome::Infrastructure);
                 }
+            }
+            SegmentRow::Audit => {
+                let audit: AuditRecord = segment.parse(record)?;
+                let known = self.audits.entry(audit.attempt).or_insert(place);
+                *known = first_of(*known, place);
             }
             SegmentRow::Typing => {
                 let typing: TypingAttempt = segment.parse(record)?;
@@ -474,6 +482,7 @@ impl MergedParts {
                 .map_err(fault)?;
         }
         self.write_attempts(&transaction, settled, &fault)?;
+        self.write_audits(&transaction, &fault)?;
         self.write_typings(&transaction, &fault)?;
         transaction.commit().map_err(fault)?;
         // As every run is opened, so that opening it changes nothing.
@@ -577,6 +586,21 @@ impl MergedParts {
                     outcome.name(),
                     record
                 ])
+                .map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    fn write_audits(
+        &self,
+        database: &Connection,
+        fault: &dyn Fn(rusqlite::Error) -> StoreError,
+    ) -> Result<(), StoreError> {
+        let mut insert = database.prepare(ADD_AUDIT).map_err(fault)?;
+        let mut reader = self.reader();
+        for (attempt, place) in &self.audits {
+            insert
+                .execute([attempt, &reader.record(*place)?])
                 .map_err(fault)?;
         }
         Ok(())

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 use super::segment::{Segment, SegmentHeader, SegmentRow, put, segments_in, write_segment};
 use super::{
-    Partition, ProjectState, Run, SEGMENT_SCHEMA, StoreError, TypingAttempt, first_difference,
+    AuditRecord, Partition, ProjectState, Run, SEGMENT_SCHEMA, StoreError, TypingAttempt,
+    first_difference,
 };
 use crate::verdict::Outcome;
 
@@ -161,6 +162,10 @@ impl Run {
                             record
                         ],
                     )?;
+                }
+                SegmentRow::Audit => {
+                    let audit: AuditRecord = segment.parse(record)?;
+                    self.execute(super::ADD_AUDIT, [&audit.attempt, record])?;
                 }
                 SegmentRow::Typing => {
                     let typing: TypingAttempt = segment.parse(record)?;

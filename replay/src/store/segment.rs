@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `hole` | a hole's record ([`Hole`](crate::task::Hole)) |
 //! | `attempt` | an attempt ([`Attempt`](super::Attempt)) |
+//! | `audit` | what judging an attempt again came to ([`AuditRecord`](super::AuditRecord)) |
 //! | `typing` | a session of typing ([`TypingAttempt`](super::TypingAttempt)) |
 //!
 //! A hole stands in one segment of its part. Attempts that ended in an infrastructure failure may be
@@ -65,13 +66,15 @@ pub struct SegmentHeader {
 pub(super) enum SegmentRow {
     Hole,
     Attempt,
+    Audit,
     Typing,
 }
 
 impl SegmentRow {
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 4] = [
         (Self::Hole, "{\"hole\":"),
         (Self::Attempt, "{\"attempt\":"),
+        (Self::Audit, "{\"audit\":"),
         (Self::Typing, "{\"typing\":"),
     ];
 
@@ -241,6 +244,7 @@ mod tests {
         for (kind, record) in [
             (SegmentRow::Hole, "{\"id\":\"a\"}"),
             (SegmentRow::Attempt, "{\"x\": 1.50}"),
+            (SegmentRow::Audit, "[]"),
             (SegmentRow::Typing, "{}"),
         ] {
             let line = kind.line(record);

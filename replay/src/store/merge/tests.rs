@@ -56,7 +56,16 @@ fn make_part(shared: &Path, part: (u32, u32), outcome: Outcome, status: ProjectS
     run.add_holes(own.iter().map(|hole| (hole, CONTENTS)))
         .unwrap();
     for hole in &own {
-        run.add_attempt(&attempt(hole, outcome, 1.5)).unwrap();
+        let made = attempt(hole, outcome, 1.5);
+        run.add_attempt(&made).unwrap();
+        run.add_audit(&AuditRecord {
+            attempt: made.key,
+            hole: hole.id.clone(),
+            outcome,
+            again: outcome,
+            reason: String::new(),
+        })
+        .unwrap();
         run.write_segment().unwrap();
     }
     run.set_finished().unwrap();
@@ -92,6 +101,7 @@ fn any_division_gives_the_same_bytes_in_any_order() {
         all.push(merged(&[shared], &out));
         let run = Run::open(&out).unwrap();
         assert_eq!(run.attempts().unwrap().len(), 6);
+        assert_eq!(run.audits().unwrap().len(), 6);
         assert!(run.is_finished().unwrap());
         assert_eq!(run.source(&holes()[0]).unwrap(), CONTENTS);
         drop(run);

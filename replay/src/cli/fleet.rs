@@ -1,0 +1,244 @@
+//! `fillrate fleet`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+use super::events::EventArguments;
+use super::{CliError, CommandLine, Success};
+use crate::corpus::cache::Cache;
+use crate::play::events::Listener;
+use crate::play::fleet::FleetPlan;
+use crate::play::fleet::kubernetes::{self, KubernetesCluster};
+use crate::play::fleet::slurm::{self, SlurmScripts};
+use crate::store::MergedParts;
+
+/// Replay in parts by a scheduler: Slurm or Kubernetes.
+#[derive(Args)]
+pub(super) struct FleetArguments {
+    #[command(subcommand)]
+    scheduler: Scheduler,
+}
+
+#[derive(Subcommand)]
+enum Scheduler {
+    /// Write the scripts of a Slurm array, and submit them and follow it if that is asked for
+    Slurm(SlurmArguments),
+    /// Print the manifest of a Kubernetes Indexed Job
+    Kubernetes(KubernetesArguments),
+}
+
+/// What is replayed, and by how much.
+#[derive(Args)]
+struct PlanArguments {
+    /// The corpus: a manifest file
+    corpus: PathBuf,
+    /// The holes, which `mine` wrote
+    #[arg(long, value_name = "FILE")]
+    tasks: PathBuf,
+    /// The folder that all parts share, on every worker
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// The merged run's folder [default: `run` in the folder of the parts]
+    #[arg(long, value_name = "RUN")]
+    run: Option<PathBuf>,
+    /// How many parts there are: each should take longer than its start, 30 s to some minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    parts: u32,
+    /// Processors of a part, each of which runs a job
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    processors: u16,
+    /// Memory of a part, in GiB
+    #[arg(long, default_value_t = 4, value_name = "GIB", value_parser = clap::value_parser!(u16).range(1..))]
+    memory: u16,
+    /// The most time of a part, in minutes
+    #[arg(long, default_value_t = 60, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
+    minutes: u32,
+    /// Further options of `replay`, after `--`
+    #[arg(last = true, value_name = "REPLAY OPTIONS")]
+    options: Vec<String>,
+}
+
+#[derive(Args)]
+struct SlurmArguments {
+    #[command(flatten)]
+    plan: PlanArguments,
+    /// Submit the scripts as well
+    #[arg(long)]
+    submit: bool,
+    /// Show how many parts are done until all are merged; without --submit those submitted last
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    events: EventArguments,
+}
+
+#[derive(Args)]
+struct KubernetesArguments {
+    #[command(flatten)]
+    plan: PlanArguments,
+    /// The image that holds this program, as the Containerfile makes it
+    #[arg(long, value_name = "IMAGE")]
+    image: String,
+    /// How many parts run at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    workers: u32,
+    /// The claim of a volume that several machines can write: with corpus, tasks, parts and cache,
+    /// all of which are named as they are there
+    #[arg(long, value_name = "CLAIM")]
+    claim: String,
+    /// Where the volume is mounted
+    #[arg(long, default_value = "/fillrate", value_name = "PATH")]
+    mount: String,
+    /// The secret with the environment variables of models' keys
+    #[arg(long, value_name = "SECRET")]
+    secret: Option<String>,
+}
+
+pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
+    match &arguments.scheduler {
+        Scheduler::Slurm(arguments) => run_slurm(arguments),
+        Scheduler::Kubernetes(arguments) => {
+            let cluster = KubernetesCluster {
+                image: arguments.image.clone(),
+                workers: arguments.workers,
+                claim: arguments.claim.clone(),
+                mount: arguments.mount.clone(),
+                secret: arguments.secret.clone(),
+            };
+            let cache = Path::new(&arguments.mount).join("cache");
+            let plan = arguments
+                .plan
+                .plan("fillrate".into(), Path::to_owned, cache)?;
+            for path in [&plan.corpus, &plan.tasks, &plan.out, &plan.run] {
+                if !path.starts_with(&arguments.mount) {
+                    return Err(CliError::Refused(format!(
+                        "{} is not on the volume, which is mounted at {}; name it as it is there",
+                        path.display(),
+                        arguments.mount
+                    )));
+                }
+            }
+            out!("{}", kubernetes::manifest(&plan, &cluster));
+            Ok(Success::Whole)
+        }
+    }
+}
+
+impl PlanArguments {
+    /// The plan for workers that have the same paths as this machine.
+    fn local_plan(&self) -> Result<FleetPlan, CliError> {
+        for path in [&self.corpus, &self.tasks] {
+            path.metadata().map_err(CliError::file(path))?;
+        }
+        let program = std::env::current_exe().map_err(CliError::file("this program"))?;
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.to_owned());
+        let cache = Cache::from_environment()?.root().to_owned();
+        self.plan(program, absolute, cache)
+    }
+
+    fn plan(
+        &self,
+        program: PathBuf,
+        place: impl Fn(&Path) -> PathBuf,
+        cache: PathBuf,
+    ) -> Result<FleetPlan, CliError> {
+        let out = place(&self.out);
+        let plan = FleetPlan {
+            program,
+            corpus: place(&self.corpus),
+            tasks: place(&self.tasks),
+            run: self.run.as_deref().map_or_else(|| out.join("run"), &place),
+            out,
+            cache,
+            parts: self.parts,
+            processors: self.processors,
+            memory: self.memory,
+            minutes: self.minutes,
+            options: self.options.clone(),
+        };
+        check_options(&plan)?;
+        Ok(plan)
+    }
+}
+
+/// Refuses options that `replay` would refuse on every worker.
+fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
+    let mut words = plan.arguments();
+    for word in &mut words {
+        if word == "auto" {
+            "1/1".clone_into(word);
+        }
+    }
+    words.insert(0, "fillrate".to_owned());
+    CommandLine::try_parse_from(words)
+        .map(drop)
+        .map_err(|error| {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default();
+            CliError::Refused(format!(
+                "replay refuses what is after `--`: {}",
+                reason.trim_start_matches("error: ")
+            ))
+        })
+}
+
+fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {
+    let plan = arguments.plan.local_plan()?;
+    if arguments.submit || !arguments.follow {
+        let scripts = slurm::write_scripts(&plan)?;
+        if !arguments.submit {
+            print_commands(&scripts);
+            return Ok(Success::Whole);
+        }
+        let jobs = slurm::submit(&plan, &scripts)?;
+        outln!(
+            "submitted {} parts as job {}, their merge as {}",
+            plan.parts,
+            jobs.parts,
+            jobs.merge
+        );
+        if !arguments.follow {
+            return Ok(Success::Whole);
+        }
+    }
+    let advice = "the jobs go on; `--follow` without `--submit` follows them again".to_owned();
+    arguments
+        .events
+        .listen("fleet", advice, |listener| follow_slurm(&plan, listener))
+}
+
+fn print_commands(SlurmScripts { parts, merge }: &SlurmScripts) {
+    outln!(
+        "job=$(sbatch --parsable '{}')\nsbatch --dependency=afterany:\"$job\" '{}'",
+        parts.display(),
+        merge.display()
+    );
+}
+
+fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, CliError> {
+    let jobs = slurm::submitted(plan)?;
+    slurm::follow(plan, &jobs, listener)?;
+    let missing = MergedParts::read(std::slice::from_ref(&plan.out))?.missing();
+    if missing.is_empty() {
+        outln!("run: {}", plan.run.display());
+        return Ok(Success::Whole);
+    }
+    for part in &missing {
+        eprintln!("fillrate: part {part}");
+    }
+    let numbers: Vec<String> = missing
+        .iter()
+        .map(|one| one.partition.part().to_string())
+        .collect();
+    let folder = plan.out.join("slurm");
+    Err(CliError::Refused(format!(
+        "{} of {} parts are missing; read their output in {}, and run them again by sbatch \
+         --array={} {}",
+        missing.len(),
+        plan.parts,
+        folder.display(),
+        numbers.join(","),
+        folder.join("parts.sh").display()
+    )))
+}

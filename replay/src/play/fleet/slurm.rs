@@ -1,0 +1,243 @@
+//! Slurm: an array of the parts, and a job that merges them.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{FleetPlan, shell_word};
+use crate::play::PlayError;
+use crate::play::events::{Listener, Phase, PhaseProgress};
+use crate::store::PARTITIONS_VARIABLE;
+
+/// The scripts for `sbatch`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlurmScripts {
+    /// The array of the parts.
+    pub parts: PathBuf,
+    /// The job that merges them.
+    pub merge: PathBuf,
+}
+
+/// The numbers of submitted jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlurmJobs {
+    /// The array's.
+    pub parts: String,
+    /// The one of the job that merges.
+    pub merge: String,
+}
+
+/// The time between two looks at the queue.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Writes the scripts into the folder that the parts share.
+///
+/// # Errors
+/// The folder can't be written to.
+pub fn write_scripts(plan: &FleetPlan) -> Result<SlurmScripts, PlayError> {
+    let folder = plan.folder("slurm");
+    std::fs::create_dir_all(&folder).map_err(PlayError::file(&folder))?;
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(PlayError::file(&path))?;
+        Ok::<_, PlayError>(path)
+    };
+    Ok(SlurmScripts {
+        parts: write("parts.sh", parts_script(plan))?,
+        merge: write("merge.sh", merge_script(plan))?,
+    })
+}
+
+/// A task for each part. A task that lost its node is queued again and does what is missing.
+fn parts_script(plan: &FleetPlan) -> String {
+    let FleetPlan {
+        parts,
+        processors,
+        memory,
+        minutes,
+        ..
+    } = plan;
+    let (variables, line) = (variables(plan), plan.replay_line());
+    format!(
+        "#!/bin/bash\n\
+         #SBATCH --job-name=fillrate\n\
+         #SBATCH --array=1-{parts}\n\
+         #SBATCH --requeue\n\
+         #SBATCH --ntasks=1\n\
+         #SBATCH --cpus-per-task={processors}\n\
+         #SBATCH --mem={memory}G\n\
+         #SBATCH --time={minutes}\n\
+         {}\
+         {variables}\
+         exec {line}\n",
+        output(plan, "part-%a")
+    )
+}
+
+fn merge_script(plan: &FleetPlan) -> String {
+    format!(
+        "#!/bin/bash\n\
+         #SBATCH --job-name=fillrate-merge\n\
+         #SBATCH --requeue\n\
+         #SBATCH --ntasks=1\n\
+         #SBATCH --cpus-per-task={}\n\
+         #SBATCH --mem={}G\n\
+         #SBATCH --time={}\n\
+         {}\
+         set -eu\n\
+         {}{}",
+        plan.processors,
+        plan.memory,
+        plan.minutes,
+        output(plan, "merge"),
+        variables(plan),
+        plan.merge_lines()
+    )
+}
+
+/// Where a job's output goes. A task that is queued again adds to it.
+fn output(plan: &FleetPlan, name: &str) -> String {
+    let path = plan.folder("slurm").join(format!("{name}.log"));
+    // In a directive, quotes hold a path together, and `%` of its own folders is doubled.
+    let path = path.display().to_string();
+    format!("#SBATCH --output=\"{path}\"\n#SBATCH --open-mode=append\n")
+}
+
+fn variables(plan: &FleetPlan) -> String {
+    format!(
+        "export {PARTITIONS_VARIABLE}={}\nexport FILLRATE_CACHE={}\n",
+        plan.parts,
+        shell_word(&plan.cache.display().to_string())
+    )
+}
+
+/// Submits the array, and the job that merges once no part is left in the queue.
+///
+/// # Errors
+/// Slurm refuses.
+pub fn submit(plan: &FleetPlan, scripts: &SlurmScripts) -> Result<SlurmJobs, PlayError> {
+    let parts = sbatch(&[], &scripts.parts)?;
+    // A part that failed must not keep the others from being merged, or from being named.
+    let merge = sbatch(&[format!("--dependency=afterany:{parts}")], &scripts.merge)?;
+    let jobs = SlurmJobs { parts, merge };
+    let path = jobs_file(plan);
+    let text = format!("{}\n{}\n", jobs.parts, jobs.merge);
+    std::fs::write(&path, text).map_err(PlayError::file(&path))?;
+    Ok(jobs)
+}
+
+/// The jobs that were submitted last.
+///
+/// # Errors
+/// None were.
+pub fn submitted(plan: &FleetPlan) -> Result<SlurmJobs, PlayError> {
+    let text = std::fs::read_to_string(jobs_file(plan)).unwrap_or_default();
+    let mut lines = text.lines().map(str::to_owned);
+    match (lines.next(), lines.next()) {
+        (Some(parts), Some(merge)) => Ok(SlurmJobs { parts, merge }),
+        _ => Err(PlayError::Refused(format!(
+            "no jobs were submitted for {}; submit them by --submit",
+            plan.out.display()
+        ))),
+    }
+}
+
+/// Waits until no part is in the queue, and then for the job that merges them.
+///
+/// # Errors
+/// Slurm does not answer.
+pub fn follow(
+    plan: &FleetPlan,
+    jobs: &SlurmJobs,
+    listener: &dyn Listener,
+) -> Result<(), PlayError> {
+    let parts = plan.parts as usize;
+    let progress = PhaseProgress::start(listener, Phase::Fleet, None, parts);
+    loop {
+        let left = queued(&jobs.parts)?;
+        progress.set(parts.saturating_sub(left), parts);
+        if left == 0 {
+            break;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    drop(progress);
+    while queued(&jobs.merge)? > 0 {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// How many tasks of a job wait or run.
+fn queued(job: &str) -> Result<usize, PlayError> {
+    let asked = run(
+        "squeue",
+        &["--noheader", "--array", "--format=%i", "--jobs", job],
+    );
+    match asked {
+        Ok(text) => Ok(text.lines().filter(|line| !line.trim().is_empty()).count()),
+        // A job that ended some minutes ago is not known any more.
+        Err(PlayError::Refused(reason)) if reason.contains("Invalid job id") => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+fn sbatch(options: &[String], script: &std::path::Path) -> Result<String, PlayError> {
+    let script = script.display().to_string();
+    let mut arguments = vec!["--parsable"];
+    arguments.extend(options.iter().map(String::as_str));
+    arguments.push(&script);
+    let answer = run("sbatch", &arguments)?;
+    // `JOB`, or `JOB;CLUSTER`.
+    let job = answer.trim().split(';').next().unwrap_or_default();
+    Ok(job.to_owned())
+}
+
+/// Runs a program of Slurm and returns what it prints.
+fn run(program: &str, arguments: &[&str]) -> Result<String, PlayError> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| {
+        PlayError::Refused(format!(
+            "`{program}` can't be run ({error}); run the command on a machine of the Slurm \
+             cluster, or submit the scripts there"
+        ))
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().replace('\n', "; ");
+    Err(PlayError::Refused(format!("`{program}` fails: {said}")))
+}
+
+fn jobs_file(plan: &FleetPlan) -> PathBuf {
+    plan.folder("slurm").join("jobs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::play::fleet::tests::plan;
+
+    #[test]
+    fn scripts_name_resources_parts_and_the_shared_cache() {
+        let parts = parts_script(&plan());
+        for line in [
+            "#SBATCH --array=1-200",
+            "#SBATCH --requeue",
+            "#SBATCH --cpus-per-task=4",
+            "#SBATCH --mem=8G",
+            "#SBATCH --time=90",
+            "#SBATCH --output=\"/data/parts/slurm/part-%a.log\"",
+            "export FILLRATE_PARTITIONS=200",
+            "export FILLRATE_CACHE=/data/cache",
+        ] {
+            assert!(parts.lines().any(|one| one == line), "{line}\n{parts}");
+        }
+        let merge = merge_script(&plan());
+        let missing = merge.find("merge /data/parts --missing\n");
+        let merged = merge.find("merge /data/parts -o /data/run --settle --jobs 4\n");
+        assert!(missing.is_some() && missing < merged, "{merge}");
+        assert!(merge.contains("\nset -eu\n"), "{merge}");
+    }
+}
