@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Overlay;
-use super::wire::base64_paths;
+use super::encoded;
 
 /// The most bytes of paths that are read of new files, so that a flood of files does not exceed
 /// the memory limit in pid 1.
@@ -21,10 +21,10 @@ const PATH_BYTES: usize = 4 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileChanges {
     /// [`Finished::changed`](super::Finished::changed).
-    #[serde(with = "base64_paths")]
+    #[serde(with = "encoded::paths")]
     pub(super) changed: Vec<PathBuf>,
     /// [`Finished::unreadable`](super::Finished::unreadable).
-    #[serde(with = "base64_paths")]
+    #[serde(with = "encoded::paths")]
     pub(super) unreadable: Vec<PathBuf>,
 }
 

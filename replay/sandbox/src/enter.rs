@@ -10,7 +10,6 @@ use std::process::{Command, ExitCode};
 
 use caps::CapSet;
 use nix::errno::Errno;
-use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -18,6 +17,8 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, close, getegid, geteuid, setsid};
 
+use super::kernel::refused_namespaces;
+use super::program::{INSIDE_ID, PROGRAM_STAGE};
 use super::wire::{StageReport, send};
 use super::{SandboxError, init};
 
@@ -25,11 +26,6 @@ use super::{SandboxError, init};
 pub(super) const FIRST_STAGE: &str = "sandbox-init";
 /// The argument that makes the binary pid 1 inside.
 pub(super) const SECOND_STAGE: &str = "sandbox-pid1";
-/// The argument that makes the binary the program of a worker's sandbox.
-pub(super) const PROGRAM_STAGE: &str = "sandbox-program";
-/// User and group of everything inside. A fixed number, so that runs by different people do not
-/// differ, and not 0, so that tests see the ordinary user they expect.
-pub(super) const INSIDE_ID: u32 = 1000;
 
 /// Becomes a stage of a sandbox if the command line asks for one, and then returns the status to
 /// exit with. Call it first in `main`: the kernel lets only a process without threads into a new
@@ -167,36 +163,4 @@ fn new_namespaces() -> Result<(), SandboxError> {
             caps::set(None, CapSet::Ambient, &all)
         })
         .map_err(|error| refused_namespaces(&format!("capabilities ({error})"), Errno::EPERM))
-}
-
-/// The error for a kernel that does not grant user namespaces, with the switch that forbids them
-/// if it can be found.
-pub(super) fn refused_namespaces(what: &str, errno: Errno) -> SandboxError {
-    let reads = |path: &str, value: &str| {
-        fs::read_to_string(path).is_ok_and(|content| content.trim() == value)
-    };
-    let remedy = if reads("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-        "run `sysctl kernel.unprivileged_userns_clone=1`"
-    } else if reads("/proc/sys/user/max_user_namespaces", "0") {
-        "run `sysctl user.max_user_namespaces=15000`"
-    } else if reads(
-        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-    ) {
-        "run `sysctl kernel.apparmor_restrict_unprivileged_userns=0` or give the binary an AppArmor profile that allows `userns`"
-    } else {
-        "allow unprivileged user namespaces; in a container, start it with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`"
-    };
-    SandboxError::BelowLevel {
-        refused: format!("the kernel refuses {what} to this user ({})", name(errno)),
-        remedy: remedy.into(),
-    }
-}
-
-fn name(errno: Errno) -> String {
-    match errno as i32 {
-        libc::EPERM => "EPERM".into(),
-        libc::ENOSPC => "ENOSPC: too many namespaces".into(),
-        _ => errno.to_string(),
-    }
 }

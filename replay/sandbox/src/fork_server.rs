@@ -33,10 +33,9 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, pipe};
 
 use super::changes::FileChanges;
-use super::enter::PROGRAM_STAGE;
-use super::init::{InputChannel, command};
 use super::mounts::Renewal;
 use super::output::Capture;
+use super::program::{InputChannel, PROGRAM_STAGE, command};
 use super::wire::{ProgramStatus, RunRequest, StageOrder, StageReport, receive, send};
 use super::{Job, SandboxError};
 

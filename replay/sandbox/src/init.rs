@@ -1,7 +1,7 @@
 //! The second stage: pid 1 of the sandbox. It builds the root, gives up its rights, starts the
 //! program, reaps what the program leaves behind and reports how the program ended.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -25,6 +25,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, sethostname, setsid};
 
 use super::changes::FileChanges;
+use super::kernel::Kernel;
+use super::program::{InputChannel, command};
 use super::wire::{Go, ProgramStatus, StageOrder, StageReport, receive, send};
 use super::{Job, Limits, MemoryControl, SandboxError, filter, fork_server, mounts};
 
@@ -98,76 +100,6 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     send(socket, &ended).map_err(lost)
 }
 
-/// The talk with a program over its standard input.
-#[derive(Debug)]
-pub(super) struct InputChannel {
-    pub(super) socket: UnixStream,
-    /// What it has not been told yet.
-    pub(super) left: Vec<u8>,
-    pub(super) said: Vec<u8>,
-    /// Most bytes it may say.
-    most: u64,
-    /// Whether there may be more to hear.
-    pub(super) open: bool,
-    pub(super) too_much: bool,
-}
-
-impl InputChannel {
-    /// The channel and the program's end of it.
-    pub(super) fn begin(input: &str, most: u64) -> io::Result<(Self, UnixStream)> {
-        let (socket, theirs) = UnixStream::pair()?;
-        let mut channel = Self {
-            socket,
-            left: input.as_bytes().to_vec(),
-            said: Vec::new(),
-            most,
-            open: true,
-            too_much: false,
-        };
-        channel.socket.set_nonblocking(true)?;
-        channel.write_input();
-        Ok((channel, theirs))
-    }
-
-    /// Tells and hears as much as is possible without waiting.
-    pub(super) fn exchange(&mut self) {
-        self.write_input();
-        let mut bytes = [0; 64 << 10];
-        while self.open && !self.too_much {
-            match self.socket.read(&mut bytes) {
-                Ok(0) => self.open = false,
-                Ok(length) => {
-                    self.said.extend_from_slice(&bytes[..length]);
-                    self.too_much = self.said.len() as u64 > self.most;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.open = false,
-            }
-        }
-    }
-
-    pub(super) fn write_input(&mut self) {
-        while !self.left.is_empty() {
-            match self.socket.write(&self.left) {
-                Ok(length) => drop(self.left.drain(..length)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // It no longer listens, which is its own affair.
-                Err(_) => self.left.clear(),
-            }
-        }
-    }
-
-    pub(super) fn poll_flags(&self) -> PollFlags {
-        if self.left.is_empty() {
-            PollFlags::POLLIN
-        } else {
-            PollFlags::POLLIN | PollFlags::POLLOUT
-        }
-    }
-}
-
 fn start(job: &Job) -> Result<(Child, Option<InputChannel>), SandboxError> {
     let failed = |reason: String| SandboxError::Program {
         program: job.program.clone(),
@@ -197,18 +129,6 @@ fn start(job: &Job) -> Result<(Child, Option<InputChannel>), SandboxError> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     Ok((child, channel))
-}
-
-/// What every program inside is started with.
-pub(super) fn command(mut command: Command, job: &Job) -> Command {
-    command
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", "/tmp")
-        .env("LANG", "C.UTF-8")
-        .envs(&job.environment)
-        .process_group(0);
-    command
 }
 
 /// Waits for the program, reaping orphans meanwhile. If the caller goes away, so does pid 1.
@@ -338,27 +258,6 @@ fn set_limits(limits: &Limits, kernel: Kernel) -> Result<(), SandboxError> {
             .map_err(|errno| SandboxError::setup(format!("limit the {name}"), errno))?;
     }
     Ok(())
-}
-
-/// The running kernel's version.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kernel(Option<(u32, u32)>);
-
-impl Kernel {
-    /// Reads it from `/proc`, which must be in place.
-    fn running() -> Self {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Self(Some((major, minor))),
-            _ => Self(None),
-        }
-    }
-
-    /// Whether it is this version or newer; an unknown one counts as old.
-    pub(super) fn at_least(self, major: u32, minor: u32) -> bool {
-        self.0.is_some_and(|version| version >= (major, minor))
-    }
 }
 
 /// Becomes the program of a worker's sandbox, without the rights of pid 1.

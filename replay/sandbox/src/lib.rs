@@ -15,13 +15,16 @@
 
 mod cgroup;
 mod changes;
+mod encoded;
 mod enter;
 mod filter;
 mod fork_server;
 mod init;
+mod kernel;
 mod level;
 mod mounts;
 mod output;
+mod program;
 mod run;
 mod watch;
 mod wire;
@@ -277,7 +280,7 @@ pub struct Replaced {
     /// Relative to the overlay. A symbolic link is followed as long as it stays inside.
     pub path: PathBuf,
     /// The whole new content. The file keeps the mode it had; its time is the present.
-    #[serde(with = "wire::base64_bytes")]
+    #[serde(with = "encoded::bytes")]
     pub content: Vec<u8>,
 }
 
@@ -337,20 +340,20 @@ pub struct Finished {
     pub stderr: Captured,
     /// What the program wrote to its standard input, for a job with a [`Job::input`]. Empty when
     /// a limit stopped the job.
-    #[serde(with = "wire::base64_bytes")]
+    #[serde(with = "encoded::bytes")]
     pub reply: Vec<u8>,
     /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
     /// that are in an overlay now and were not when the program started. Empty when a limit
     /// stopped the job.
-    #[serde(with = "wire::base64_paths")]
+    #[serde(with = "encoded::paths")]
     pub changed: Vec<PathBuf>,
     /// Folders inside, of overlays, that can't be read or not to their end: the program closed
     /// them, their paths are too long, or there are too many files. Then [`Finished::changed`]
     /// lacks what lies in them. Empty when a limit stopped the job.
-    #[serde(with = "wire::base64_paths")]
+    #[serde(with = "encoded::paths")]
     pub unreadable: Vec<PathBuf>,
     /// The files asked for in [`Job::collect`]. Empty when a limit stopped the job.
-    #[serde(with = "wire::base64_files")]
+    #[serde(with = "encoded::files")]
     pub collected: BTreeMap<PathBuf, Vec<u8>>,
     /// Wall-clock time from the program's start to its end.
     pub wall: Duration,

@@ -12,8 +12,8 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, pivot_root};
 
 use super::changes::Before;
-use super::enter::{INSIDE_ID, refused_namespaces};
-use super::init::Kernel;
+use super::kernel::{Kernel, refused_namespaces};
+use super::program::INSIDE_ID;
 use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
 
 /// While building, this process's root is a small tmpfs with the host under `/old`, the future

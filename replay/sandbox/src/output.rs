@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::wire;
+use super::encoded;
 
 /// What is kept of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
     /// The first bytes; all of them if nothing was dropped.
-    #[serde(with = "wire::base64_bytes")]
+    #[serde(with = "encoded::bytes")]
     pub head: Vec<u8>,
     /// The last bytes; empty if nothing was dropped.
-    #[serde(with = "wire::base64_bytes")]
+    #[serde(with = "encoded::bytes")]
     pub tail: Vec<u8>,
     /// How many bytes between the two were dropped.
     pub dropped: u64,
