@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
+import { access, chmod, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 
@@ -13,23 +13,37 @@ export const OLDEST = "0.1.0";
 const PATIENCE_MS = 10_000;
 
 /** A program that can be started, or the reason why there is none, as a sentence. */
-export type Found = { path: string; version: string } | { problem: string };
+export type Found =
+  | { path: string; version: string }
+  | {
+      problem: string;
+      /** Whether no program was found at all. */
+      missing?: true;
+    };
+
+/** What installs the program, in a checkout of Fillrate. */
+export const INSTALL = "cargo install --locked --path replay";
 
 /**
- * Finds the program: the one that is set, else the first on `PATH`, else cargo's.
+ * Finds the program: the one that is set, else the extension's own, else the first on `PATH`, else
+ * cargo's.
  *
  * @param setting `fillrate.path`; empty where it is not set.
+ * @param extension The extension's folder, which has a program in it if it was packaged for a
+ *   platform.
  */
 export async function find(
   setting: string,
   environment: NodeJS.ProcessEnv = process.env,
+  extension?: string,
 ): Promise<Found> {
-  const path = setting === "" ? await search(environment) : expanded(setting);
+  const path = setting === "" ? await search(environment, extension) : expanded(setting);
   if (path === undefined) {
     return {
+      missing: true,
       problem:
         "The program fillrate was found neither on PATH nor in ~/.cargo/bin. " +
-        "Install it, or set fillrate.path to where it is.",
+        `Install it (${INSTALL}, in a checkout of Fillrate), or set fillrate.path to where it is.`,
     };
   }
   if (!(await isProgram(path))) {
@@ -88,10 +102,18 @@ function first(output: string): string {
   return output.trim().split("\n")[0]?.slice(0, 80) ?? "";
 }
 
-async function search(environment: NodeJS.ProcessEnv): Promise<string | undefined> {
+async function search(
+  environment: NodeJS.ProcessEnv,
+  extension: string | undefined,
+): Promise<string | undefined> {
   const name = process.platform === "win32" ? "fillrate.exe" : "fillrate";
+  const own = extension === undefined ? [] : [join(extension, "bin")];
+  for (const folder of own) {
+    // Not every way of unpacking an extension keeps the mode.
+    await chmod(join(folder, name), 0o755).catch(() => undefined);
+  }
   const folders = (environment.PATH ?? "").split(delimiter).filter(isAbsolute);
-  for (const folder of [...folders, join(homedir(), ".cargo", "bin")]) {
+  for (const folder of [...own, ...folders, join(homedir(), ".cargo", "bin")]) {
     const path = join(folder, name);
     if (await isProgram(path)) {
       return path;

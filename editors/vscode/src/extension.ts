@@ -17,7 +17,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const ghost = new Ghost(isOn, (event) => {
     void session.running?.sendNotification(EVENT, event);
   });
-  const session = new Session(ghost.middleware);
+  const session = new Session(ghost.middleware, context.extensionPath);
   const bar = vscode.window.createStatusBarItem("fillrate.status", vscode.StatusBarAlignment.Right);
   bar.name = "Fillrate";
   bar.command = "fillrate.menu";

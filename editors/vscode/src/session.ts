@@ -11,7 +11,7 @@ import {
   RevealOutputChannelOn,
   State,
 } from "vscode-languageclient/node";
-import { find } from "./binary";
+import { find, INSTALL } from "./binary";
 import { ACCEPT, STATUS, type Status } from "./protocol";
 import { serverSettings } from "./settings";
 import type { Situation } from "./status";
@@ -31,7 +31,13 @@ export class Session implements vscode.Disposable {
   /** Reports every change of the state. */
   readonly onSituation = this.changes.event;
 
-  constructor(private readonly middleware: Middleware) {}
+  /**
+   * @param extension The extension's folder.
+   */
+  constructor(
+    private readonly middleware: Middleware,
+    private readonly extension: string,
+  ) {}
 
   /** What is known of the server, the person's switch left aside. */
   get known(): Situation {
@@ -85,9 +91,9 @@ export class Session implements vscode.Disposable {
   private async start(): Promise<void> {
     this.become({ kind: "starting" });
     const configuration = vscode.workspace.getConfiguration("fillrate");
-    const found = await find(configuration.get("path", ""));
+    const found = await find(configuration.get("path", ""), process.env, this.extension);
     if ("problem" in found) {
-      this.fail(found.problem);
+      this.fail(found.problem, found.missing);
       return;
     }
     this.program = found.path;
@@ -166,13 +172,20 @@ export class Session implements vscode.Disposable {
     }
   }
 
-  private fail(problem: string): void {
+  private fail(problem: string, missing = false): void {
     this.become({ kind: "broken", problem });
     this.output.error(problem);
     const settings = "Open Settings";
     const log = "Show Output";
-    void vscode.window.showErrorMessage(`Fillrate: ${problem}`, settings, log).then((choice) => {
-      if (choice === settings) {
+    const copy = "Copy Install Command";
+    const restart = "Restart";
+    const choices = missing ? [copy, restart, settings] : [settings, log];
+    void vscode.window.showErrorMessage(`Fillrate: ${problem}`, ...choices).then((choice) => {
+      if (choice === copy) {
+        void vscode.env.clipboard.writeText(INSTALL);
+      } else if (choice === restart) {
+        void this.restart();
+      } else if (choice === settings) {
         void vscode.commands.executeCommand("workbench.action.openSettings", "fillrate.path");
       } else if (choice === log) {
         this.output.show();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { find, isOlder, judged } from "../src/binary";
+import { find, INSTALL, isOlder, judged } from "../src/binary";
 
 /** Runs with a folder that holds a program of this name and contents. */
 async function withProgram(
@@ -55,3 +55,28 @@ test("a program that can't be started says why", () =>
   withProgram("#!/nowhere/interpreter\n", async (_, path) => {
     assert.match(problem(await find(path, {})), /can't be started: /);
   }));
+
+test("the extension's own program comes before the one on PATH", () =>
+  withProgram("#!/bin/sh\necho fillrate 7.0.0\n", async (folder) => {
+    const extension = await mkdtemp(join(tmpdir(), "extension-"));
+    try {
+      await mkdir(join(extension, "bin"));
+      const own = join(extension, "bin", "fillrate");
+      await writeFile(own, "#!/bin/sh\necho fillrate 8.0.0\n");
+      await chmod(own, 0o755);
+      const found = await find("", { PATH: folder }, extension);
+      assert.deepEqual(found, { path: own, version: "8.0.0" });
+    } finally {
+      await rm(extension, { recursive: true });
+    }
+  }));
+
+test("where there is no program, the command that installs it is named", async () => {
+  const found = await find("", { PATH: "/nowhere", HOME: "/nowhere" });
+  if ("problem" in found && found.missing === true) {
+    assert.ok(found.problem.includes(INSTALL));
+  } else {
+    // This machine has one of cargo's.
+    assert.ok("path" in found && found.path.includes(".cargo"));
+  }
+});

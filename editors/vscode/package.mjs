@@ -1,0 +1,84 @@
+// Packages the extension: `npm run package [-- [--out FILE] [--target TARGET] [PROGRAM]]`.
+//
+// With a program, the file is for one platform and has the program in it, stripped: a person needs
+// neither a toolchain nor PATH. Without one, it is for every platform and finds the program.
+import { execFileSync } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+/** The platforms of VS Code that Fillrate is built for, by Rust's names of them. */
+const TARGETS = {
+  "linux-x64": "x86_64-unknown-linux-gnu",
+  "linux-arm64": "aarch64-unknown-linux-gnu",
+  "darwin-x64": "x86_64-apple-darwin",
+  "darwin-arm64": "aarch64-apple-darwin",
+  "win32-x64": "x86_64-pc-windows-msvc",
+};
+
+const bin = join(here, "bin");
+
+function fail(message) {
+  rmSync(bin, { recursive: true, force: true });
+  process.stderr.write(`package: ${message}\n`);
+  process.exit(1);
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { out: { type: "string" }, target: { type: "string" } },
+});
+const [given, ...more] = positionals;
+const own = `${process.platform}-${process.arch}`;
+const target = values.target ?? own;
+if (more.length > 0) {
+  fail("one program goes into a package");
+}
+if (given === undefined && values.target !== undefined) {
+  fail(`a package for ${target} needs the program built for ${TARGETS[target] ?? "it"}`);
+}
+if (!(target in TARGETS)) {
+  fail(`there is no platform ${target}; there are ${Object.keys(TARGETS).join(", ")}`);
+}
+
+rmSync(bin, { recursive: true, force: true });
+const vsce = ["package", "--no-dependencies", "--skip-license"];
+if (given !== undefined) {
+  const program = resolve(given);
+  if (!existsSync(program)) {
+    fail(`there is no program at ${program}: build it (cargo build --release), then name it`);
+  }
+  const name = target.startsWith("win32") ? "fillrate.exe" : "fillrate";
+  mkdirSync(bin);
+  copyFileSync(program, join(bin, name));
+  chmodSync(join(bin, name), 0o755);
+  if (target === own) {
+    strip(join(bin, name));
+    const said = execFileSync(join(bin, name), ["--version"], { encoding: "utf8" });
+    if (!said.startsWith("fillrate ")) {
+      fail(`${basename(program)} is not Fillrate: its --version is ${JSON.stringify(said.split("\n")[0])}`);
+    }
+  }
+  vsce.push("--target", target);
+}
+if (values.out !== undefined) {
+  vsce.push("--out", values.out);
+}
+try {
+  const tool = join(here, "node_modules", ".bin", "vsce");
+  execFileSync(tool, vsce, { cwd: here, stdio: "inherit" });
+} finally {
+  rmSync(bin, { recursive: true, force: true });
+}
+
+/** Drops the program's symbols; one that was built for release has none. */
+function strip(program) {
+  try {
+    execFileSync("strip", [program], { stdio: "ignore" });
+  } catch {
+    process.stderr.write("package: `strip` is unavailable; the program keeps its symbols\n");
+  }
+}
