@@ -454,7 +454,7 @@ const steps = {
     rmSync(at("fillrate"));
     await command("Restart Server");
     await toast("there is no program there").waitFor();
-    await until("the bar to say so", async () => /error/.test(await bar.innerText()));
+    await until("the bar to say so", async () => /fault/.test(await bar.innerText()));
     await picture("missing");
     writeFileSync(at("fillrate"), "#!/bin/sh\necho fillrate 0.0.9\n", { mode: 0o755 });
     await command("Restart Server");
