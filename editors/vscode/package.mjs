@@ -59,7 +59,9 @@ if (given !== undefined) {
     strip(join(bin, name));
     const said = execFileSync(join(bin, name), ["--version"], { encoding: "utf8" });
     if (!said.startsWith("fillrate ")) {
-      fail(`${basename(program)} is not Fillrate: its --version is ${JSON.stringify(said.split("\n")[0])}`);
+      fail(
+        `${basename(program)} is not Fillrate: its --version is ${JSON.stringify(said.split("\n")[0])}`,
+      );
     }
   }
   vsce.push("--target", target);
