@@ -14,13 +14,13 @@ use crate::support::play::{self, TestDir, files, has_tools, holes, kitchen, text
 
 /// A model server on loopback that speaks `/v1/chat/completions`: each request gets the next
 /// list of answers as its choices, and none when there are no more.
-struct Chat {
+pub(crate) struct Chat {
     address: String,
-    requests: Arc<Mutex<Vec<Value>>>,
+    pub(crate) requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Chat {
-    fn new(rounds: Vec<Vec<String>>) -> Self {
+    pub(crate) fn new(rounds: Vec<Vec<String>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let chat = Self {
             address: format!("http://{}", listener.local_addr().unwrap()),
@@ -37,7 +37,7 @@ impl Chat {
         chat
     }
 
-    fn settings(&self, protocol: &str) -> String {
+    pub(crate) fn settings(&self, protocol: &str) -> String {
         format!(
             "[model]\nprotocol = \"{protocol}\"\nurl = \"{}\"\nname = \"qwen2.5-coder\"\n\
              temperature = 0.8\nstream = false\nretries = 0\n",
@@ -70,7 +70,7 @@ fn answer(
     let body: Value = serde_json::from_slice(&body).ok()?;
     requests.lock().unwrap().push(body.clone());
     let mut answers = rounds.lock().unwrap().pop_front().unwrap_or_default();
-    let wanted = usize::try_from(body["n"].as_u64()?).ok()?;
+    let wanted = usize::try_from(body["n"].as_u64().unwrap_or(1)).ok()?;
     answers.resize(wanted, "I have no further idea.".to_owned());
     let choices: Vec<Value> = answers
         .iter()

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fillrate_server::cleanup::{CompletionExtent, CursorSite, clean};
+use fillrate_server::syntax::Language;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
@@ -83,6 +85,45 @@ fn canonical_single_lines_pass_and_empty_completions_fail() {
     }
     if has_tools(&["python3"]) {
         infilling(&folder.join("HumanEval-SingleLineInfilling.jsonl.gz"), 1033);
+    }
+}
+
+/// Clean-up changes no reference where the extent is anything. With the default, it keeps whole lines
+/// and may cut a span.
+#[test]
+fn clean_up_keeps_references_of_infilling() {
+    let Some(folder) = recorded_results("humaneval_infilling") else {
+        return;
+    };
+    let sets = [
+        ("HumanEval-SingleLineInfilling.jsonl.gz", 1033, 1033),
+        ("HumanEval-RandomSpanInfillingLight.jsonl.gz", 164, 163),
+    ];
+    for (file, count, least) in sets {
+        let packed = std::fs::File::open(folder.join(file)).unwrap();
+        let records = std::io::read_to_string(GzDecoder::new(packed)).unwrap();
+        let kept = |extent: CompletionExtent| {
+            let is_kept = |line: &&str| {
+                let record: Value = serde_json::from_str(line).unwrap();
+                let part = |name: &str| record[name].as_str().unwrap();
+                let site = CursorSite {
+                    prefix: part("prompt"),
+                    suffix: part("suffix"),
+                    path: None,
+                    language: Language::by_id("python"),
+                    tree: None,
+                    extent,
+                    chat: false,
+                };
+                let reference = part("canonical_solution");
+                clean(reference, &site).0.trim_end() == reference.trim_end()
+            };
+            records.lines().filter(is_kept).count()
+        };
+        assert_eq!(records.lines().count(), count);
+        assert_eq!(kept(CompletionExtent::Anything), count, "{file}");
+        let by_default = kept(CompletionExtent::Block);
+        assert!(by_default >= least, "{file}: {by_default}");
     }
 }
 

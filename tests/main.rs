@@ -22,6 +22,7 @@ mod mine;
 mod mutate;
 mod nvim;
 mod operators;
+mod papers;
 mod protocol;
 mod replay;
 mod repoexec;

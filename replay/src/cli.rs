@@ -15,7 +15,9 @@ macro_rules! outln {
     };
 }
 
+mod annotate;
 mod audit;
+mod audit_leakage;
 mod augment;
 mod check;
 mod complete;
@@ -87,6 +89,8 @@ pub fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::AuditLeakage(arguments) => audit_leakage::run(&arguments),
+        Command::Annotate(arguments) => annotate::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
@@ -164,6 +168,10 @@ enum Command {
     Fleet(fleet::FleetArguments),
     /// Make one run of the parts that several machines have made of it
     Merge(merge::MergeArguments),
+    /// Look for signs that a run's model has seen the benchmark
+    AuditLeakage(audit_leakage::LeakageArguments),
+    /// Have several models say why answers failed, and count their votes
+    Annotate(annotate::AnnotateArguments),
     /// Score predictions by text, each metric by its published definition, or compare two models'
     Score(score::ScoreArguments),
     /// Show what holes a tasks file has: how many, of what, and how large

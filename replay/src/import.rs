@@ -16,6 +16,7 @@
 //! One file a format; [`FORMATS`] lists them.
 
 mod crosscodeeval;
+mod devbench;
 mod deveval;
 mod error;
 mod humaneval_infilling;
@@ -32,6 +33,7 @@ mod writer;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+pub(crate) use devbench::task_id as devbench_task_id;
 pub use error::ImportError;
 use error::RecordFault;
 use record::{BenchmarkRecord, FileNames, RecordLines};
@@ -41,7 +43,7 @@ pub use writer::ImportSummary;
 use writer::{AddError, ImportWriter};
 
 /// Every format, in the order of tables.
-pub static FORMATS: [BenchmarkFormat; 8] = [
+pub static FORMATS: [BenchmarkFormat; 9] = [
     crosscodeeval::FORMAT,
     repoexec::FORMAT,
     humaneval_infilling::FORMAT,
@@ -50,6 +52,7 @@ pub static FORMATS: [BenchmarkFormat; 8] = [
     deveval::FORMAT,
     safim::FORMAT,
     mrg_bench::FORMAT,
+    devbench::FORMAT,
 ];
 
 /// The format of this name.

@@ -5,6 +5,7 @@
 //! `run_jobs`: jobs are taken in order, the first error stops the queue.
 //! A run that is killed is resumed by the keys of its attempts: see [`replay`].
 
+pub mod annotate;
 pub mod audit;
 pub mod augment;
 pub mod context;

@@ -5,6 +5,7 @@ pub mod dataset;
 mod developers;
 pub mod export;
 mod figures;
+pub mod leakage;
 pub mod page;
 pub mod pages;
 pub mod policies;

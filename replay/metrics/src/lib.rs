@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | names, units and text of figures | [`Metric`], [`metric`], [`Unit`], [`FigureText`] |
 //! | text metrics | [`TEXT_METRICS`], [`Sample`], [`Scorer`]; [`dependency_invocation_rate`] |
+//! | agreement of judges | [`fleiss_kappa`] |
+//! | leakage | [`peakedness`], [`ngram_overlap`], [`ngrams`], [`leakage_tokens`] |
 //! | tests | [`pass_at_k`], [`mutation_weighted_pass_rate`], [`AcceptedAndPassed`] |
 //! | acceptance | [`oracle_prefix`], [`READ_MS`] |
 //! | intervals | [`Estimate`]; [`clustered_mean`], [`clustered_proportion`], [`wilson`], [`quantile`] |
@@ -19,6 +21,7 @@
 //! language's syntax comes through [`ScoringSyntax`]; what is not plain data stays with the caller.
 
 mod acceptance;
+mod agreement;
 mod bradley_terry;
 mod correlation;
 mod execution;
@@ -31,6 +34,7 @@ mod power;
 mod text;
 
 pub use acceptance::{READ_MS, first_line, first_token, oracle_prefix};
+pub use agreement::fleiss_kappa;
 pub use bradley_terry::bradley_terry;
 pub use correlation::bootstrap::{
     Bootstrap, ClusterTotal, ModelVersion, SampledFigure, two_level_bootstrap,
@@ -59,6 +63,7 @@ pub use text::cceval::{remove_comments_cceval, truncate_cceval};
 pub use text::dependencies::dependency_invocation_rate;
 pub use text::edit::{difflib_ratio, indel_distance, levenshtein};
 pub use text::identifiers::identifiers_cceval;
+pub use text::leakage::{leakage_tokens, ngram_overlap, ngrams, peakedness};
 pub use text::sample::{Sample, ScoringSyntax};
 pub use text::{Scorer, TEXT_METRICS, TextMetric, text_scores};
 

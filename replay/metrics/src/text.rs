@@ -7,6 +7,7 @@ pub(crate) mod cceval;
 pub(crate) mod dependencies;
 pub(crate) mod edit;
 pub(crate) mod identifiers;
+pub(crate) mod leakage;
 mod python;
 pub(crate) mod sample;
 

@@ -307,6 +307,36 @@ fn invocation_rates_equal_those_of_repoexec_script() {
 }
 
 #[test]
+fn devbench_programs_are_judged_by_their_assertions() {
+    let folder = ImportFolder::new();
+    let record = json!({
+        "id": "1", "testsource": "devbench-low-context", "language": "python",
+        "prefix": "def double(n):", "golden_completion": "    return 2 * n",
+        "suffix": "print(double(2))", "assertions": "assert double(3) == 6, \"six\"",
+    });
+    let mut script = with(&record, "language", Some(json!("typescript")));
+    script = with(&script, "prefix", Some(json!("const two = ")));
+    let summary = folder
+        .import("devbench", &[record, script], &ImportOptions::default())
+        .expect("the records are sound");
+    assert_eq!((summary.holes, summary.judged, summary.projects), (2, 1, 2));
+    insta::assert_snapshot!(folder.holes(), @r#"
+    devbench-python/programs/python_low_context_1.py:2:block [python/low-context/1] "    return 2 * n" ["tests/test_python_low_context_1.py"]
+    devbench-typescript/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" []
+    "#);
+    let corpus = folder.path("tasks.corpus/devbench-python");
+    let program = fs::read_to_string(corpus.join("programs/python_low_context_1.py"));
+    // What decides is not shown.
+    assert_eq!(
+        program.expect("a program"),
+        "def double(n):\n    return 2 * n\nprint(double(2))\n"
+    );
+    let test = fs::read_to_string(corpus.join("tests/test_python_low_context_1.py"));
+    let asserted = "ASSERTIONS = \"assert double(3) == 6, \\\"six\\\"\"";
+    assert!(test.expect("a test").contains(asserted));
+}
+
+#[test]
 fn an_import_replaces_an_earlier_one_and_nothing_else() {
     let folder = ImportFolder::new();
     let none = ImportOptions::default();

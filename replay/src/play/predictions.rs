@@ -9,6 +9,7 @@
 //! | [CrossCodeEval](https://github.com/amazon-science/cceval) | `task_id` | `pred` or `prediction` |
 //! | [RepoEval](https://github.com/microsoft/CodeT/tree/main/RepoCoder) | `metadata.task_id` | `choices`, each with `text` |
 //! | [DevEval](https://github.com/seketeam/DevEval) | `namespace` | `completion` |
+//! | [DevBench](https://github.com/microsoft/devbench) | `language`, `testsource`, `id` | each `MODEL_completion_NUMBER` |
 //! | [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench) | `task-id` | `response`, a list |
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Value};
 
 use super::PlayError;
+use crate::import::devbench_task_id;
 use crate::task::Hole;
 
 /// The completions of a predictions file, in its order.
@@ -170,8 +172,28 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
     }
 }
 
+/// The task and the completions of a line of DevBench, which names each `MODEL_completion_NUMBER`.
+fn devbench_prediction(record: &Value) -> Option<(String, Vec<String>)> {
+    let text = |key: &str| record.get(key)?.as_str();
+    let id = devbench_task_id(text("language")?, text("testsource")?, text("id")?);
+    let mut numbered: Vec<(usize, String)> = record
+        .as_object()?
+        .iter()
+        .filter_map(|(key, value)| {
+            let (_, number) = key.rsplit_once("_completion_")?;
+            Some((number.parse().ok()?, value.as_str()?.to_owned()))
+        })
+        .collect();
+    numbered.sort_by_key(|(number, _)| *number);
+    let texts: Vec<String> = numbered.into_iter().map(|(_, text)| text).collect();
+    (!texts.is_empty()).then_some((id, texts))
+}
+
 /// The id of a line's hole or task, and its completions, at least one.
 fn prediction(record: &Value) -> Result<(String, Vec<String>), String> {
+    if let Some(found) = devbench_prediction(record) {
+        return Ok(found);
+    }
     // The native format is strict, so a misspelled member is an error.
     let own = ["hole", "completions"];
     if let Some(fields) = record.as_object().filter(|it| it.contains_key("hole"))
@@ -341,6 +363,8 @@ mod tests {
             json!({"metadata": {"task_id": "r/1"}, "choices": [{"text": "x"}, {"text": "y"}]}),
             json!({"namespace": "a.b", "completion": "x"}),
             json!({"task-id": "p-f", "response": ["x"]}),
+            json!({"language": "python", "testsource": "devbench-low-context", "id": "3",
+                   "golden_completion": "z", "m_completion_10": "y", "m_completion_2": "x"}),
             json!({"completion": "x"}),
             json!({"hole": "a", "completion": "x"}),
             json!({"task_id": "t/0"}),
@@ -357,6 +381,7 @@ mod tests {
         r/1: ["x", "y"]
         a.b: ["x"]
         p-f: ["x"]
+        python/low-context/3: ["x", "y"]
         it names no `hole` and no `task_id`
         `completion` does not go with `hole`; write `completions`, a list
         it has no `completion` and no `completions`
