@@ -28,7 +28,7 @@ use self::table::{TextTable, figure, right};
 use crate::store::{ProjectState, ProjectStatus, Run, StoreError};
 use crate::verdict::Outcome;
 
-pub use comparison::{ComparedRun, Comparison, McNemar, RunDifference};
+pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
 pub use figures::ReportRow;
 pub use policies::PolicyFigures;
 pub use rounds::RepairRound;
@@ -159,7 +159,7 @@ impl RunReport {
             ));
         }
         text.push_str(
-            "Rates in %, each with its 95 % interval (clustered by file) and its n; pass@1 over \
+            "Rates in %, each with its 95 % interval and its n in so many files, its clusters; pass@1 over \
              holes, text metrics over attempts,\nacceptance over completions offered: simulated, \
              not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
         );
@@ -385,7 +385,7 @@ mod tests {
             .expect("the table names the model");
         insta::assert_snapshot!(below, @"
         ; outcomes: failed 2, infrastructure 1, passed 3
-        Rates in %, each with its 95 % interval (clustered by file) and its n; pass@1 over holes, text metrics over attempts,
+        Rates in %, each with its 95 % interval and its n in so many files, its clusters; pass@1 over holes, text metrics over attempts,
         acceptance over completions offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first statement only.
         demo: 9 tests, 1 quarantined; 20 candidates, 3 holes admitted; rejected: leak 1, empty-passes 2
         1 project left out:

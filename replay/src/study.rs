@@ -7,6 +7,7 @@
 //! `pair` compares two metrics, `design` says what so many versions can show, and `trend` lists
 //! differences from the first version. `plan` simulates studies before they are made.
 
+mod decision;
 mod design;
 mod figure;
 mod format;
@@ -20,6 +21,7 @@ pub mod plan;
 mod plot;
 mod pool;
 pub mod simulated;
+mod strata;
 pub mod table;
 pub mod telemetry;
 mod text;
@@ -30,15 +32,19 @@ use std::collections::BTreeSet;
 use fillrate_metrics::{CONFIDENCE, Coefficient, holm, sign_agreement};
 use serde::Serialize;
 
+pub use decision::{BestPair, Decision, Trust, VersionPrediction};
 pub use design::{PowerAt, StudyDesign, VersionsNeeded};
 pub use figure::{Figure, FigureUnit, MeasuredFigure};
 pub use input::{
-    Grouping, Observation, SampleMix, SecondSide, StudyError, StudyOptions, StudySide,
+    Grouping, Observation, SampleMix, SecondSide, StratumFigure, StudyError, StudyOptions,
+    StudySide,
 };
 pub use join::JoinedVersion;
 pub use pair::{Attenuation, CoefficientFigure, Conclusion, MetricPair, SignCounts, VersionPoint};
+pub use strata::WeightedFigures;
 pub use trend::{Trend, TrendColumn, TrendRow};
 
+use decision::DecisionInput;
 use pair::PairedFigures;
 use pool::{FigureKey, PooledFigures, pool_observations};
 
@@ -58,6 +64,8 @@ pub struct Study {
     pub confidence: f64,
     /// The numbers of draws and simulations, and the seed.
     pub method: StudyMethod,
+    /// What the main pair is good for; `None` without a pair.
+    pub decision: Option<Decision>,
     /// The versions that both sides have, in the order of the offline side.
     pub versions: Vec<JoinedVersion>,
     /// Versions and metrics that only one side has, in sentences.
@@ -113,6 +121,16 @@ impl Study {
             pair.contradict(&groups);
         }
         correct_for_pairs(&mut pairs);
+        let weighted = pairs.first().map_or_else(Vec::new, |main| {
+            strata::weighted_figures(offline, second_side, &joined.versions, main)
+        });
+        let input = DecisionInput {
+            second,
+            offline_only: &joined.offline_only,
+            offline: &sides.offline,
+            weighted,
+        };
+        let decision = Decision::new(&pairs, input);
         let mut left_out = joined.left_out;
         if pairs.is_empty() {
             left_out.push("the sides have no metrics in a common language".to_owned());
@@ -124,6 +142,11 @@ impl Study {
             second,
             &joined.versions,
         ));
+        let (apart, missing) = language_notes(offline, second_side, second);
+        match options.by {
+            Grouping::Version => warnings.extend(apart),
+            Grouping::VersionAndLanguage => left_out.extend(missing),
+        }
         if second == SecondSide::Simulated {
             warnings.insert(
                 0,
@@ -144,6 +167,7 @@ impl Study {
                 simulations: options.simulations,
                 seed: options.seed,
             },
+            decision,
             trend: Trend::new(&joined.versions, &pairs),
             versions: joined.versions,
             left_out,
@@ -249,6 +273,42 @@ impl SideFigures {
             })
             .collect()
     }
+}
+
+/// Languages that one side alone has figures of: a warning for figures that pool them, and sentences
+/// for figures that leave them out.
+fn language_notes(
+    offline: &StudySide,
+    second_side: &StudySide,
+    second: SecondSide,
+) -> (Option<String>, Vec<String>) {
+    let languages = |side: &StudySide| -> BTreeSet<String> {
+        let observations = side.observations.iter();
+        observations.filter_map(|it| it.language.clone()).collect()
+    };
+    let (ours, theirs) = (languages(offline), languages(second_side));
+    let only = |one: &BTreeSet<String>, other: &BTreeSet<String>, side: &str| -> Vec<String> {
+        let missing = one.difference(other);
+        missing
+            .map(|language| format!("{language} has {side} figures only"))
+            .collect()
+    };
+    if ours.is_empty() || theirs.is_empty() {
+        return (None, Vec::new());
+    }
+    let missing = [
+        only(&ours, &theirs, "offline"),
+        only(&theirs, &ours, second.name()),
+    ]
+    .concat();
+    let warning = (!missing.is_empty()).then(|| {
+        format!(
+            "the sides have different languages, and their pooled figures compare them with each \
+             other: {}; compare within languages with --by version,language",
+            missing.join(", ")
+        )
+    });
+    (warning, missing)
 }
 
 /// Corrects the pairs' p by Holm's method.

@@ -52,6 +52,7 @@ pub fn bradley_terry<K: Ord + Clone>(wins: &[(K, K, f64)]) -> Option<BTreeMap<K,
             low: Some(strengths[at] - half),
             high: Some(strengths[at] + half),
             n: taken_part.round() as usize,
+            clusters: None,
         };
         (name.clone(), estimate)
     });

@@ -2,4 +2,8 @@
 
 pub(crate) mod bootstrap;
 pub(crate) mod coefficient;
+#[cfg(test)]
+mod decision_tests;
 pub(crate) mod latent;
+pub(crate) mod prediction;
+pub(crate) mod selection;

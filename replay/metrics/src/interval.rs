@@ -1,6 +1,8 @@
 //! Figures with intervals.
 
 pub(crate) mod clustered;
+#[cfg(test)]
+mod coverage;
 pub(crate) mod difference;
 pub(crate) mod proportion;
 pub(crate) mod quantile;
@@ -27,9 +29,24 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// The number of samples. A report never prints a figure without it.
     pub n: usize,
+    /// The number of clusters that the samples come in; `None` if the interval takes them for
+    /// independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<usize>,
 }
 
 impl Estimate {
+    /// Multiplies the value and its bounds.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            low: self.low.map(|low| low * factor),
+            high: self.high.map(|high| high * factor),
+            ..self
+        }
+    }
+
     /// Clips the interval to the range of the samples, which Student's interval ignores.
     #[must_use]
     pub fn within(self, range: RangeInclusive<f64>) -> Self {

@@ -11,6 +11,7 @@
 //! | intervals | [`Estimate`]; [`clustered_mean`], [`clustered_proportion`], [`wilson`], [`quantile`] |
 //! | pairs and groups | [`paired_difference`], [`mcnemar_exact`], [`clustered_difference`], [`holm`] |
 //! | correlation | [`Coefficient`], [`exact_permutation_p`], [`pearson_interval`], [`two_level_bootstrap`] |
+//! | decisions | [`selection`], [`LinearPrediction`], [`best_predictor`] |
 //! | models | [`Logistic`], [`bradley_terry`] |
 //! | sample size | [`outcomes_per_group`], [`correlation_power`] |
 //!
@@ -44,10 +45,14 @@ pub use correlation::coefficient::{
     correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
 };
 pub use correlation::latent::{bootstrap_coverage, latent_correlation, pearson_interval};
+pub use correlation::prediction::{
+    BestPredictor, LinearPrediction, best_predictor, predictive_share,
+};
+pub use correlation::selection::{Selection, selection};
 pub use execution::{AcceptedAndPassed, mutation_weighted_pass_rate, pass_at_k};
 pub use interval::clustered::{
-    clustered_mean, clustered_proportion, clustered_standard_error, clustered_weighted_mean,
-    paired_difference,
+    clustered_mean, clustered_proportion, clustered_share, clustered_standard_error,
+    clustered_weighted_mean, paired_difference, share_bounds,
 };
 pub use interval::difference::{
     clustered_difference, clustered_difference_of_proportions, design_effect,

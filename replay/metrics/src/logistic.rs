@@ -17,7 +17,7 @@ pub struct Logistic {
 }
 
 /// Why there is no fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogisticError {
     /// There are no samples, or not all have the same number of features, all finite.
     #[error("the samples are of different shapes, or there are none")]
@@ -28,9 +28,14 @@ pub enum LogisticError {
         "the features tell the outcomes apart without a fault, so no coefficients are the best"
     )]
     Separated,
-    /// One feature follows from the others.
-    #[error("one feature follows from the others, or never changes")]
-    Collinear,
+    /// One feature is a linear function of others.
+    #[error("feature {feature} follows from other features, or never changes")]
+    Collinear {
+        /// The index of the feature.
+        feature: usize,
+        /// The indices of those that it follows from; none if it never changes.
+        from: Vec<usize>,
+    },
     /// There are not two clusters.
     #[error("all samples are of one cluster, so nothing tells how much clusters differ")]
     OneCluster,
@@ -82,12 +87,12 @@ impl Logistic {
                 return Err(LogisticError::Separated);
             }
             let largest = (0..=width).fold(0.0_f64, |most, at| most.max(information[at][at]));
-            let Some(inverse) = matrix::inverse(information, 1e-13 * largest) else {
+            let Some(inverse) = matrix::inverse(information.clone(), 1e-13 * largest) else {
                 // Weights that vanish make any matrix singular.
                 let moved = coefficients.iter().any(|value| value.abs() > BEYOND);
                 return Err(match moved || step > 0 {
                     true => LogisticError::Separated,
-                    false => LogisticError::Collinear,
+                    false => collinear(&information, 1e-13 * largest),
                 });
             };
             let change: Vec<f64> = inverse.iter().map(|row| dot(row, &gradient)).collect();
@@ -110,6 +115,38 @@ impl Logistic {
     pub fn probability(&self, features: &[f64]) -> f64 {
         sigmoid(self.coefficients[0] + dot(&self.coefficients[1..], features))
     }
+}
+
+/// Names the first feature that follows from those before it, in the information matrix, whose first
+/// column is the intercept's. `least` is the least pivot of an invertible matrix.
+fn collinear(information: &[Vec<f64>], least: f64) -> LogisticError {
+    let block = |size: usize| -> Vec<Vec<f64>> {
+        let rows = information.iter().take(size);
+        rows.map(|row| row[..size].to_vec()).collect()
+    };
+    for column in 1..information.len() {
+        if matrix::inverse(block(column + 1), least).is_some() {
+            continue;
+        }
+        let Some(before) = matrix::inverse(block(column), least) else {
+            break;
+        };
+        // The column's regression on those before it, in their own scale.
+        let target: Vec<f64> = information[..column]
+            .iter()
+            .map(|row| row[column])
+            .collect();
+        let share = |at: usize| {
+            let moments = (information[at][at] / information[column][column]).sqrt();
+            (dot(&before[at], &target) * moments).abs()
+        };
+        let from = (1..column).filter(|at| share(*at) > 1e-6);
+        return LogisticError::Collinear {
+            feature: column - 1,
+            from: from.map(|at| at - 1).collect(),
+        };
+    }
+    LogisticError::Shape
 }
 
 /// The clustered errors of coefficients; `inverse` is that of the information.

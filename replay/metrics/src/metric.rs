@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 
 use crate::interval::Estimate;
+use crate::interval::clustered::{clustered_share, clustered_weighted_mean};
 
 /// A metric: its name, the unit of its values, what its n counts, and which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,26 @@ impl Unit {
         }
     }
 
+    /// The most that two values can differ by; infinite if nothing bounds them.
+    pub fn span(self) -> f64 {
+        let range = self.range();
+        range.end() - range.start()
+    }
+
+    /// The mean of samples in this unit, each with its cluster and its weight, with an interval
+    /// that stays within the [`range`](Self::range): [`clustered_share`]'s if that is finite.
+    pub fn mean<K: Ord>(self, samples: &[(K, f64, f64)]) -> Option<Estimate> {
+        let span = self.span();
+        if !span.is_finite() {
+            return Some(clustered_weighted_mean(samples)?.within(self.range()));
+        }
+        let samples: Vec<(&K, f64, f64)> = samples
+            .iter()
+            .map(|(cluster, weight, value)| (cluster, *weight, value / span))
+            .collect();
+        Some(clustered_share(&samples)?.scaled(span))
+    }
+
     /// Writes an estimate's parts in this unit's [`format`](Self::format).
     pub fn render(self, estimate: &Estimate) -> FigureText {
         self.format().render(estimate)
@@ -150,6 +171,7 @@ impl NumberFormat {
             value: self.number(estimate.value),
             interval: format!("[{}, {}]", bound(estimate.low), bound(estimate.high)),
             n: estimate.n,
+            clusters: estimate.clusters,
             symbol: self.symbol,
         }
     }
@@ -164,6 +186,9 @@ pub struct FigureText {
     pub interval: String,
     /// The number of samples.
     pub n: usize,
+    /// The number of clusters that they come in, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<usize>,
     /// What the value is counted in, e.g. `%`.
     pub symbol: &'static str,
 }
@@ -171,7 +196,15 @@ pub struct FigureText {
 impl FigureText {
     /// Three lines for a cell of a table whose header or footnote names the unit.
     pub fn lines(&self) -> String {
-        format!("{}\n{}\nn {}", self.value, self.interval, self.n)
+        format!("{}\n{}\n{}", self.value, self.interval, self.size())
+    }
+
+    /// The number of samples, and of the clusters that they come in.
+    pub fn size(&self) -> String {
+        match self.clusters {
+            Some(clusters) => format!("n {} in {clusters}", self.n),
+            None => format!("n {}", self.n),
+        }
     }
 
     /// One line with the unit, for a sentence.
@@ -179,10 +212,10 @@ impl FigureText {
         let Self {
             value,
             interval,
-            n,
             symbol,
+            ..
         } = self;
-        format!("{value} {symbol} {interval}, n {n}")
+        format!("{value} {symbol} {interval}, {}", self.size())
     }
 }
 
@@ -500,12 +533,13 @@ mod tests {
             low: Some(-0.0004),
             high: None,
             n: 7,
+            clusters: Some(3),
         };
         let lines = |unit: Unit| unit.render(&estimate).lines();
-        assert_eq!(lines(Unit::Fraction), "12.5\n[0.0, ?]\nn 7");
-        assert_eq!(lines(Unit::Percent), "0.1\n[0.0, ?]\nn 7");
+        assert_eq!(lines(Unit::Fraction), "12.5\n[0.0, ?]\nn 7 in 3");
+        assert_eq!(lines(Unit::Percent), "0.1\n[0.0, ?]\nn 7 in 3");
         let format = Unit::Fraction.format().with_decimals(2).with_sign();
         let text = format.render(&estimate).sentence();
-        assert_eq!(text, "+12.50 % [−0.04, ?], n 7");
+        assert_eq!(text, "+12.50 % [−0.04, ?], n 7 in 3");
     }
 }

@@ -85,11 +85,49 @@ fn a_paired_difference_is_that_of_statsmodels() {
         .zip(second)
         .map(|((cluster, first), second)| (cluster, first, second))
         .collect();
-    let estimate = paired_difference(&pairs).unwrap();
+    let estimate = paired_difference(&pairs, f64::INFINITY).unwrap();
     close(estimate.value, 0.2);
     close(estimate.low.unwrap(), -0.09398179696593251);
     close(estimate.high.unwrap(), 0.49398179696593253);
     assert_eq!(estimate.n, 10);
+}
+
+#[test]
+fn a_paired_difference_is_tangos() {
+    // Tango 1998: without a discordant pair ± q² / (n + q²), here with t.ppf(0.975, 19).
+    let alike: Vec<(u8, f64, f64)> = (0..20).map(|at| (at, 1.0, 1.0)).collect();
+    let estimate = paired_difference(&alike, 1.0).unwrap();
+    let square = 2.093024054408263_f64.powi(2);
+    close(estimate.value, 0.0);
+    close(estimate.high.unwrap(), square / (20.0 + square));
+    close(estimate.low.unwrap(), -square / (20.0 + square));
+    // In another unit the same.
+    let of_100: Vec<(u8, f64, f64)> = (0..20).map(|at| (at, 100.0, 100.0)).collect();
+    let scaled = paired_difference(&of_100, 100.0).unwrap();
+    close(scaled.high.unwrap(), 100.0 * square / (20.0 + square));
+    // The bounds are where Tango's score equals the quantile, by his formula for counts.
+    let pairs: Vec<(usize, f64, f64)> = (0..44)
+        .map(|at| match at {
+            0..12 => (at, 1.0, 0.0),
+            12..13 => (at, 0.0, 1.0),
+            _ => (at, 1.0, 1.0),
+        })
+        .collect();
+    let estimate = paired_difference(&pairs, 1.0).unwrap();
+    let (b, c) = (12.0, 1.0);
+    let wald = (b + c - (b - c) * (b - c) / 44.0) / 44.0 / 44.0;
+    let effective = wald / (wald * 44.0 / 43.0) * 44.0;
+    let (b, c) = (b * effective / 44.0, c * effective / 44.0);
+    for bound in [estimate.low.unwrap(), estimate.high.unwrap()] {
+        let linear = -b - c + (2.0 * effective - b + c) * bound;
+        let constant = -c * bound * (1.0 - bound);
+        let q =
+            ((linear * linear - 8.0 * effective * constant).sqrt() - linear) / (4.0 * effective);
+        let score =
+            (b - c - effective * bound) / (effective * (2.0 * q + bound * (1.0 - bound))).sqrt();
+        // t.ppf(0.975, 43)
+        assert!((score.abs() - 2.016692199227824).abs() < 1e-6, "{score}");
+    }
 }
 
 #[test]
@@ -108,6 +146,7 @@ fn what_the_data_cannot_support_is_absent() {
         low: None,
         high: None,
         n: 2,
+        clusters: Some(1),
     };
     assert_eq!(clustered_mean(&[('a', 1.0), ('a', 0.0)]), Some(one_cluster));
     assert_eq!(
@@ -121,17 +160,26 @@ fn unanimous_outcomes_are_not_certain() {
     let outcomes: Vec<(u8, bool)> = (0..20).map(|i| (i / 2, true)).collect();
     let estimate = clustered_proportion(&outcomes).unwrap();
     assert_eq!((estimate.value, estimate.n), (1.0, 20));
-    // proportion_confint(10, 10, method="wilson"): ten clusters.
-    close(estimate.low.unwrap(), 0.7224672001371106);
+    // Wilson's interval of ten clusters, 10 / (10 + t²) with scipy's t.ppf(0.975, 9).
+    close(estimate.low.unwrap(), 0.6614913773287513);
     close(estimate.high.unwrap(), 1.0);
 }
 
 #[test]
-fn a_clustered_proportion_is_the_mean_kept_within_0_and_1() {
-    let outcomes = [('a', true), ('a', true), ('b', true), ('b', false)];
+fn a_clustered_proportion_is_wilsons_with_the_effective_sample_size() {
+    // Six clusters of two equal outcomes each: error² = 6/5 · (2 · (4/3)² + 4 · (2/3)²) / 12², so
+    // they are worth 5 outcomes, not 12.
+    let outcomes: Vec<(u8, bool)> = (0..12).map(|at| (at / 2, at / 2 < 2)).collect();
     let estimate = clustered_proportion(&outcomes).unwrap();
-    assert_eq!(estimate.value, 0.75);
-    assert_eq!((estimate.low, estimate.high), (Some(0.0), Some(1.0)));
+    assert_eq!((estimate.n, estimate.clusters), (12, Some(6)));
+    close(estimate.value, 1.0 / 3.0);
+    // statsmodels' formula for "wilson" with n = 5 and scipy's t.ppf(0.975, 5) for the quantile.
+    close(estimate.low.unwrap(), 0.06010184801075109);
+    close(estimate.high.unwrap(), 0.7963176626098818);
+    // Outcomes that differ within every cluster count as independent, not as more.
+    let balanced: Vec<(usize, bool)> = (0..12).map(|at| (at / 2, at % 2 == 0)).collect();
+    let estimate = clustered_proportion(&balanced).unwrap();
+    close(estimate.high.unwrap() - 0.5, 0.2979564987706108);
 }
 
 // proportion_confint(successes, n, method="wilson")
@@ -264,6 +312,7 @@ fn an_interval_ends_where_the_metric_does() {
         low: Some(-3.0),
         high: Some(104.0),
         n: 4,
+        clusters: None,
     };
     let within = estimate.within(0.0..=100.0);
     assert_eq!((within.low, within.high), (Some(0.0), Some(100.0)));
@@ -753,8 +802,8 @@ fn a_clustered_difference_is_that_of_statsmodels() {
     close(design_effect(&first, &second).unwrap(), 3.2604938271604915);
 }
 
-// confint_proportions_2indep(8, 8, 0, 7, method="newcomb", compare="diff"), then (5, 5, 3, 10):
-// with a cluster for each outcome, as these are independent.
+// Newcombe's method with Wilson's intervals, whose quantile is scipy's t.ppf(0.975, n − 1), of 8 of
+// 8 and 0 of 7, then of 5 of 5 and 3 of 10: with a cluster for each outcome.
 #[test]
 fn where_a_group_agrees_a_difference_is_newcombes() {
     let independent = |from: usize, outcomes: &[(usize, bool)]| -> Vec<(usize, bool)> {
@@ -768,19 +817,16 @@ fn where_a_group_agrees_a_difference_is_newcombes() {
     );
     let both = both.unwrap();
     close(both.value, 1.0);
-    close(both.low.unwrap(), 0.5195935831314937);
+    close(both.low.unwrap(), 0.3821161557805509);
     close(both.high.unwrap(), 1.0);
     // No clusters for Newcombe, but Student's t and the clustered error in the second share.
     let second = independent(100, &[(3, true), (7, false)]);
     let one = clustered_difference_of_proportions(&independent(0, &[(5, true)]), &second).unwrap();
     let share = clustered_proportion(&second).unwrap();
-    let (below, above) = (
-        1.0 - wilson(5, 5).unwrap().low.unwrap(),
-        share.high.unwrap() - 0.3,
-    );
+    let (below, above) = (0.6065671008171246_f64, share.high.unwrap() - 0.3);
     close(one.value, 0.7);
     close(one.low.unwrap(), 0.7 - below.hypot(above));
-    close(one.high.unwrap(), 1.0);
+    close(one.high.unwrap(), 1.0 - share.low.unwrap());
 }
 
 #[test]
@@ -962,7 +1008,18 @@ fn what_has_no_best_coefficients_is_refused() {
     let alike: Vec<_> = (0..20).map(|i| sample(i, f64::from(i), true)).collect();
     assert_eq!(fault(&alike), LogisticError::Separated);
     let constant: Vec<_> = (0..20).map(|i| sample(i, 2.0, i % 2 == 0)).collect();
-    assert_eq!(fault(&constant), LogisticError::Collinear);
+    let follows = |feature: usize, from: &[usize]| LogisticError::Collinear {
+        feature,
+        from: from.to_vec(),
+    };
+    assert_eq!(fault(&constant), follows(0, &[]));
+    let twice: Vec<_> = (0..40)
+        .map(|i| {
+            let x = f64::from(i % 7);
+            (i, vec![f64::from(i % 5), x, 3.0 - 2.0 * x], i % 3 == 0)
+        })
+        .collect();
+    assert_eq!(fault(&twice), follows(2, &[1]));
     let one: Vec<_> = (0..20)
         .map(|i| sample(0, f64::from(i % 7), i % 2 == 0))
         .collect();

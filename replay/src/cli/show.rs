@@ -1,6 +1,5 @@
 //! `fillrate show`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,7 +11,6 @@ use crate::mutate::MutationScore;
 use crate::report::{Comparison, RunReport};
 use crate::store::{Attempt, FILE_NAME, Run};
 use crate::task::Hole;
-use crate::verdict::Outcome;
 use crate::verdict::feedback::without_control_characters;
 
 /// Show a run's figures, or one hole of it with all that was seen.
@@ -120,33 +118,23 @@ fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliErro
         return Ok(Success::Whole);
     }
     out!("{}", comparison.table("run"));
-    let solved = |run: &Run| -> Result<BTreeMap<String, bool>, CliError> {
-        let mut solved = BTreeMap::new();
-        let first_answers = run
-            .attempts()?
-            .into_iter()
-            .filter(|one| one.repair_round == 0);
-        for attempt in first_answers {
-            let passed = attempt.verdict.outcome == Outcome::Passed;
-            *solved.entry(attempt.hole).or_default() |= passed;
+    let first_name = &runs[0].0;
+    for compared in &comparison.contexts {
+        let Some(flips) = &compared.flips else {
+            continue;
+        };
+        for hole in &flips.only_this {
+            outln!("only {}: {hole}", compared.context);
         }
-        Ok(solved)
-    };
-    let (first_name, first) = (&runs[0].0, solved(&runs[0].1)?);
-    for (name, run) in &runs[1..] {
-        for (hole, now) in solved(run)? {
-            match (first.get(&hole), now) {
-                (Some(false), true) => outln!("only {name}: {hole}"),
-                (Some(true), false) => outln!("only {first_name}: {hole}"),
-                _ => {}
-            }
+        for hole in &flips.only_first {
+            outln!("only {first_name}: {hole}");
         }
     }
     Ok(Success::Whole)
 }
 
 /// What a run is called in a table: its folder's name.
-fn name(folder: &Path) -> String {
+pub(super) fn name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or(folder.as_os_str());
     name.to_string_lossy().into_owned()
 }

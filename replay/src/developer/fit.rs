@@ -68,6 +68,19 @@ pub enum FitError {
         /// How many of either there must be.
         needed: usize,
     },
+    /// One feature follows from others.
+    #[error(
+        "no policy can be fitted: in these {shown} completions {feature} follows from {from}, so \
+         their effects can't be told apart; add telemetry in which they vary independently"
+    )]
+    Collinear {
+        /// Completions that were shown.
+        shown: usize,
+        /// The feature's name.
+        feature: &'static str,
+        /// The names of those that it follows from.
+        from: String,
+    },
     /// There is no best fit.
     #[error("no policy can be fitted: {0}")]
     Regression(#[from] LogisticError),
@@ -142,7 +155,14 @@ pub fn fit(
             (one.session.as_str(), values.collect(), one.accepted)
         })
         .collect();
-    let regression = Logistic::fit(&samples)?;
+    let regression = Logistic::fit(&samples).map_err(|error| match error {
+        LogisticError::Collinear { feature, from } => FitError::Collinear {
+            shown: taken.len(),
+            feature: features[feature].name(),
+            from: names(from.iter().map(|at| features[*at].name())),
+        },
+        error => FitError::Regression(error),
+    })?;
     let calibration = calibration(&samples)?;
     let number = |index: usize| (regression.coefficients[index], regression.errors[index]);
     let (intercept, se) = number(0);
@@ -177,6 +197,14 @@ pub fn fit(
             })
             .collect(),
     })
+}
+
+fn names(names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.as_slice() {
+        [] => "the intercept".to_owned(),
+        names => names.join(" and "),
+    }
 }
 
 fn value(feature: Feature, one: &ShownObservation) -> f64 {
@@ -363,6 +391,23 @@ mod tests {
         turned[0].accepted = !turned[0].accepted;
         let other = fit("mine", &turned, false).expect("there is enough");
         assert_ne!(other.data.sha256, fitted.data.sha256);
+    }
+
+    #[test]
+    fn a_feature_that_follows_from_another_is_named() {
+        let mut data = observations(2000, 20);
+        for one in &mut data {
+            // Where each character takes its time, the latency says nothing that the length does
+            // not.
+            one.latency_ms = one.characters as f64 - 1.0;
+        }
+        let error = fit("mine", &data, false).expect_err("it is refused");
+        assert_eq!(
+            error.to_string(),
+            "no policy can be fitted: in these 2000 completions log_latency follows from \
+             log_characters, so their effects can't be told apart; add telemetry in which they \
+             vary independently"
+        );
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub struct ComparedRun {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, RunDifference>,
+    /// The holes that only one of this run and the first solves; `None` for the first itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flips: Option<HoleFlips>,
     /// Its figures by repair round; empty without repair rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<RepairRound>,
@@ -56,6 +59,29 @@ pub struct RunDifference {
     pub mcnemar: Option<McNemar>,
 }
 
+/// The holes whose pass rate differs between a run and the first, by id.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HoleFlips {
+    /// Holes that this run passes more often.
+    pub only_this: Vec<String>,
+    /// Holes that the first run passes more often.
+    pub only_first: Vec<String>,
+}
+
+impl HoleFlips {
+    fn new(these: &ByHole<'_>, first: &ByHole<'_>) -> Self {
+        let mut flips = Self::default();
+        for (hole, (_, this)) in these {
+            match first.get(hole) {
+                Some((_, first)) if this > first => flips.only_this.push((*hole).to_owned()),
+                Some((_, first)) if this < first => flips.only_first.push((*hole).to_owned()),
+                _ => {}
+            }
+        }
+        flips
+    }
+}
+
 /// McNemar's exact test on holes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct McNemar {
@@ -68,7 +94,7 @@ pub struct McNemar {
 }
 
 /// The figures that are compared: those with a value at each hole.
-const COMPARED: [&str; 4] = [
+pub(super) const COMPARED: [&str; 4] = [
     "pass@1",
     "em/cceval",
     "es/cceval-levenshtein",
@@ -96,6 +122,9 @@ impl Comparison {
         let contexts = runs.iter().zip(&attempts).zip(by_round).enumerate();
         let contexts = contexts.map(|(index, (((context, run), these), rounds))| {
             let mut against_first = BTreeMap::new();
+            let flips = (index > 0).then(|| {
+                HoleFlips::new(&by_hole("pass@1", these), &by_hole("pass@1", &attempts[0]))
+            });
             if index > 0 {
                 for metric in ["pass@1"].into_iter().chain(TEXT_METRICS) {
                     let (these, first) = (by_hole(metric, these), by_hole(metric, &attempts[0]));
@@ -113,6 +142,7 @@ impl Comparison {
                 run: run.folder().display().to_string(),
                 row,
                 against_first,
+                flips,
                 rounds,
             }
         });
@@ -172,8 +202,8 @@ impl Comparison {
             format!("models {}", models.join(", "))
         };
         let mut text = format!(
-            "{left_out}{table}\n{models}. Rates in %, each with its 95 % interval (clustered by file) \
-             and its n. Δ: the paired difference from {first}\non the same holes, with its \
+            "{left_out}{table}\n{models}. Rates in %, each with its 95 % interval \
+             and its n in so many files, its clusters. Δ: the paired difference from {first}\non the same holes, with its \
              interval; p: McNemar's exact test, and how many holes this one alone : {first} \
              alone\nhas right. Acceptance is simulated, not a person's.\n",
         );
@@ -282,7 +312,7 @@ pub(super) fn against(
         .iter()
         .filter_map(|(hole, (cluster, this))| Some((*cluster, *this, first.get(hole)?.1)))
         .collect();
-    let difference = paired_difference(&pairs)?;
+    let difference = paired_difference(&pairs, Metric::unit_of(metric).span())?;
     let binary = |value: f64| value == 0.0 || value == 1.0;
     let all = Metric::unit_of(metric) != Unit::Percent
         && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
@@ -341,8 +371,8 @@ mod tests {
         assert_eq!(found.mcnemar, Some(expected));
         insta::assert_snapshot!(found.text("pass@1"), @r"
         Δ +25.0
-        [−292.7, +342.7]
-        n 4
+        [−97.7, +99.1]
+        n 4 in 2
         p 1.000 (2:1)
         ");
     }
@@ -352,7 +382,7 @@ mod tests {
         let (this, first) = ([("a", "f", 0.5)], [("a", "f", 0.5)]);
         let found = against("pass@1", &holes(&this), &holes(&first)).expect("there is a pair");
         assert_eq!(found.mcnemar, None);
-        assert_eq!(found.text("em/cceval"), "Δ 0.0\n[?, ?]\nn 1");
+        assert_eq!(found.text("em/cceval"), "Δ 0.0\n[?, ?]\nn 1 in 1");
         assert!(against("pass@1", &holes(&this), &holes(&[])).is_none());
     }
 }

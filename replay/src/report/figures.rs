@@ -6,8 +6,7 @@ use fillrate_metrics::metric::{
     INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK, WEIGHTED_PASS,
 };
 use fillrate_metrics::{
-    Estimate, Metric, Unit, clustered_mean, clustered_proportion, clustered_weighted_mean, median,
-    pass_at_k,
+    Estimate, Metric, clustered_proportion, clustered_share, median, pass_at_k,
 };
 use serde::Serialize;
 
@@ -73,40 +72,20 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
             ))
         })
         .collect();
-    let weighted = clustered_weighted_mean(&weighted);
-    put(
-        WEIGHTED_PASS.name,
-        weighted.map(|estimate| match estimate.within(0.0..=1.0) {
-            // If all holes agree, their spread bounds nothing.
-            alike if alike.low == alike.high => Estimate {
-                low: None,
-                high: None,
-                ..alike
-            },
-            estimate => estimate,
-        }),
-    );
+    put(WEIGHTED_PASS.name, clustered_share(&weighted));
     for name in TEXT_METRICS {
-        let values: Vec<(&str, f64)> = scored
+        let values: Vec<(&str, f64, f64)> = scored
             .iter()
-            .filter_map(|one| Some((one.cluster.as_str(), *one.text.get(name)?)))
+            .filter_map(|one| Some((one.cluster.as_str(), 1.0, *one.text.get(name)?)))
             .collect();
-        let unit = Metric::unit_of(name);
-        let estimate = match unit {
-            Unit::Percent => clustered_mean(&values),
-            _ => rate(&values),
-        };
-        put(name, estimate.map(|estimate| estimate.within(unit.range())));
+        put(name, Metric::unit_of(name).mean(&values));
     }
     let mut put_invocation = |name: &str, of: fn(&InvocationRates) -> Option<f64>| {
-        let rates: Vec<(&str, f64)> = scored
+        let rates: Vec<(&str, f64, f64)> = scored
             .iter()
-            .filter_map(|one| Some((one.cluster.as_str(), of(&one.invocation)?)))
+            .filter_map(|one| Some((one.cluster.as_str(), 1.0, of(&one.invocation)?)))
             .collect();
-        put(
-            name,
-            rate(&rates).map(|estimate| estimate.within(0.0..=1.0)),
-        );
+        put(name, clustered_share(&rates));
     };
     put_invocation(INVOCATION.name, |rates| rates.repository);
     put_invocation(SCRIPT_INVOCATION.name, |rates| rates.repoexec);
@@ -166,11 +145,14 @@ pub(super) fn by_hole<'a>(
 
 /// pass@k, over the holes with as many verdicts.
 pub(super) fn pass_at(by_hole: &BTreeMap<&str, Vec<&ScoredAttempt>>, k: usize) -> Option<Estimate> {
-    let chances: Vec<(&str, f64)> = by_hole
+    let chances: Vec<(&str, f64, f64)> = by_hole
         .values()
-        .filter_map(|of_hole| Some((of_hole[0].cluster.as_str(), pass_probability(of_hole, k)?)))
+        .filter_map(|of_hole| {
+            let chance = pass_probability(of_hole, k)?;
+            Some((of_hole[0].cluster.as_str(), 1.0, chance))
+        })
         .collect();
-    rate(&chances)
+    clustered_share(&chances)
 }
 
 /// The probability that one of `k` of a hole's attempts passes; `None` if it has fewer verdicts.
@@ -188,23 +170,6 @@ pub(super) fn passes(scored: &[&ScoredAttempt]) -> Vec<bool> {
         .filter(|outcome| outcome.is_evidence())
         .map(|outcome| outcome == Outcome::Passed)
         .collect()
-}
-
-/// The mean of values between 0 and 1: as a proportion where all are 0 or 1, since its interval
-/// then stays within 0 and 1.
-pub(super) fn rate(values: &[(&str, f64)]) -> Option<Estimate> {
-    let whole: Option<Vec<(&str, bool)>> = values
-        .iter()
-        .map(|(cluster, value)| match *value {
-            0.0 => Some((*cluster, false)),
-            1.0 => Some((*cluster, true)),
-            _ => None,
-        })
-        .collect();
-    match whole {
-        Some(whole) => clustered_proportion(&whole),
-        None => clustered_mean(values),
-    }
 }
 
 /// The share of attempts that may be left out of the figures before a table begins with it.

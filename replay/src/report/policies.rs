@@ -8,9 +8,7 @@ use fillrate_metrics::metric::{
     ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, ACCEPTED_GIVEN_PASS, COMPLETED_CODE,
     KEYSTROKES_SAVED, LATE, MEDIAN_LATENCY, PASS_GIVEN_ACCEPTED, REPAIRED, WASTED_ACCEPT,
 };
-use fillrate_metrics::{
-    Estimate, Metric, READ_MS, Unit, clustered_proportion, clustered_weighted_mean, median,
-};
+use fillrate_metrics::{Estimate, Metric, READ_MS, clustered_proportion, median};
 use serde::Serialize;
 
 use super::scored::ScoredAttempt;
@@ -123,13 +121,7 @@ pub fn typing_samples<'a>(typed: &[TypedHole<'a>]) -> [(Metric, Vec<PolicySample
 
 /// The estimate of a metric of [`typing_samples`].
 fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Estimate> {
-    if metric.unit == Unit::ZeroOrOne {
-        let outcomes = samples.iter();
-        return proportion(
-            outcomes.map(|(cluster, _, value)| ((*cluster).to_owned(), *value > 0.5)),
-        );
-    }
-    Some(clustered_weighted_mean(samples)?.within(metric.unit.range()))
+    metric.unit.mean(samples)
 }
 
 /// A completion that a developer saw, or would have seen.

@@ -92,7 +92,7 @@ impl Sensitivity {
                         }
                         let (a, b) = if one.is_gt() { (*a, *b) } else { (*b, *a) };
                         let differences = [under_first, under_second]
-                            .map(|under| difference(&under[a].holes, &under[b].holes));
+                            .map(|under| difference(metric, &under[a].holes, &under[b].holes));
                         let above = |of: &Option<Estimate>| {
                             of.and_then(|it| it.low).is_some_and(|low| low > 0.0)
                         };
@@ -175,14 +175,14 @@ fn ranking(of_policy: &BTreeMap<&str, &Standing>) -> Vec<Ranked> {
     ranked
 }
 
-fn difference(first: &HoleValues, second: &HoleValues) -> Option<Estimate> {
+fn difference(metric: Metric, first: &HoleValues, second: &HoleValues) -> Option<Estimate> {
     let pairs: Vec<(&str, f64, f64)> = first
         .iter()
         .filter_map(|(hole, (cluster, value))| {
             Some((cluster.as_str(), *value, second.get(hole)?.1))
         })
         .collect();
-    paired_difference(&pairs)
+    paired_difference(&pairs, metric.unit.span())
 }
 
 #[cfg(test)]
@@ -221,8 +221,8 @@ mod tests {
         let found = Sensitivity::rank(KEYSTROKES_SAVED, &standings).expect("two of each");
         insta::assert_snapshot!(found.text(), @r"
         Ranking by keystrokes-saved, simulated, under each policy, best first:
-          all: b (90.0 % [77.0, 103.0], n 4), c (22.5 % [−49.1, 94.1], n 4), a (12.5 % [4.5, 20.5], n 4)
-          line: a (90.0 % [77.0, 103.0], n 4), b (10.0 % [−3.0, 23.0], n 4), c (10.0 % [−3.0, 23.0], n 4)
+          all: b (90.0 % [77.0, 103.0], n 4 in 4), c (22.5 % [−49.1, 94.1], n 4 in 4), a (12.5 % [4.5, 20.5], n 4 in 4)
+          line: a (90.0 % [77.0, 103.0], n 4 in 4), b (10.0 % [−3.0, 23.0], n 4 in 4), c (10.0 % [−3.0, 23.0], n 4 in 4)
           REVERSED: b leads a under all, a leads b under line; both differences are off 0
           REVERSED: c leads a under all, a leads c under line; the differences may be chance
         ");

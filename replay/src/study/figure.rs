@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fillrate_metrics::{CONFIDENCE, ClusterTotal, SampledFigure, student_quantile, wilson};
+use fillrate_metrics::{
+    CONFIDENCE, ClusterTotal, SampledFigure, share_bounds, student_quantile, wilson,
+};
 use serde::Serialize;
 
 /// The unit of a metric.
@@ -27,6 +29,8 @@ pub enum Figure {
         clusters: BTreeMap<String, ClusterTotal>,
         /// The number of rows.
         n: usize,
+        /// The spread of the rows.
+        spread: RowSpread,
     },
     /// A value without its rows.
     Stated {
@@ -39,18 +43,57 @@ pub enum Figure {
     },
 }
 
+/// Sums over rows of weights and values, from which the error of independent rows follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RowSpread {
+    /// Σ weight².
+    weights: f64,
+    /// Σ weight² · value.
+    values: f64,
+    /// Σ weight² · value².
+    squares: f64,
+}
+
+impl RowSpread {
+    fn add_row(&mut self, weight: f64, value: f64) {
+        let square = weight * weight;
+        self.weights += square;
+        self.values += square * value;
+        self.squares += square * value * value;
+    }
+
+    /// Adds the sums of other rows.
+    pub(super) fn add(&mut self, other: Self) {
+        self.weights += other.weights;
+        self.values += other.values;
+        self.squares += other.squares;
+    }
+
+    /// The standard error of the rows' mean, of this total weight, if they were independent.
+    fn independent_error(self, mean: f64, weight: f64) -> f64 {
+        let squares = self.squares - 2.0 * mean * self.values + mean * mean * self.weights;
+        squares.max(0.0).sqrt() / weight
+    }
+}
+
 impl Figure {
     /// Sums rows of cluster, weight and value.
     pub fn from_rows<K: Into<String>>(rows: impl IntoIterator<Item = (K, f64, f64)>) -> Self {
         let mut clusters: BTreeMap<String, ClusterTotal> = BTreeMap::new();
         let mut n = 0;
+        let mut spread = RowSpread::default();
         for (cluster, weight, value) in rows {
             let cluster = clusters.entry(cluster.into()).or_default();
             cluster.sum += weight * value;
             cluster.weight += weight;
+            spread.add_row(weight, value);
             n += 1;
         }
-        Self::Sampled { clusters, n }
+        Self::Sampled {
+            clusters,
+            n,
+            spread,
+        }
     }
 
     /// The value; `None` without rows.
@@ -66,6 +109,14 @@ impl Figure {
         match self {
             Self::Sampled { n, .. } => Some(*n),
             Self::Stated { n, .. } => *n,
+        }
+    }
+
+    /// The number of clusters that its rows come in, if it has rows.
+    fn clusters(&self) -> Option<usize> {
+        match self {
+            Self::Sampled { clusters, .. } => Some(clusters.len()),
+            Self::Stated { .. } => None,
         }
     }
 
@@ -104,6 +155,7 @@ impl Figure {
             low,
             high,
             n: self.n(),
+            clusters: self.clusters(),
         })
     }
 
@@ -113,14 +165,13 @@ impl Figure {
             true => (low.max(0.0), high.min(1.0)),
             false => (low, high),
         };
-        let unanimous = is_share && (value == 0.0 || value == 1.0);
         match self {
-            Self::Sampled { clusters, .. } if unanimous => {
-                // Each cluster counts as one outcome: see `fillrate_metrics::clustered_proportion`.
-                let yes = if value == 1.0 { clusters.len() } else { 0 };
-                let estimate = wilson(yes, clusters.len())?;
-                (clusters.len() > 1).then_some(())?;
-                estimate.low.zip(estimate.high)
+            Self::Sampled {
+                clusters, spread, ..
+            } if is_share => {
+                let weight = clusters.values().map(|cluster| cluster.weight).sum();
+                let error = error?.max(spread.independent_error(value, weight));
+                share_bounds(value, error, clusters.len())
             }
             Self::Sampled { clusters, .. } => {
                 let freedom = clusters.len() as f64 - 1.0;
@@ -189,6 +240,8 @@ pub struct MeasuredFigure {
     pub high: Option<f64>,
     /// The number of rows behind it, if known.
     pub n: Option<usize>,
+    /// The number of clusters that they come in, if known.
+    pub clusters: Option<usize>,
 }
 
 /// The part of the variance between versions that is measurement error: the mean over pairs of

@@ -20,7 +20,12 @@ pub(super) fn measured(unit: FigureUnit, figure: &MeasuredFigure) -> String {
         text.push_str(&format!(" [{}, {}]", value(unit, low), value(unit, high)));
     }
     match figure.n {
-        Some(n) => text.push_str(&format!(" n {n}")),
+        Some(n) => {
+            text.push_str(&format!(" n {n}"));
+            if let Some(clusters) = figure.clusters {
+                text.push_str(&format!(" in {clusters}"));
+            }
+        }
         None => text.push_str(" n ?"),
     }
     text
@@ -43,6 +48,15 @@ pub(super) fn difference(unit: FigureUnit, difference: Option<f64>) -> String {
         _ => "↓",
     };
     format!("{arrow}{text}")
+}
+
+/// A difference in its unit, without a sign.
+pub(super) fn gap(unit: FigureUnit, gap: f64) -> String {
+    match unit {
+        FigureUnit::Share => format!("{:.1} points", gap * 100.0),
+        FigureUnit::Milliseconds => format!("{gap:.0} ms"),
+        FigureUnit::Plain => trimmed(gap),
+    }
 }
 
 /// The unit of differences.

@@ -48,6 +48,25 @@ pub struct StudySide {
     pub observations: Vec<Observation>,
     /// The compositions of their samples.
     pub mixes: Vec<SampleMix>,
+    /// The rows of shares by stratum, for weighting them to another mix.
+    pub strata: Vec<StratumFigure>,
+}
+
+/// The rows of a figure in one stratum of the samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StratumFigure {
+    /// The model version, as in [`Observation`].
+    pub version: String,
+    /// Its configuration, as in [`Observation`].
+    pub configuration: Option<String>,
+    /// The dimension, as in [`SampleMix`].
+    pub dimension: &'static str,
+    /// The stratum: a value of the dimension.
+    pub stratum: String,
+    /// The metric's name.
+    pub metric: String,
+    /// Of each row: its cluster, its weight, its value.
+    pub rows: Vec<(String, f64, f64)>,
 }
 
 /// Where the second side's figures come from.

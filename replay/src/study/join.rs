@@ -40,6 +40,8 @@ pub(super) type VersionKey = (String, Option<String>);
 pub(super) struct JoinedVersions {
     pub(super) versions: Vec<JoinedVersion>,
     pub(super) left_out: Vec<String>,
+    /// The versions that have offline figures only.
+    pub(super) offline_only: Vec<VersionKey>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -69,9 +71,11 @@ pub(super) fn join_versions(
         });
     }
     let mut left_out = Vec::new();
+    let mut offline_only = Vec::new();
     for one in &ours {
         if !pairs.iter().any(|(joined, _)| *joined == one) {
             left_out.push(format!("{} has offline figures only", full_name(one)));
+            offline_only.push(one.clone());
         }
     }
     for other in &theirs {
@@ -98,6 +102,7 @@ pub(super) fn join_versions(
     Ok(JoinedVersions {
         versions: versions.collect(),
         left_out,
+        offline_only,
         warnings,
     })
 }

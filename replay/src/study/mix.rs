@@ -9,7 +9,7 @@ use super::join::{JoinedVersion, VersionKey};
 /// The share of samples that would have to change before a warning reports a difference.
 const NOTABLE: f64 = 0.1;
 
-type Counts = BTreeMap<String, usize>;
+pub(super) type Counts = BTreeMap<String, usize>;
 
 /// Warnings about mixes that differ between the sides, or within a side between versions.
 pub(super) fn warnings(
@@ -63,7 +63,7 @@ pub(super) fn warnings(
 }
 
 /// The samples of these versions together.
-fn counts(side: &StudySide, dimension: &str, versions: &[VersionKey]) -> Counts {
+pub(super) fn counts(side: &StudySide, dimension: &str, versions: &[VersionKey]) -> Counts {
     let mut counts = Counts::new();
     let wanted = side.mixes.iter().filter(|mix| {
         let key = (&mix.version, &mix.configuration);

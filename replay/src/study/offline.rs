@@ -7,7 +7,7 @@ use fillrate_metrics::{Sample, text_scores};
 use fillrate_server::syntax::Language;
 
 use super::figure::{Figure, FigureUnit};
-use super::input::{Observation, SampleMix, StudySide};
+use super::input::{Observation, SampleMix, StratumFigure, StudySide};
 use crate::developer::policy::LinePosition;
 use crate::language::scoring::ScoringLanguage;
 use crate::mine::invocation::InvocationRates;
@@ -68,6 +68,16 @@ pub fn offline_side(
                 source: source.to_owned(),
             });
         }
+        for (dimension, stratum, rows) in pass_strata(language, &group) {
+            side.strata.push(StratumFigure {
+                version: model.to_owned(),
+                configuration: configuration.clone(),
+                dimension,
+                stratum,
+                metric: PASS.to_owned(),
+                rows,
+            });
+        }
         for (dimension, counts) in mixes(language, &group) {
             side.mixes.push(SampleMix {
                 dimension,
@@ -78,6 +88,57 @@ pub fn offline_side(
         }
     }
     side
+}
+
+/// A row of a figure: its cluster, its weight, its value.
+type FigureRow = (String, f64, f64);
+
+/// The cluster of a hole: its file.
+fn cluster(one: &ReplayedAttempt<'_>) -> String {
+    format!("{}\0{}", one.hole.project, one.hole.path)
+}
+
+/// By hole, one of its attempts and its share of passes. Each hole counts once, however many samples
+/// it has.
+fn pass_rows<'a>(
+    group: &[&'a ReplayedAttempt<'a>],
+) -> BTreeMap<&'a str, (&'a ReplayedAttempt<'a>, FigureRow)> {
+    let mut holes: BTreeMap<&str, (&ReplayedAttempt<'_>, usize, usize)> = BTreeMap::new();
+    for one in group {
+        let outcome = one.attempt.verdict.outcome;
+        if outcome.is_evidence() {
+            let entry = holes.entry(&one.hole.id).or_insert((one, 0, 0));
+            entry.1 += usize::from(outcome == Outcome::Passed);
+            entry.2 += 1;
+        }
+    }
+    let rows = holes.into_iter().map(|(hole, (one, passed, judged))| {
+        let row = (cluster(one), 1.0, passed as f64 / judged as f64);
+        (hole, (one, row))
+    });
+    rows.collect()
+}
+
+/// The rows of pass@1 by language and by the cursor's position.
+fn pass_strata(
+    language: &str,
+    group: &[&ReplayedAttempt<'_>],
+) -> Vec<(&'static str, String, Vec<FigureRow>)> {
+    let mut languages = Vec::new();
+    let mut places: BTreeMap<&'static str, Vec<FigureRow>> = BTreeMap::new();
+    for (one, row) in pass_rows(group).into_values() {
+        if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
+            let place = place_name(LinePosition::between(prefix, suffix));
+            places.entry(place).or_default().push(row.clone());
+        }
+        languages.push(row);
+    }
+    let places = places.into_iter();
+    places
+        .map(|(place, rows)| ("place", place.to_owned(), rows))
+        .chain([("language", language.to_owned(), languages)])
+        .filter(|(_, _, rows)| !rows.is_empty())
+        .collect()
 }
 
 /// How many holes there are by the cursor's position, and by language.
@@ -121,28 +182,13 @@ fn place_name(place: LinePosition) -> &'static str {
 }
 
 fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Figure)> {
-    let cluster = |one: &ReplayedAttempt<'_>| format!("{}\0{}", one.hole.project, one.hole.path);
     let mut figures = Vec::new();
     let mut put = |metric, unit, rows: Vec<(String, f64, f64)>| {
         if !rows.is_empty() {
             figures.push((metric, unit, Figure::from_rows(rows)));
         }
     };
-    // Each hole counts once, however many samples it has.
-    let mut holes: BTreeMap<&str, (String, usize, usize)> = BTreeMap::new();
-    for one in group {
-        let outcome = one.attempt.verdict.outcome;
-        if outcome.is_evidence() {
-            let entry = holes
-                .entry(&one.hole.id)
-                .or_insert_with(|| (cluster(one), 0, 0));
-            entry.1 += usize::from(outcome == Outcome::Passed);
-            entry.2 += 1;
-        }
-    }
-    let passes = holes
-        .into_values()
-        .map(|(cluster, passed, judged)| (cluster, 1.0, passed as f64 / judged as f64));
+    let passes = pass_rows(group).into_values().map(|(_, row)| row);
     put(PASS, FigureUnit::Share, passes.collect());
 
     let mut texts: BTreeMap<&'static str, Vec<(String, f64, f64)>> = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! A study as one HTML page that opens from disk and loads nothing.
 
-use fillrate_metrics::{Coefficient, MOST_EXACT};
+use fillrate_metrics::{Coefficient, Estimate, MOST_EXACT};
 use maud::{Markup, PreEscaped, html};
 
 use super::format::{self, bound, decimals};
-use super::{Conclusion, Grouping, MetricPair, SecondSide, Study};
+use super::{Grouping, MetricPair, SecondSide, Study, Trust};
 use crate::report::page::Page;
 
 /// The page's style: light or dark as the reader's system is, and printable.
@@ -24,9 +24,22 @@ impl Study {
             main {
                 h1 { (title) }
                 (self.banner())
-                p.answer { (self.headline()) }
-                (notes("Warnings", &self.warnings))
-                (notes("Left out", &self.left_out))
+                (self.decision_section())
+                (self.contents())
+                @if let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) {
+                    (folded("evidence", "What stands behind the answer", &main.title(), html! {
+                        @for sentence in &main.sentences {
+                            p { (sentence) }
+                        }
+                        ul {
+                            @for detail in decision.details(main, self.second, &self.labels()) {
+                                li { (detail) }
+                            }
+                        }
+                    }))
+                }
+                (notes("warnings", "Warnings", &self.warnings))
+                (notes("left-out", "Left out", &self.left_out))
                 (self.versions_section())
                 (self.trend_section())
                 (self.pairs_section())
@@ -57,6 +70,138 @@ impl Study {
         }
     }
 
+    /// The first screen: the badge, the answer, the next step, the key figures and the scatter.
+    fn decision_section(&self) -> Markup {
+        let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) else {
+            return html! { p.answer { (self.headline()) } };
+        };
+        let class = match decision.trust {
+            Trust::Trust => "trust",
+            Trust::Dont => "dont",
+            Trust::Depends | Trust::CantTell => "open",
+        };
+        let selection = decision.selection.as_ref();
+        let range = |estimate: &Estimate| {
+            let end = |end: Option<f64>| format::gap(main.second_unit, end.unwrap_or(0.0));
+            format!("95 % range {} to {}", end(estimate.low), end(estimate.high))
+        };
+        html! {
+            section.decision aria-label="The answer" {
+                div {
+                    p.badge.(class) { (decision.trust.words()) }
+                    p.answer { (decision.sentence) }
+                    p.next { strong { "Next: " } (decision.next_step) }
+                    dl.key {
+                        div {
+                            dt { "The offline winner is the best" }
+                            dd {
+                                (selection.map_or_else(
+                                    || "unknown".to_owned(),
+                                    |it| format!("{:.0} % likely", it.probability * 100.0),
+                                ))
+                                small { "of these " (main.points.len()) " versions" }
+                            }
+                        }
+                        div {
+                            dt { "Expected regret of picking it" }
+                            dd {
+                                (selection.map_or_else(
+                                    || "unknown".to_owned(),
+                                    |it| format::gap(main.second_unit, it.regret.value),
+                                ))
+                                @if let Some(selection) = selection {
+                                    small { (range(&selection.regret)) }
+                                }
+                            }
+                        }
+                        div {
+                            dt { "Smallest gap worth trusting" }
+                            dd {
+                                (decision.smallest_gap.map_or_else(
+                                    || "none yet".to_owned(),
+                                    |gap| format::gap(main.offline_unit, gap),
+                                ))
+                                small { "right in 9 of 10 choices" }
+                            }
+                        }
+                        @for one in &decision.predictions {
+                            div {
+                                dt { (one.version) ", predicted" }
+                                dd {
+                                    (format::value(main.second_unit, one.second.value))
+                                    @if let Some((low, high)) = one.second.low.zip(one.second.high) {
+                                        small {
+                                            "[" (format::value(main.second_unit, low)) ", "
+                                            (format::value(main.second_unit, high)) "]"
+                                            @if one.extrapolated { ", extrapolated" }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                (self.scatter_figure(main))
+            }
+        }
+    }
+
+    /// The scatter of a pair with its caption, or nothing if it can't be drawn.
+    fn scatter_figure(&self, pair: &MetricPair) -> Markup {
+        let labels = self.labels();
+        let points = pair.points.iter().map(|point| {
+            format!(
+                "{}: {} {}, {} {}",
+                labels[point.version],
+                pair.offline,
+                format::measured(pair.offline_unit, &point.offline),
+                pair.second,
+                format::measured(pair.second_unit, &point.second)
+            )
+        });
+        let description = format!(
+            "Scatter of {} ({}). {}",
+            pair.title(),
+            self.second.name(),
+            points.collect::<Vec<_>>().join("; ")
+        );
+        html! {
+            // The drawing escapes the labels in it.
+            @if let Some(svg) = self.scatter(pair) {
+                figure {
+                    div role="img" aria-label=(description) { (PreEscaped(svg)) }
+                    figcaption {
+                        "Each point is a version, bars are 95 % intervals. The line predicts a new \
+                         version's figure, the band is its 95 % prediction interval."
+                    }
+                }
+            }
+        }
+    }
+
+    /// The links to the folded sections.
+    fn contents(&self) -> Markup {
+        html! {
+            nav aria-label="Contents" {
+                ul {
+                    @if self.decision.is_some() {
+                        li { a href="#evidence" { "Evidence" } }
+                    }
+                    @if !self.warnings.is_empty() {
+                        li { a href="#warnings" { (counted(self.warnings.len(), "warning")) } }
+                    }
+                    @if !self.left_out.is_empty() {
+                        li { a href="#left-out" { (self.left_out.len()) " left out" } }
+                    }
+                    li { a href="#versions" { (counted(self.versions.len(), "version")) } }
+                    li { a href="#trend" { "Trend" } }
+                    li { a href="#pairs" { (counted(self.pairs.len(), "pair")) " of metrics" } }
+                    li { a href="#method" { "Method" } }
+                }
+            }
+        }
+    }
+
     fn versions_section(&self) -> Markup {
         let header = [
             "version".to_owned(),
@@ -74,10 +219,8 @@ impl Study {
                 configuration(&version.second_configuration),
             ]
         });
-        html! {
-            h2 { "Versions" }
-            (table(&header, rows, 4))
-        }
+        let labels = self.labels().join(", ");
+        folded("versions", "Versions", &labels, table(&header, rows, 4))
     }
 
     fn trend_section(&self) -> Markup {
@@ -109,15 +252,20 @@ impl Study {
             );
             cells
         });
-        html! {
-            h2 { "Trend" }
+        let contents = html! {
             p {
                 "Differences from the first version, in the form of Table 9 of "
                 a href="https://arxiv.org/abs/2408.03519" { "RepoMasterEval" }
                 "."
             }
             (table(&header, rows, 1))
-        }
+        };
+        folded(
+            "trend",
+            "Trend",
+            "differences from the first version",
+            contents,
+        )
     }
 
     fn pairs_section(&self) -> Markup {
@@ -136,17 +284,16 @@ impl Study {
             "conclusion",
         ]
         .map(str::to_owned);
-        html! {
-            h2 { "All pairs" }
-            (table(&header, self.pairs.iter().map(pair_cells), 2))
-        }
+        let rows = self.pairs.iter().map(pair_cells);
+        folded(
+            "pairs",
+            "All pairs",
+            "every metric of both sides",
+            table(&header, rows, 2),
+        )
     }
 
     fn pair_section(&self, index: usize, pair: &MetricPair) -> Markup {
-        let class = match pair.conclusion {
-            Conclusion::CantTell => "unknown",
-            _ => "found",
-        };
         let header = [
             "version".to_owned(),
             format!("{} (offline)", pair.offline),
@@ -159,32 +306,28 @@ impl Study {
                 format::measured(pair.second_unit, &point.second),
             ]
         });
-        let description = format!(
-            "Scatter of {} ({}) over the versions, with intervals",
-            pair.title(),
-            self.second.name()
-        );
-        html! {
-            section id={ "pair-" (index) } {
-                h2 { (pair.title()) }
-                @for sentence in &pair.sentences {
-                    p class=(class) { (sentence) }
-                }
-                // The drawing escapes the labels in it.
-                @if let Some(svg) = self.scatter(pair) {
-                    figure role="img" aria-label=(description) {
-                        (PreEscaped(svg))
-                        figcaption { "Bars are 95 % intervals." }
-                    }
-                }
-                (table(&header, rows, 1))
-                ul {
-                    @for detail in pair.details(self.second) {
-                        li { (detail) }
-                    }
+        let contents = html! {
+            @for sentence in &pair.sentences {
+                p { (sentence) }
+            }
+            (self.scatter_figure(pair))
+            (table(&header, rows, 1))
+            ul {
+                @for detail in pair.details(self.second) {
+                    li { (detail) }
                 }
             }
-        }
+        };
+        let r = pair.pearson.map_or_else(String::new, |pearson| {
+            let (low, high) = (bound(pearson.low), bound(pearson.high));
+            format!(", r = {} [{low}, {high}]", decimals(pearson.value, 3))
+        });
+        let about = format!(
+            "{}{r}, n = {}",
+            pair.corrected_conclusion().words(),
+            pair.points.len()
+        );
+        folded(&format!("pair-{index}"), &pair.title(), &about, contents)
     }
 
     fn method_section(&self) -> Markup {
@@ -192,8 +335,7 @@ impl Study {
             Grouping::Version => "all languages together",
             Grouping::VersionAndLanguage => "each language by itself",
         };
-        html! {
-            h2 { "Method" }
+        let contents = html! {
             ul {
                 li {
                     "Versions are joined by the model's name and its configuration's fingerprint \
@@ -219,7 +361,13 @@ impl Study {
                      causes the other."
                 }
             }
-        }
+        };
+        folded(
+            "method",
+            "Method",
+            "what the figures are and assume",
+            contents,
+        )
     }
 }
 
@@ -263,15 +411,35 @@ fn pair_cells(pair: &MetricPair) -> Vec<String> {
     ]
 }
 
-fn notes(title: &str, items: &[String]) -> Markup {
+/// A number of things, in the plural unless it is one.
+fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A section that is closed until a reader opens it, or follows a link to its name.
+fn folded(name: &str, title: &str, about: &str, contents: Markup) -> Markup {
     html! {
-        @if !items.is_empty() {
-            h2 { (title) }
-            ul.notes {
-                @for item in items {
-                    li { (item) }
-                }
+        details {
+            summary {
+                h2 { (title) } " "
+                span { (about) }
             }
+            // Browsers open a section for a link to what it contains.
+            div id=(name) { (contents) }
+        }
+    }
+}
+
+fn notes(name: &str, title: &str, items: &[String]) -> Markup {
+    html! {
+        @if let Some(first) = items.first() {
+            (folded(name, title, first, html! {
+                ul {
+                    @for item in items {
+                        li { (item) }
+                    }
+                }
+            }))
         }
     }
 }
@@ -280,7 +448,8 @@ fn notes(title: &str, items: &[String]) -> Markup {
 fn table(header: &[String], rows: impl Iterator<Item = Vec<String>>, words: usize) -> Markup {
     let class = |column: usize| (column >= words).then_some("figure");
     html! {
-        div.table {
+        // Scrolled by keyboard too, so it has a place in the order of focus and a name.
+        div.table tabindex="0" role="region" aria-label=(header.join(", ")) {
             table {
                 thead {
                     tr {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use fillrate_metrics::{
-    Coefficient, Estimate, ModelVersion, SampledFigure, SignAgreement, attenuation_corrected,
-    bootstrap_coverage, exact_permutation_p, latent_correlation, pearson_interval,
-    permutation_p_by_draws, sign_agreement, two_level_bootstrap,
+    Coefficient, Estimate, ModelVersion, SampledFigure, Selection, SignAgreement,
+    attenuation_corrected, bootstrap_coverage, exact_permutation_p, latent_correlation,
+    pearson_interval, permutation_p_by_draws, selection, sign_agreement, two_level_bootstrap,
 };
 use serde::Serialize;
 
@@ -49,6 +49,11 @@ pub struct MetricPair {
     pub no_attenuation: Option<String>,
     /// What so many versions can show; `None` for fewer than three.
     pub design: Option<StudyDesign>,
+    /// What choosing by the offline figure comes to; `None` if an error is unknown or versions are
+    /// too few.
+    pub selection: Option<Selection>,
+    /// The step that would make the study show more; `None` if its power is enough.
+    pub advice: Option<String>,
 }
 
 /// Whether two metrics go together over the versions.
@@ -138,6 +143,9 @@ const LEVEL: f64 = 0.05;
 /// Permutations drawn if there are too many to evaluate all.
 const PERMUTATIONS: u32 = 99_999;
 
+/// Draws of the true figures for [`Selection`].
+const SELECTION_DRAWS: u32 = 4_000;
+
 /// Draws of each bootstrap whose coverage is simulated, in a tenth of the simulated studies.
 const COVERAGE_DRAWS: u32 = 200;
 
@@ -220,10 +228,27 @@ impl MetricPair {
             attenuation,
             no_attenuation,
             design,
+            selection: error_variances
+                .0
+                .zip(error_variances.1)
+                .and_then(|noise| selection(&values, noise, SELECTION_DRAWS, options.seed)),
+            advice: None,
         };
         let better = pair.measure_better(error_variances, side);
-        (pair.conclusion, pair.sentences) = pair.conclude(side, better);
+        pair.advice = pair
+            .design
+            .as_ref()
+            .and_then(|design| advise(design, better));
+        (pair.conclusion, pair.sentences) = pair.conclude(side);
         pair
+    }
+
+    /// Each version's two values.
+    pub(super) fn values(&self) -> Vec<(f64, f64)> {
+        let points = self.points.iter();
+        points
+            .map(|point| (point.offline.value, point.second.value))
+            .collect()
     }
 
     /// The figures of a coefficient, where it is defined.
@@ -341,7 +366,7 @@ impl MetricPair {
         })
     }
 
-    fn conclude(&self, side: SecondSide, better: Option<String>) -> (Conclusion, Vec<String>) {
+    fn conclude(&self, side: SecondSide) -> (Conclusion, Vec<String>) {
         let n = self.points.len();
         let mut sentences = Vec::new();
         let Some((pearson, design)) = self.pearson.zip(self.design.as_ref()) else {
@@ -404,7 +429,7 @@ impl MetricPair {
                 format!("Can't tell: {interval}.")
             }
         });
-        sentences.extend(describe_power(n, design, found, better));
+        sentences.extend(describe_power(n, design, found, self.advice.as_ref()));
         (conclusion, sentences)
     }
 }
@@ -423,12 +448,32 @@ fn versions_with_range(needed: &VersionsNeeded, versions: usize, has_errors: boo
     }
 }
 
+/// The step that gives a design enough power, if it has too little.
+fn advise(design: &StudyDesign, better: Option<String>) -> Option<String> {
+    let at = design.power.iter().find(|power| power.true_r == 0.8)?;
+    if at.permutation.unwrap_or(at.student).value >= ENOUGH_POWER {
+        return None;
+    }
+    let needed = design.needed.iter().find(|needed| needed.true_r == 0.8);
+    let versions = needed.and_then(|needed| Some((needed, needed.versions?)));
+    Some(match (better, versions) {
+        (Some(better), _) => better,
+        (None, Some((needed, versions))) => format!(
+            "It would take {} to find a true r of .8 in 80 of 100 studies.",
+            versions_with_range(needed, versions, design.seen_of_one.is_some())
+        ),
+        (None, None) => "More versions are not enough: the figures must be measured better, with \
+                         more holes or more shown completions."
+            .to_owned(),
+    })
+}
+
 /// What so few versions can show, in sentences.
 fn describe_power(
     n: usize,
     design: &StudyDesign,
     found: bool,
-    better: Option<String>,
+    advice: Option<&String>,
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(at) = design.power.iter().find(|power| power.true_r == 0.8) else {
@@ -452,20 +497,7 @@ fn describe_power(
             (at.student.value * 100.0).round(),
             decimals(design.least_p, 3)
         ));
-        let needed = design.needed.iter().find(|needed| needed.true_r == 0.8);
-        let versions = needed.and_then(|needed| Some((needed, needed.versions?)));
-        match (better, versions) {
-            (Some(better), _) => sentences.push(better),
-            (None, Some((needed, versions))) => sentences.push(format!(
-                "It would take {} to find a true r of .8 in 80 of 100 studies.",
-                versions_with_range(needed, versions, design.seen_of_one.is_some())
-            )),
-            (None, None) => sentences.push(
-                "More versions are not enough: the figures must be measured better, with more holes \
-                 or more shown completions."
-                    .to_owned(),
-            ),
-        }
+        sentences.extend(advice.cloned());
         if found {
             sentences.push(
                 "A finding of so weak a design is more often luck, and its r more often too large, \

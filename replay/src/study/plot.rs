@@ -1,5 +1,6 @@
 //! The scatter of a pair as SVG, with error bars.
 
+use fillrate_metrics::LinearPrediction;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -7,6 +8,15 @@ use super::{FigureUnit, MeasuredFigure, MetricPair, SecondSide, Study};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (640, 400);
+
+/// The height of a label in pixels.
+const LETTER: i32 = 12;
+
+/// The radius of a point and the room around it, in pixels.
+const DOT: i32 = 5;
+
+/// The pieces of the prediction band.
+const STEPS: u32 = 40;
 
 impl Study {
     /// The scatter of a pair: offline from left to right, the second side from bottom to top. Lines
@@ -24,10 +34,12 @@ impl Study {
         if points.is_empty() {
             return None;
         }
+        let line = LinearPrediction::fit(&pair.values());
         let mut svg = String::new();
         draw(
             &mut svg,
             &points,
+            line.as_ref(),
             (pair.offline_unit, pair.second_unit),
             (&pair.offline, &axis_name(self.second, &pair.second)),
         )?;
@@ -43,6 +55,7 @@ fn axis_name(second: SecondSide, metric: &str) -> String {
 fn draw(
     svg: &mut String,
     points: &[(&str, &MeasuredFigure, &MeasuredFigure)],
+    prediction: Option<&LinearPrediction>,
     units: (FigureUnit, FigureUnit),
     names: (&str, &str),
 ) -> Option<()> {
@@ -71,7 +84,22 @@ fn draw(
         .ok()?;
     let line = ShapeStyle::from(&BLACK.mix(0.5)).stroke_width(1);
     let dot = RGBColor(0x1f, 0x77, 0xc8);
-    for (label, one, other) in points {
+    if let Some((band, middle)) = prediction.map(|it| band(it, &across, &along)) {
+        chart
+            .draw_series(std::iter::once(Polygon::new(band, dot.mix(0.12))))
+            .ok()?;
+        let style = ShapeStyle::from(&dot.mix(0.7)).stroke_width(2);
+        chart
+            .draw_series(std::iter::once(PathElement::new(middle, style)))
+            .ok()?;
+    }
+    let places: Vec<(i32, i32)> = points
+        .iter()
+        .map(|(_, one, other)| chart.backend_coord(&(one.value, other.value)))
+        .collect();
+    let names: Vec<&str> = points.iter().map(|(label, _, _)| *label).collect();
+    let shifts = place_labels(&places, &names);
+    for ((label, one, other), shift) in points.iter().zip(shifts) {
         if let Some((low, high)) = one.low.zip(one.high) {
             let ends = [(low, other.value), (high, other.value)];
             chart
@@ -88,16 +116,12 @@ fn draw(
         chart
             .draw_series(std::iter::once(Circle::new(place, 4, dot.filled())))
             .ok()?;
-        // On the side where there is room.
-        let right = one.value > f64::midpoint(across.start, across.end);
-        let anchor = if right { HPos::Right } else { HPos::Left };
-        let style = TextStyle::from(("sans-serif", 12).into_font())
+        let style = TextStyle::from(("sans-serif", LETTER).into_font())
             .color(&BLACK)
-            .pos(Pos::new(anchor, VPos::Bottom));
-        let shift = if right { -7 } else { 7 };
+            .pos(Pos::new(HPos::Left, VPos::Top));
         chart
             .draw_series(std::iter::once(
-                EmptyElement::at(place) + Text::new((*label).to_owned(), (shift, -4), style),
+                EmptyElement::at(place) + Text::new((*label).to_owned(), shift, style),
             ))
             .ok()?;
     }
@@ -105,6 +129,71 @@ fn draw(
     area.present().ok()?;
     drop(area);
     Some(())
+}
+
+/// The corners of the prediction band and the points of its line, within the axes.
+fn band(
+    prediction: &LinearPrediction,
+    across: &std::ops::Range<f64>,
+    along: &std::ops::Range<f64>,
+) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+    let (mut upper, mut lower, mut middle) = (Vec::new(), Vec::new(), Vec::new());
+    for step in 0..=STEPS {
+        let x = across.start + (across.end - across.start) * f64::from(step) / f64::from(STEPS);
+        let estimate = prediction.predict(x);
+        let within = |y: f64| y.clamp(along.start, along.end);
+        upper.push((x, within(estimate.high.unwrap_or(estimate.value))));
+        lower.push((x, within(estimate.low.unwrap_or(estimate.value))));
+        if along.contains(&estimate.value) {
+            middle.push((x, estimate.value));
+        }
+    }
+    upper.extend(lower.into_iter().rev());
+    (upper, middle)
+}
+
+/// Places each label beside its point, where it covers no other point and no other label: the shifts
+/// of their upper left corners from the points, in pixels.
+fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
+    let mut taken: Vec<[i32; 4]> = points
+        .iter()
+        .map(|(x, y)| [x - DOT, y - DOT, x + DOT, y + DOT])
+        .collect();
+    let mut shifts = Vec::new();
+    for ((x, y), label) in points.iter().zip(labels) {
+        let width = label.chars().count() as i32 * LETTER * 6 / 10;
+        let sides = [DOT + 3, -DOT - 3 - width, -width / 2];
+        let heights = [
+            -LETTER - 5,
+            5,
+            -2 * LETTER - 8,
+            LETTER + 8,
+            -3 * LETTER - 11,
+        ];
+        let shifted = heights
+            .into_iter()
+            .flat_map(|down| sides.map(|right| (right, down)));
+        let area = |shift: (i32, i32)| {
+            let (left, top) = (x + shift.0, y + shift.1);
+            [left, top, left + width, top + LETTER]
+        };
+        let cost = |shift: &(i32, i32)| {
+            let own = area(*shift);
+            let is_outside = own[0] < 64 || own[2] > SIZE.0 as i32 || own[1] < 0;
+            let covered = taken.iter().filter(|other| overlap(&own, other)).count();
+            covered + 10 * usize::from(is_outside)
+        };
+        // Of equally good places the first, which is the nearest.
+        let shift = shifted.min_by_key(cost).unwrap_or((DOT + 3, 0));
+        taken.push(area(shift));
+        shifts.push(shift);
+    }
+    shifts
+}
+
+/// Whether two boxes overlap, given as left, top, right and bottom.
+fn overlap(one: &[i32; 4], other: &[i32; 4]) -> bool {
+    one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }
 
 /// From the least to the most of what is drawn, with room around it.
@@ -130,5 +219,63 @@ fn tick(unit: FigureUnit, value: f64) -> String {
     match text.as_str() {
         "-0 %" | "-0.0" | "-0 ms" => text[1..].to_owned(),
         _ => text.replace('-', "−"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_cover_neither_points_nor_each_other() {
+        let points = [
+            (300, 200),
+            (304, 203),
+            (308, 198),
+            (320, 210),
+            (620, 30),
+            (80, 380),
+        ];
+        let labels = [
+            "version-one",
+            "version-two",
+            "version-three",
+            "v4",
+            "at-the-edge",
+            "low",
+        ];
+        let shifts = place_labels(&points, &labels);
+        let areas: Vec<[i32; 4]> = points
+            .iter()
+            .zip(&shifts)
+            .zip(labels)
+            .map(|((point, shift), label)| {
+                let (left, top) = (point.0 + shift.0, point.1 + shift.1);
+                [
+                    left,
+                    top,
+                    left + label.len() as i32 * LETTER * 6 / 10,
+                    top + LETTER,
+                ]
+            })
+            .collect();
+        for (at, one) in areas.iter().enumerate() {
+            assert!(one[0] >= 64 && one[2] <= SIZE.0 as i32, "{}", labels[at]);
+            for (earlier, other) in areas[..at].iter().enumerate() {
+                assert!(
+                    !overlap(one, other),
+                    "{} covers {}",
+                    labels[at],
+                    labels[earlier]
+                );
+            }
+            for (x, y) in points {
+                assert!(
+                    !overlap(one, &[x - DOT, y - DOT, x + DOT, y + DOT]),
+                    "{}",
+                    labels[at]
+                );
+            }
+        }
     }
 }

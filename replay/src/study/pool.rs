@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::figure::{Figure, FigureUnit};
+use super::figure::{Figure, FigureUnit, RowSpread};
 use super::input::{Grouping, Observation, StudyError};
 use fillrate_metrics::ClusterTotal;
 
@@ -95,11 +95,17 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
     }
     let mut clusters: BTreeMap<String, ClusterTotal> = BTreeMap::new();
     let mut rows = 0;
+    let mut spread = RowSpread::default();
     let mut stated: Vec<(f64, Option<f64>, Option<usize>)> = Vec::new();
     for one in group {
         match &one.figure {
-            Figure::Sampled { clusters: more, n } => {
+            Figure::Sampled {
+                clusters: more,
+                n,
+                spread: of_these,
+            } => {
                 rows += n;
+                spread.add(*of_these);
                 for (name, cluster) in more {
                     let sum = clusters.entry(name.clone()).or_default();
                     sum.sum += cluster.sum;
@@ -110,7 +116,11 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
         }
     }
     if stated.is_empty() {
-        return Ok(Figure::Sampled { clusters, n: rows });
+        return Ok(Figure::Sampled {
+            clusters,
+            n: rows,
+            spread,
+        });
     }
     let languages: BTreeSet<&Option<String>> = group.iter().map(|one| &one.language).collect();
     let (source_name, metric, version) = (

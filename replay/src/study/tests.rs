@@ -225,7 +225,7 @@ fn permutation_test_has_its_nominal_level() {
 fn table(text: &str) -> StudySide {
     StudySide {
         observations: table::parse_table(text, "t.csv").unwrap(),
-        mixes: Vec::new(),
+        ..StudySide::default()
     }
 }
 
@@ -324,6 +324,23 @@ fn languages_are_compared_apart_or_pooled() {
         [Some("python".to_owned()), Some("typescript".to_owned())]
     );
     assert_eq!(apart.pairs[0].points[0].offline.value, 0.5);
+
+    let only_python = StudySide {
+        observations: vec![
+            online.observations[0].clone(),
+            online.observations[2].clone(),
+        ],
+        ..StudySide::default()
+    };
+    let differing = |by| {
+        let options = StudyOptions { by, ..quick() };
+        Study::new(&offline, &only_python, SecondSide::Online, &options).unwrap()
+    };
+    insta::assert_snapshot!(differing(Grouping::Version).warnings.join("\n"), @"the sides have different languages, and their pooled figures compare them with each other: typescript has offline figures only; compare within languages with --by version,language");
+    assert_eq!(
+        differing(Grouping::VersionAndLanguage).left_out,
+        ["typescript has offline figures only"]
+    );
 
     let bare = table("version,language,metric,value,n\na,x,m,1,\na,y,m,2,\n");
     let error = Study::new(&bare, &bare, SecondSide::Online, &quick()).unwrap_err();
@@ -483,9 +500,14 @@ fn contradicting_languages_make_the_conclusion_depend_on_the_mix() {
     );
     let text = pooled.text();
     assert!(
-        text.starts_with("m against k: Depends on the mix"),
+        text.starts_with("[DEPENDS ON THE MIX] m must not choose across the mix"),
         "{text}"
     );
+    assert!(text.contains("\nm against k: Depends on the mix"), "{text}");
+    // Pooled figures that show the mix predict nothing.
+    let decision = pooled.decision.as_ref().unwrap();
+    assert_eq!((decision.smallest_gap, decision.selection), (None, None));
+    assert!(decision.predictions.is_empty());
     let apart = study(Grouping::VersionAndLanguage);
     assert!(
         apart

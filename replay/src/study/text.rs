@@ -24,6 +24,9 @@ impl Study {
         if self.second == SecondSide::Simulated {
             line("SIMULATED ACCEPTANCE: of a simulated developer, not of people.\n");
         }
+        for words in self.decision_text() {
+            line(&words);
+        }
         line(&self.headline());
         if !self.warnings.is_empty() {
             line("\nWarnings:");
@@ -62,6 +65,31 @@ impl Study {
             ));
         }
         text
+    }
+
+    /// The decision: its badge, its sentence, the next step, and what stands behind it.
+    fn decision_text(&self) -> Vec<String> {
+        let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) else {
+            return Vec::new();
+        };
+        let mut lines = vec![
+            format!(
+                "[{}] {}",
+                decision.trust.words().to_uppercase(),
+                decision.sentence
+            ),
+            format!("Next: {}", decision.next_step),
+        ];
+        let details = decision.details(main, self.second, &self.labels());
+        lines.extend(details.into_iter().map(|it| format!("  - {it}")));
+        lines.push(String::new());
+        lines
+    }
+
+    /// The versions' labels.
+    pub(super) fn labels(&self) -> Vec<&str> {
+        let versions = self.versions.iter();
+        versions.map(|version| version.label.as_str()).collect()
     }
 
     /// The main pair's conclusion.

@@ -126,6 +126,7 @@ pub fn two_level_bootstrap(
             low: Some(interpolate(&drawn, TAIL)?),
             high: Some(interpolate(&drawn, 1.0 - TAIL)?),
             n: versions.len(),
+            clusters: None,
         },
         draws,
         undefined: draws - u32::try_from(drawn.len()).ok()?,

@@ -113,6 +113,7 @@ pub fn latent_correlation(
         low: interpolate(&lows, TAIL),
         high: interpolate(&highs, 1.0 - TAIL),
         n: pairs.len(),
+        clusters: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::proportion::wilson_bounds;
+use super::proportion::{score_bounds, tango_bounds};
 use super::{Estimate, TAIL, student_quantile};
 
 /// The mean of samples, each with the cluster it belongs to, with an interval from the
@@ -12,8 +12,8 @@ use super::{Estimate, TAIL, student_quantile};
 /// tells how much clusters differ, and an interval that takes the samples for independent would
 /// be narrower than the truth.
 ///
-/// Samples that are all equal give an interval of no width; for outcomes that are 0 or 1 use
-/// [`clustered_proportion`].
+/// Samples that are all equal give an interval of no width; for samples between 0 and 1 use
+/// [`clustered_share`].
 pub fn clustered_mean<K: Ord>(samples: &[(K, f64)]) -> Option<Estimate> {
     let value = mean(samples)?;
     let half = half_width(samples);
@@ -22,31 +22,35 @@ pub fn clustered_mean<K: Ord>(samples: &[(K, f64)]) -> Option<Estimate> {
         low: half.map(|half| value - half),
         high: half.map(|half| value + half),
         n: samples.len(),
+        clusters: Some(residuals(samples, 0.0).len()),
     })
 }
 
-/// The share of outcomes that are true, as [`clustered_mean`] of 0 and 1 with the interval kept
-/// within them.
-///
-/// Where all outcomes are equal, the clustered error is 0 and would claim certainty. There the
-/// interval is [Wilson's](crate::wilson) with each cluster counted as one observation, which is
-/// the cautious end: as if all outcomes of a cluster were one. A single cluster has no interval.
+/// The share of outcomes that are true, as [`clustered_share`] of 0 and 1.
 pub fn clustered_proportion<K: Ord + Clone>(outcomes: &[(K, bool)]) -> Option<Estimate> {
-    let samples: Vec<(K, f64)> = outcomes
+    let samples: Vec<(K, f64, f64)> = outcomes
         .iter()
-        .map(|(cluster, outcome)| (cluster.clone(), f64::from(u8::from(*outcome))))
+        .map(|(cluster, outcome)| (cluster.clone(), 1.0, f64::from(u8::from(*outcome))))
         .collect();
-    let estimate = clustered_mean(&samples)?;
-    let unanimous = estimate.value == 0.0 || estimate.value == 1.0;
-    let (low, high) = match estimate.low.zip(estimate.high) {
-        Some(_) if unanimous => {
-            let clusters = residuals(&samples, estimate.value).len() as f64;
-            let (low, high) = wilson_bounds(estimate.value * clusters, clusters);
-            (Some(low), Some(high))
-        }
-        Some((low, high)) => (Some(low.max(0.0)), Some(high.min(1.0))),
-        None => (None, None),
-    };
+    clustered_share(&samples)
+}
+
+/// The mean of samples between 0 and 1, weighted like [`clustered_weighted_mean`], with Wilson's
+/// score interval (Wilson 1927). Of each sample: its cluster, its weight, its value.
+///
+/// The interval counts as many outcomes as would have the variance of the clustered error, which is
+/// Kish's effective sample size, and takes Student's t with (clusters − 1) degrees of freedom for
+/// the normal quantile. The error is at least that of independent samples, as clusters that happen
+/// to agree less than chance are no promise for the next. Near 0 and 1 an interval of ± t errors is
+/// too short, and this one is not: [`coverage`](super::coverage) simulates both.
+///
+/// If all samples are equal, nothing tells how much clusters differ. Then each cluster counts as
+/// one outcome, which is the cautious end. A single cluster has no interval.
+pub fn clustered_share<K: Ord>(samples: &[(K, f64, f64)]) -> Option<Estimate> {
+    let estimate = clustered_weighted_mean(samples)?;
+    let bounds = share_error(samples, estimate.value)
+        .and_then(|(error, clusters)| share_bounds(estimate.value, error, clusters));
+    let (low, high) = bounds.unzip();
     Some(Estimate {
         low,
         high,
@@ -54,14 +58,60 @@ pub fn clustered_proportion<K: Ord + Clone>(outcomes: &[(K, bool)]) -> Option<Es
     })
 }
 
+/// The bounds of [`clustered_share`] of a share with this error in so many clusters; `None` for
+/// fewer than two.
+pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64)> {
+    let share = share.clamp(0.0, 1.0);
+    let count = clusters as f64;
+    let outcomes = match share * (1.0 - share) / (error * error) {
+        outcomes if outcomes.is_finite() && outcomes > 0.0 => outcomes,
+        _ => count,
+    };
+    let student = student_quantile(1.0 - TAIL, count - 1.0)?;
+    Some(score_bounds(share, outcomes, student))
+}
+
 /// The mean difference, first minus second, of two figures for the same things, clustered like
-/// [`clustered_mean`]: two models on the same holes.
-pub fn paired_difference<K: Ord + Clone>(pairs: &[(K, f64, f64)]) -> Option<Estimate> {
+/// [`clustered_mean`]: two models on the same holes. `span` is the most that a first can differ from
+/// its second: 1 for outcomes, infinity if nothing bounds it.
+///
+/// With a finite span the interval is Tango's score interval of paired proportions (1998,
+/// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C891::AID-SIM780%3E3.0.CO;2-B>), which is
+/// to a difference what [`clustered_share`]'s is to a share: with Kish's effective number of
+/// pairs and Student's t. It has a width even if no pair differs; then each cluster counts as one
+/// pair.
+pub fn paired_difference<K: Ord + Clone>(pairs: &[(K, f64, f64)], span: f64) -> Option<Estimate> {
     let differences: Vec<(K, f64)> = pairs
         .iter()
         .map(|(cluster, first, second)| (cluster.clone(), first - second))
         .collect();
-    clustered_mean(&differences)
+    let estimate = clustered_mean(&differences)?;
+    if !span.is_finite() || span <= 0.0 {
+        return Some(estimate);
+    }
+    let of_span: Vec<(&K, f64, f64)> = differences
+        .iter()
+        .map(|(cluster, difference)| (cluster, 1.0, difference / span))
+        .collect();
+    let n = of_span.len() as f64;
+    let part = |sign: f64| -> f64 {
+        let parts = of_span.iter().map(|(_, _, it)| (sign * it).max(0.0));
+        parts.sum::<f64>() / n
+    };
+    let (more, less) = (part(1.0), part(-1.0));
+    let bounds = share_error(&of_span, more - less).and_then(|(error, clusters)| {
+        let pairs = match error {
+            error if error > 0.0 => (more + less - (more - less).powi(2)) / (error * error),
+            _ => clusters as f64,
+        };
+        let student = student_quantile(1.0 - TAIL, clusters as f64 - 1.0)?;
+        Some(tango_bounds(more, less, pairs, student))
+    });
+    Some(Estimate {
+        low: bounds.map(|(low, _)| low * span),
+        high: bounds.map(|(_, high)| high * span),
+        ..estimate
+    })
 }
 
 /// The mean of samples that count as much as their weights, Σ weight · sample / Σ weight, with an
@@ -94,7 +144,28 @@ pub fn clustered_weighted_mean<K: Ord>(samples: &[(K, f64, f64)]) -> Option<Esti
         low: half.map(|half| value - half),
         high: half.map(|half| value + half),
         n: samples.len(),
+        clusters: Some(residuals.len()),
     })
+}
+
+/// The larger one of the clustered error of a weighted mean and that of independent samples, with
+/// the number of clusters; `None` with fewer than two clusters of any weight.
+fn share_error<K: Ord>(samples: &[(K, f64, f64)], value: f64) -> Option<(f64, usize)> {
+    let mut residuals: BTreeMap<&K, f64> = BTreeMap::new();
+    let (mut whole, mut independent) = (0.0, 0.0);
+    for (cluster, weight, sample) in samples.iter().filter(|(_, weight, _)| *weight > 0.0) {
+        let residual = weight * (sample - value);
+        *residuals.entry(cluster).or_insert(0.0) += residual;
+        independent += residual * residual;
+        whole += weight;
+    }
+    let clusters = residuals.len();
+    if clusters < 2 {
+        return None;
+    }
+    let squares: f64 = residuals.values().map(|residual| residual * residual).sum();
+    let clustered = clusters as f64 / (clusters as f64 - 1.0) * squares;
+    Some((clustered.max(independent).sqrt() / whole, clusters))
 }
 
 /// The standard error of a mean whose samples are independent between clusters but not within:

@@ -1,7 +1,7 @@
 //! Differences between groups of different samples, which come in clusters that the groups may
 //! share: what two models' completions came to in the same files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::clustered::{clustered_proportion, mean};
 use super::{Estimate, TAIL, student_quantile};
@@ -19,6 +19,8 @@ use super::{Estimate, TAIL, student_quantile};
 pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<Estimate> {
     let value = mean(first)? - mean(second)?;
     let n = first.len() + second.len();
+    let names: BTreeSet<&K> = first.iter().chain(second).map(|(name, _)| name).collect();
+    let clusters = names.len();
     let half = error(first, second)
         .and_then(|(error, clusters)| Some(student_quantile(1.0 - TAIL, clusters - 1.0)? * error));
     Some(Estimate {
@@ -26,6 +28,7 @@ pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> 
         low: half.map(|half| value - half),
         high: half.map(|half| value + half),
         n,
+        clusters: Some(clusters),
     })
 }
 
@@ -33,8 +36,8 @@ pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> 
 ///
 /// Where all outcomes of a group are equal, that error knows nothing of the group. There the
 /// interval is made of the two shares' own, as of [`clustered_proportion`], which end at l and u:
-/// from d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). With Wilson's intervals
-/// of independent outcomes that is Newcombe's hybrid score method, the tenth of
+/// from d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). That is
+/// Newcombe's hybrid score method with clustered score intervals, the tenth of
 /// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C873::AID-SIM779%3E3.0.CO;2-I>.
 pub fn clustered_difference_of_proportions<K: Ord + Clone>(
     first: &[(K, bool)],

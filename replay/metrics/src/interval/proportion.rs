@@ -11,27 +11,60 @@ pub fn wilson(successes: usize, n: usize) -> Option<Estimate> {
     if n == 0 || successes > n {
         return None;
     }
-    let (low, high) = wilson_bounds(successes as f64, n as f64);
+    let value = successes as f64 / n as f64;
+    let z = Normal::standard().inverse_cdf(1.0 - TAIL);
+    let (low, high) = score_bounds(value, n as f64, z);
     Some(Estimate {
-        value: successes as f64 / n as f64,
+        value,
         low: Some(low),
         high: Some(high),
         n,
+        clusters: None,
     })
 }
 
-/// Wilson's bounds for `n` > 0.
-pub(super) fn wilson_bounds(successes: f64, n: f64) -> (f64, f64) {
-    let z = Normal::standard().inverse_cdf(1.0 - TAIL);
-    let share = successes / n;
-    let centre = share + z * z / (2.0 * n);
-    let spread = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    let scale = 1.0 + z * z / n;
+/// Wilson's bounds of a share of `n` > 0 outcomes, with this quantile.
+pub(super) fn score_bounds(share: f64, n: f64, quantile: f64) -> (f64, f64) {
+    let square = quantile * quantile;
+    let centre = share + square / (2.0 * n);
+    let spread = quantile * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + square / n;
     // Rounding may put a bound on the wrong side of what it touches exactly.
     (
         ((centre - spread) / scale).clamp(0.0, share),
         ((centre + spread) / scale).clamp(share, 1.0),
     )
+}
+
+/// Halvings of the range in which a bound of [`tango_bounds`] lies.
+const HALVINGS: usize = 60;
+
+/// Tango's bounds of the difference of two paired shares, with this quantile: `more` and `less` are
+/// the shares of `n` > 0 pairs in which only the first, and only the second, is true.
+pub(super) fn tango_bounds(more: f64, less: f64, n: f64, quantile: f64) -> (f64, f64) {
+    let difference = more - less;
+    // Whether the score test does not reject a true difference.
+    let holds = |truth: f64| {
+        let square = 2.0;
+        let linear = (2.0 - difference) * truth - more - less;
+        let constant = -less * truth * (1.0 - truth);
+        let root = (linear * linear - 4.0 * square * constant).max(0.0).sqrt();
+        let only_second = (root - linear) / (2.0 * square);
+        let variance = (2.0 * only_second + truth * (1.0 - truth)).max(0.0) / n;
+        (difference - truth).powi(2) <= quantile * quantile * variance
+    };
+    let bound = |end: f64| {
+        let (mut inside, mut outside) = (difference, end);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(inside, outside);
+            match holds(middle) {
+                true => inside = middle,
+                false => outside = middle,
+            }
+        }
+        inside
+    };
+    (bound(-1.0), bound(1.0))
 }
 
 /// The two-sided p of McNemar's exact test for two yes-or-no answers on the same things:

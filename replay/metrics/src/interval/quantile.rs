@@ -40,6 +40,7 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
         low: at(low).map(|low| low.min(value)),
         high: at(high).map(|high| high.max(value)),
         n,
+        clusters: None,
     })
 }
 

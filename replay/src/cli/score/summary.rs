@@ -2,10 +2,7 @@
 //! files.
 
 use comfy_table::Cell;
-use fillrate_metrics::{
-    CONFIDENCE, Estimate, TextMetric, Unit, clustered_mean, clustered_proportion, mcnemar_exact,
-    paired_difference,
-};
+use fillrate_metrics::{CONFIDENCE, Estimate, TextMetric, Unit, mcnemar_exact, paired_difference};
 use serde::Serialize;
 
 use crate::report::table::{TextTable, right};
@@ -183,24 +180,14 @@ fn figure(
     value: impl Fn(&ExampleScores) -> f64,
     scored: &[ExampleScores],
 ) -> Option<MetricScore> {
-    let samples: Vec<(&str, f64)> = scored
+    let samples: Vec<(&str, f64, f64)> = scored
         .iter()
-        .map(|one| (one.cluster.as_str(), value(one)))
+        .map(|one| (one.cluster.as_str(), 1.0, value(one)))
         .collect();
-    let estimate = match metric.metric.unit {
-        Unit::ZeroOrOne => {
-            let outcomes: Vec<(&str, bool)> = samples
-                .iter()
-                .map(|&(cluster, value)| (cluster, value > 0.5))
-                .collect();
-            clustered_proportion(&outcomes)
-        }
-        _ => clustered_mean(&samples),
-    };
     Some(MetricScore {
         variant: metric.metric.name,
         unit: metric.metric.unit,
-        estimate: estimate?.within(metric.metric.unit.range()),
+        estimate: metric.metric.unit.mean(&samples)?,
     })
 }
 
@@ -229,11 +216,10 @@ fn compared(
             mcnemar_p,
         }
     });
-    let most = *metric.metric.unit.range().end();
     Some(MetricComparison {
         variant: metric.metric.name,
         unit: metric.metric.unit,
-        second_minus_first: paired_difference(&pairs)?.within(-most..=most),
+        second_minus_first: paired_difference(&pairs, metric.metric.unit.span())?,
         flips,
     })
 }
@@ -301,13 +287,13 @@ mod tests {
         let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
         assert!(scores.comparison.is_none());
         insta::assert_snapshot!(scores.table("repository"), @"
-        ───────────────────────────────────────────
-         variant        n   value   95 % interval  
-        ═══════════════════════════════════════════
-         em/cceval      4   25.00   [0.00, 100.00] 
-        ───────────────────────────────────────────
-         es/repocoder   4   46.88   [0.00, 100.00] 
-        ───────────────────────────────────────────
+        ──────────────────────────────────────────
+         variant        n   value   95 % interval 
+        ══════════════════════════════════════════
+         em/cceval      4   25.00   [1.24, 89.88] 
+        ──────────────────────────────────────────
+         es/repocoder   4   46.88   [7.90, 90.07] 
+        ──────────────────────────────────────────
         All values in %, means over examples. Intervals clustered by repository (3 clusters).
         ");
     }
@@ -323,24 +309,24 @@ mod tests {
         let files = ["p.jsonl".to_owned(), "q.jsonl".to_owned()];
         let scores = ScoreSummary::new(&metrics(), &files, &rows);
         insta::assert_snapshot!(scores.table("repository"), @"
-        ──────────────────────────────────────────────────────────
-         predictions   variant        n   value   95 % interval   
-        ══════════════════════════════════════════════════════════
-         p.jsonl       em/cceval      4   50.00    [0.00, 100.00] 
-        ──────────────────────────────────────────────────────────
-         p.jsonl       es/repocoder   4   68.75   [17.99, 100.00] 
-        ──────────────────────────────────────────────────────────
-         q.jsonl       em/cceval      4   75.00    [0.00, 100.00] 
-        ──────────────────────────────────────────────────────────
-         q.jsonl       es/repocoder   4   93.75   [73.58, 100.00] 
-        ──────────────────────────────────────────────────────────
-        ──────────────────────────────────────────────────────────────────────────────────
-         variant        n   second − first   95 % interval      flips   McNemar's exact p 
-        ══════════════════════════════════════════════════════════════════════════════════
-         em/cceval      4            25.00   [−98.23, 100.00]   −1 +2            1.000000 
-        ──────────────────────────────────────────────────────────────────────────────────
-         es/repocoder   4            25.00    [−21.58, 71.58]       –                   – 
-        ──────────────────────────────────────────────────────────────────────────────────
+        ─────────────────────────────────────────────────────────
+         predictions   variant        n   value   95 % interval  
+        ═════════════════════════════════════════════════════════
+         p.jsonl       em/cceval      4   50.00    [4.66, 95.34] 
+        ─────────────────────────────────────────────────────────
+         p.jsonl       es/repocoder   4   68.75   [14.97, 96.49] 
+        ─────────────────────────────────────────────────────────
+         q.jsonl       em/cceval      4   75.00   [10.12, 98.76] 
+        ─────────────────────────────────────────────────────────
+         q.jsonl       es/repocoder   4   93.75   [45.81, 99.63] 
+        ─────────────────────────────────────────────────────────
+        ─────────────────────────────────────────────────────────────────────────────────
+         variant        n   second − first   95 % interval     flips   McNemar's exact p 
+        ═════════════════════════════════════════════════════════════════════════════════
+         em/cceval      4            25.00   [−83.20, 93.05]   −1 +2            1.000000 
+        ─────────────────────────────────────────────────────────────────────────────────
+         es/repocoder   4            25.00   [−64.68, 83.93]       –                   – 
+        ─────────────────────────────────────────────────────────────────────────────────
         All values in %, means over examples. Intervals clustered by repository (3 clusters).
         em/cceval: right only in p.jsonl (1): t/1
         em/cceval: right only in q.jsonl (2): t/2, t/3

@@ -3,7 +3,7 @@
 // text: nothing here or in the other scripts writes HTML.
 
 /**
- * @typedef {{value: number, low: number|null, high: number|null, n: number}} Estimate
+ * @typedef {{value: number, low: number|null, high: number|null, n: number, clusters?: number}} Estimate
  * @typedef {{scale: number, symbol: string, decimals: number, signed: boolean}} NumberFormat
  * @typedef {string|Node|null|undefined|false} Child
  */
@@ -89,7 +89,7 @@ const fillrate = (() => {
     return {
       value: text(estimate.value),
       interval: `[${bound(estimate.low)}, ${bound(estimate.high)}]`,
-      n: `n ${count(estimate.n)}`,
+      n: `n ${count(estimate.n)}${estimate.clusters ? ` in ${count(estimate.clusters)}` : ''}`,
     };
   }
 

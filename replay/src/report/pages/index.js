@@ -74,7 +74,7 @@
     const percent = Math.round(100 * summary.confidence);
     document.getElementById('policies')?.replaceChildren(...policies(summary));
     place.replaceChildren(
-      fillrate.table(`Figures, each with its ${percent} % interval (clustered by file) and its n`, heads, rows),
+      fillrate.table(`Figures, each with its ${percent} % interval and its n in so many files, its clusters`, heads, rows),
     );
   }
 

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, ORACLE_ACCEPTANCE};
-use fillrate_metrics::{Estimate, NumberFormat, Unit};
+use fillrate_metrics::{Estimate, NumberFormat, Unit, clustered_share};
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use serde::Serialize;
 
 use super::{HtmlReport, HtmlReportError, ReportedRun};
-use crate::report::figures::{by_hole, pass_at, pass_probability, passes, rate, report_row};
+use crate::report::figures::{by_hole, pass_at, pass_probability, passes, report_row};
 use crate::report::scored::ScoredAttempt;
 use crate::verdict::Outcome;
 
@@ -485,8 +485,11 @@ fn bin(value: f64, bins: usize) -> usize {
 fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCell>>) -> Vec<Point> {
     let mut points = Vec::new();
     for (index, bin) in bins.iter().enumerate() {
-        let values: Vec<(&str, f64)> = bin.iter().map(|(cluster, _, y)| (*cluster, *y)).collect();
-        let Some(estimate) = rate(&values).map(|estimate| estimate.within(0.0..=1.0)) else {
+        let values: Vec<(&str, f64, f64)> = bin
+            .iter()
+            .map(|(cluster, _, y)| (*cluster, 1.0, *y))
+            .collect();
+        let Some(estimate) = clustered_share(&values) else {
             continue;
         };
         let mean = bin.iter().map(|(_, x, _)| x).sum::<f64>() / bin.len() as f64;

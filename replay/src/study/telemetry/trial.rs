@@ -482,34 +482,12 @@ fn pair_difference(
     ))
 }
 
-/// The paired difference of two models' shares of the pairs that both are part of. If all pairs
-/// agree, the clustered error is 0 and would claim certainty: then the interval is that of the share
-/// of pairs, which is Wilson's, with a choice for the first as 1 and one for the second as −1.
+/// The paired difference of two models' shares of the pairs that both are part of.
 fn difference_of_choices(both: &[(Cluster, bool, bool)]) -> Option<Estimate> {
     let number = |chosen: bool| f64::from(u8::from(chosen));
     let pairs: Vec<(Cluster, f64, f64)> = both
         .iter()
         .map(|(cluster, one, two)| (cluster.clone(), number(*one), number(*two)))
         .collect();
-    let estimate = paired_difference(&pairs)?;
-    let same = both
-        .iter()
-        .all(|(_, one, two)| (*one, *two) == (both[0].1, both[0].2));
-    if !same {
-        return Some(estimate.within(-1.0..=1.0));
-    }
-    let first: Vec<(Cluster, bool)> = both.iter().map(|pair| (pair.0.clone(), pair.1)).collect();
-    let second: Vec<(Cluster, bool)> = both.iter().map(|pair| (pair.0.clone(), pair.2)).collect();
-    let (one, two) = (
-        clustered_proportion(&first)?,
-        clustered_proportion(&second)?,
-    );
-    Some(Estimate {
-        low: one
-            .low
-            .zip(two.high)
-            .map(|(one, two)| (one - two).max(-1.0)),
-        high: one.high.zip(two.low).map(|(one, two)| (one - two).min(1.0)),
-        ..estimate
-    })
+    paired_difference(&pairs, 1.0)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fillrate_metrics::metric::{
     ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE,
 };
-use fillrate_metrics::{Estimate, clustered_proportion, clustered_weighted_mean};
+use fillrate_metrics::{Estimate, clustered_share};
 use fillrate_server::telemetry::EnteredCharacters;
 
 use super::impression::{Cluster, Impression};
@@ -145,25 +145,10 @@ impl VariantSamples {
 
     /// By name, the estimate of each variant, with a clustered interval.
     pub(super) fn estimates(&self) -> BTreeMap<String, Estimate> {
-        let estimates = self.0.iter().filter_map(|(variant, samples)| {
-            let estimate = if variant.is_weighted() {
-                let estimate = clustered_weighted_mean(samples)?.within(0.0..=1.0);
-                self.unanimous(*variant).unwrap_or(estimate)
-            } else {
-                clustered_proportion(&outcomes(samples))?
-            };
-            Some((variant.name(), estimate))
-        });
-        estimates.collect()
-    }
-
-    /// Where all completions that were read were accepted, or none, weights change nothing and a
-    /// clustered error of 0 would claim certainty: there the unweighted estimate stands.
-    fn unanimous(&self, variant: Variant) -> Option<Estimate> {
-        let read = self.0.get(&Variant::Read)?;
-        let read = clustered_proportion(&outcomes(read))?;
-        let unanimous = read.value == 0.0 || read.value == 1.0;
-        (variant == Variant::Characters && unanimous).then_some(read)
+        let estimates = self.0.iter();
+        estimates
+            .filter_map(|(variant, samples)| Some((variant.name(), clustered_share(samples)?)))
+            .collect()
     }
 }
 

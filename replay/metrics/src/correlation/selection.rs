@@ -1,0 +1,166 @@
+//! What it costs to choose a version by its first figure.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::coefficient::two_normals;
+use crate::interval::quantile::interpolate;
+use crate::interval::{Estimate, TAIL};
+
+/// The result of choosing the version with the largest first figure, on the second side.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Selection {
+    /// The index of the chosen version.
+    pub chosen: usize,
+    /// The probability that its true second figure is the largest of these versions.
+    pub probability: f64,
+    /// What its true second figure lacks to the largest one, expected, with a 95 % range.
+    pub regret: Estimate,
+}
+
+/// Chooses by the first figures and judges by the second ones, whose true values are drawn given
+/// both measured figures.
+///
+/// The true figures are bivariate normal and the errors, of the variances `noise`, independent.
+/// Covariance matrices are drawn from what the pairs leave possible, as for
+/// [`latent_correlation`](crate::latent_correlation), the error is taken from them, and given each
+/// the true second figures follow from the measured ones by the normal regression: an exceptional
+/// figure that is mostly error counts as such. Equal seeds give equal values.
+///
+/// `None` for fewer than three pairs or no draws, if a side does not vary, or if the second side
+/// has no error, since then the winner is known.
+pub fn selection(
+    pairs: &[(f64, f64)],
+    noise: (f64, f64),
+    draws: u32,
+    seed: u64,
+) -> Option<Selection> {
+    if pairs.len() < 3 || draws == 0 || noise.1 <= 0.0 {
+        return None;
+    }
+    let observed = Moments::new(pairs)?;
+    let mut chosen = 0;
+    for (at, pair) in pairs.iter().enumerate() {
+        if pair.0 > pairs[chosen].0 {
+            chosen = at;
+        }
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let (mut wins, mut regrets) = (0_u32, Vec::with_capacity(draws as usize));
+    for _ in 0..draws {
+        let population = observed.draw(&mut random);
+        let truth = population.draw_second(pairs, noise, &mut random);
+        let best = truth.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let regret = best - truth[chosen];
+        wins += u32::from(regret <= 0.0);
+        regrets.push(regret);
+    }
+    let mean = regrets.iter().sum::<f64>() / f64::from(draws);
+    regrets.sort_by(f64::total_cmp);
+    Some(Selection {
+        chosen,
+        probability: f64::from(wins) / f64::from(draws),
+        regret: Estimate {
+            value: mean,
+            low: interpolate(&regrets, TAIL),
+            high: interpolate(&regrets, 1.0 - TAIL),
+            n: pairs.len(),
+            clusters: None,
+        },
+    })
+}
+
+/// Means and covariances of measured figures, or of a population that they may come from.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    n: usize,
+    means: (f64, f64),
+    /// The variance of the first, the covariance, the variance of the second.
+    covariance: (f64, f64, f64),
+}
+
+impl Moments {
+    fn new(pairs: &[(f64, f64)]) -> Option<Self> {
+        let n = pairs.len() as f64;
+        let means = (
+            pairs.iter().map(|pair| pair.0).sum::<f64>() / n,
+            pairs.iter().map(|pair| pair.1).sum::<f64>() / n,
+        );
+        let mut sums = (0.0, 0.0, 0.0);
+        for (first, second) in pairs {
+            let (first, second) = (first - means.0, second - means.1);
+            sums.0 += first * first;
+            sums.1 += first * second;
+            sums.2 += second * second;
+        }
+        (sums.0 > 0.0 && sums.2 > 0.0).then_some(Self {
+            n: pairs.len(),
+            means,
+            covariance: (sums.0, sums.1, sums.2),
+        })
+    }
+
+    /// Draws the moments of the population of the measured figures, by Bartlett's decomposition.
+    /// The covariances of `self` are sums of products.
+    fn draw(&self, random: &mut ChaCha8Rng) -> Self {
+        let (first, product, second) = self.covariance;
+        let freedom = self.n - 1;
+        let root = first.sqrt();
+        let along = product / root;
+        let across = (second - along * along).max(0.0).sqrt();
+        let one = chi(freedom, random);
+        let other = chi(freedom - 1, random);
+        let (normal, _) = two_normals(random);
+        let corner = root / one;
+        let below = along / one - across * normal / (one * other);
+        let end = across / other;
+        let (z_first, z_second) = two_normals(random);
+        let scale = (self.n as f64).sqrt();
+        Self {
+            n: self.n,
+            means: (
+                self.means.0 + corner * z_first / scale,
+                self.means.1 + (below * z_first + end * z_second) / scale,
+            ),
+            covariance: (corner * corner, corner * below, below * below + end * end),
+        }
+    }
+
+    /// Draws each version's true second figure given its measured ones.
+    fn draw_second(
+        &self,
+        pairs: &[(f64, f64)],
+        noise: (f64, f64),
+        random: &mut ChaCha8Rng,
+    ) -> Vec<f64> {
+        let (first, product, second) = self.covariance;
+        let latent = ((first - noise.0).max(0.0), (second - noise.1).max(0.0));
+        let most = (latent.0 * latent.1).sqrt();
+        let product = product.clamp(-most, most);
+        let (first, second) = (latent.0 + noise.0, latent.1 + noise.1);
+        let determinant = first * second - product * product;
+        // The regression of the true second figure on both measured ones.
+        let weights = if determinant > 0.0 {
+            (
+                product * (second - latent.1) / determinant,
+                (latent.1 * first - product * product) / determinant,
+            )
+        } else {
+            (0.0, latent.1 / second)
+        };
+        let rest = latent.1 - weights.0 * product - weights.1 * latent.1;
+        let spread = rest.max(0.0).sqrt();
+        let truth = pairs.iter().map(|pair| {
+            let expected = self.means.1
+                + weights.0 * (pair.0 - self.means.0)
+                + weights.1 * (pair.1 - self.means.1);
+            expected + spread * two_normals(random).0
+        });
+        truth.collect()
+    }
+}
+
+fn chi(freedom: usize, random: &mut ChaCha8Rng) -> f64 {
+    let squares = (0..freedom).map(|_| two_normals(random).0.powi(2));
+    squares.sum::<f64>().sqrt()
+}

@@ -1,0 +1,357 @@
+//! The decision that a study supports: whether the offline figure may choose the next version.
+
+use fillrate_metrics::{Estimate, LinearPrediction, Selection, best_predictor};
+use serde::Serialize;
+
+use super::figure::FigureUnit;
+use super::format;
+use super::join::VersionKey;
+use super::pool::{FigureKey, PooledFigures};
+use super::strata::WeightedFigures;
+use super::{Conclusion, MetricPair, SecondSide};
+
+/// The probability at which a gap between offline figures is worth trusting.
+pub(super) const TRUSTED: f64 = 0.9;
+
+/// What a team may do with the main pair of a study.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decision {
+    /// The answer in a word.
+    pub trust: Trust,
+    /// The answer in a sentence.
+    pub sentence: String,
+    /// The step that would help most.
+    pub next_step: String,
+    /// What choosing by the main offline figure comes to among these versions; `None` if errors are
+    /// unknown or versions too few.
+    pub selection: Option<Selection>,
+    /// The smallest difference of the offline figure at which the better version also measures
+    /// better on the second side in 9 of 10 cases; `None` if no difference does.
+    pub smallest_gap: Option<f64>,
+    /// The second figure of versions that have offline figures only.
+    pub predictions: Vec<VersionPrediction>,
+    /// The pair that predicts best, each version predicted from the others alone.
+    pub best: Option<BestPair>,
+    /// The main offline figure with holes weighted to the second side's mix.
+    pub weighted: Vec<WeightedFigures>,
+}
+
+/// Whether the offline figure may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// It may.
+    Trust,
+    /// Groups of the samples contradict the pooled figures.
+    Depends,
+    /// The figures support no answer.
+    CantTell,
+    /// It chooses the worse version.
+    Dont,
+}
+
+impl Trust {
+    /// The badge's words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Trust => "Trust",
+            Self::Depends => "Depends on the mix",
+            Self::CantTell => "Can't tell",
+            Self::Dont => "Don't trust",
+        }
+    }
+}
+
+/// The predicted second figure of a version without one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VersionPrediction {
+    /// The version.
+    pub version: String,
+    /// Its offline figure.
+    pub offline: f64,
+    /// Its predicted figure on the second side, if it is measured as well as the others, with a
+    /// prediction interval.
+    pub second: Estimate,
+    /// Whether the offline figure lies outside those of the study's versions.
+    pub extrapolated: bool,
+}
+
+/// The pair of metrics that predicts best.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BestPair {
+    /// The offline metric.
+    pub offline: String,
+    /// The second side's metric.
+    pub second: String,
+    /// The share of the second figure's variance that it explains, each version predicted from the
+    /// others alone.
+    pub share: f64,
+    /// The same if the offline metric is also chosen among the other versions alone.
+    pub nested_share: f64,
+    /// The pairs it is chosen from.
+    pub pairs: usize,
+    /// The versions.
+    pub versions: usize,
+}
+
+/// What a decision is made from, beside the pairs.
+pub(super) struct DecisionInput<'a> {
+    pub(super) second: SecondSide,
+    pub(super) offline_only: &'a [VersionKey],
+    pub(super) offline: &'a PooledFigures,
+    pub(super) weighted: Vec<WeightedFigures>,
+}
+
+impl Decision {
+    /// The decision by the first pair; `None` without pairs.
+    pub(super) fn new(pairs: &[MetricPair], input: DecisionInput<'_>) -> Option<Self> {
+        let main = pairs.first()?;
+        let trust = match main.conclusion {
+            Conclusion::Together => Trust::Trust,
+            Conclusion::Opposed => Trust::Dont,
+            Conclusion::DependsOnMix => Trust::Depends,
+            Conclusion::CantTell => Trust::CantTell,
+        };
+        let values = main.values();
+        let line = LinearPrediction::fit(&values);
+        // Figures that show the mix of samples say nothing of versions.
+        let line = line.filter(|_| trust != Trust::Depends);
+        let smallest_gap = line
+            .filter(|_| trust == Trust::Trust)
+            .and_then(|line| line.smallest_gap(TRUSTED));
+        let predictions = line.map_or_else(Vec::new, |line| predict(main, &line, &input));
+        let mut decision = Self {
+            trust,
+            sentence: String::new(),
+            next_step: String::new(),
+            selection: main.selection.filter(|_| trust != Trust::Depends),
+            smallest_gap,
+            predictions,
+            best: best_pair(pairs),
+            weighted: input.weighted,
+        };
+        decision.sentence = decision.describe(main, input.second);
+        decision.next_step = decision.advise(main, input.second);
+        Some(decision)
+    }
+
+    fn describe(&self, main: &MetricPair, second: SecondSide) -> String {
+        let (offline, other) = (&main.offline, &main.second);
+        let (n, side) = (main.points.len(), second.name());
+        match self.trust {
+            Trust::Trust => {
+                let gap = self.smallest_gap.map_or_else(
+                    || "no difference is large enough to be right in 9 of 10 choices".to_owned(),
+                    |gap| {
+                        format!(
+                            "of two versions, the one that is at least {} ahead is expected to \
+                             measure better {side} in 9 of 10 cases",
+                            format::gap(main.offline_unit, gap)
+                        )
+                    },
+                );
+                format!(
+                    "{offline} may choose the version with the better {other}: {gap} (n = {n} versions)."
+                )
+            }
+            Trust::Dont => format!(
+                "{offline} chooses the version with the worse {other}: a better {offline} goes with \
+                 a worse {side} figure (n = {n} versions)."
+            ),
+            Trust::Depends => format!(
+                "{offline} must not choose across the mix: within groups of the samples it goes the \
+                 other way than pooled (n = {n} versions)."
+            ),
+            Trust::CantTell => format!(
+                "{n} version{} can't show whether {offline} chooses the version with the better \
+                 {other}.",
+                if n == 1 { "" } else { "s" }
+            ),
+        }
+    }
+
+    fn advise(&self, main: &MetricPair, second: SecondSide) -> String {
+        let better = || {
+            let best = self
+                .best
+                .as_ref()
+                .filter(|best| best.offline != main.offline)?;
+            (best.nested_share > 0.0).then(|| {
+                format!(
+                    "Choose by {} instead, which predicts {} better, and check it on new versions.",
+                    best.offline, best.second
+                )
+            })
+        };
+        match self.trust {
+            Trust::Depends => "Compare within each language (--by version,language), or weight \
+                               holes to the mix that people see."
+                .to_owned(),
+            Trust::Dont => better().unwrap_or_else(|| {
+                "Choose by the second side's figure, and look at the versions that disagree most."
+                    .to_owned()
+            }),
+            Trust::Trust => main.advice.clone().unwrap_or_else(|| {
+                format!(
+                    "Predict the next version's {} before it ships, and check the prediction after.",
+                    main.second
+                )
+            }),
+            Trust::CantTell => main.advice.clone().or_else(better).unwrap_or_else(|| {
+                match main.points.len() {
+                    0..=2 => "Measure at least 4 versions on both sides; with fewer no correlation \
+                              can differ from chance."
+                        .to_owned(),
+                    _ => format!(
+                        "Try another offline metric: so many versions, measured so well, would show \
+                         a close connection with {} {}.",
+                        second.name(),
+                        main.second
+                    ),
+                }
+            }),
+        }
+    }
+
+    /// What stands behind the decision, in sentences.
+    pub(super) fn details(
+        &self,
+        main: &MetricPair,
+        second: SecondSide,
+        labels: &[&str],
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        let side = second.name();
+        if let Some(selection) = &self.selection {
+            let label = main
+                .points
+                .get(selection.chosen)
+                .and_then(|point| labels.get(point.version))
+                .copied()
+                .unwrap_or_default();
+            lines.push(format!(
+                "{label} has the best {} and is truly the best of these {} versions {side} with \
+                 probability {}; picking it costs {} of {}, expected (95 % range {} to {}).",
+                main.offline,
+                main.points.len(),
+                format::decimals(selection.probability, 2),
+                format::gap(main.second_unit, selection.regret.value),
+                main.second,
+                format::gap(main.second_unit, selection.regret.low.unwrap_or(0.0)),
+                format::gap(main.second_unit, selection.regret.high.unwrap_or(0.0)),
+            ));
+        }
+        lines.push(match self.smallest_gap {
+            Some(gap) => format!(
+                "Smallest gap worth trusting: {} of {}; from there the better of two new versions \
+                 is expected to measure better {side} in 9 of 10 cases.",
+                format::gap(main.offline_unit, gap),
+                main.offline
+            ),
+            None => format!(
+                "No gap of {} is worth trusting yet: none is right in 9 of 10 cases.",
+                main.offline
+            ),
+        });
+        for one in &self.predictions {
+            let bound = |bound: Option<f64>| {
+                bound.map_or_else(|| "?".to_owned(), |it| format::value(main.second_unit, it))
+            };
+            lines.push(format!(
+                "{} ({} {}) is predicted to measure {} {} [{}, {}]{}.",
+                one.version,
+                main.offline,
+                format::value(main.offline_unit, one.offline),
+                main.second,
+                format::value(main.second_unit, one.second.value),
+                bound(one.second.low),
+                bound(one.second.high),
+                match one.extrapolated {
+                    true => ", outside the range of the measured versions",
+                    false => "",
+                }
+            ));
+        }
+        if let Some(best) = &self.best {
+            lines.push(format!(
+                "Of {} offline metrics {} predicts {} best: {:.0} % of its variance, each version \
+                 predicted from the other {}, and {:.0} % if the choice of the metric is left to \
+                 them too.",
+                best.pairs,
+                best.offline,
+                best.second,
+                best.share * 100.0,
+                best.versions - 1,
+                best.nested_share * 100.0
+            ));
+        }
+        lines.extend(
+            self.weighted
+                .iter()
+                .map(|one| one.sentence(&main.offline, side)),
+        );
+        lines
+    }
+}
+
+/// Predicts the second figure of versions that have offline figures only.
+fn predict(
+    main: &MetricPair,
+    line: &LinearPrediction,
+    input: &DecisionInput<'_>,
+) -> Vec<VersionPrediction> {
+    let values = main.values();
+    let first =
+        |pick: fn(f64, f64) -> f64, from: f64| values.iter().map(|it| it.0).fold(from, pick);
+    let (least, most) = (
+        first(f64::min, f64::INFINITY),
+        first(f64::max, f64::NEG_INFINITY),
+    );
+    let predictions = input.offline_only.iter().filter_map(|version| {
+        let key = FigureKey::new(version, main.language.as_deref(), &main.offline);
+        let offline = input.offline.get(&key)?.figure.value()?;
+        let mut second = line.predict(offline);
+        if main.second_unit == FigureUnit::Share {
+            second = second.within(0.0..=1.0);
+            second.value = second.value.clamp(0.0, 1.0);
+        }
+        Some(VersionPrediction {
+            version: version.0.clone(),
+            offline,
+            second,
+            extrapolated: offline < least || offline > most,
+        })
+    });
+    predictions.collect()
+}
+
+/// The offline metric that predicts the main pair's second metric best, among those that the same
+/// versions have.
+fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
+    let main = pairs.first()?;
+    let versions = |pair: &MetricPair| -> Vec<usize> {
+        pair.points.iter().map(|point| point.version).collect()
+    };
+    let all: Vec<&MetricPair> = pairs
+        .iter()
+        .filter(|pair| pair.second == main.second && pair.language == main.language)
+        .filter(|pair| versions(pair) == versions(main))
+        .collect();
+    let firsts: Vec<Vec<f64>> = all
+        .iter()
+        .map(|pair| pair.values().iter().map(|it| it.0).collect())
+        .collect();
+    let second: Vec<f64> = main.values().iter().map(|it| it.1).collect();
+    let best = best_predictor(&firsts, &second)?;
+    (all.len() > 1).then(|| BestPair {
+        offline: all[best.index].offline.clone(),
+        second: main.second.clone(),
+        share: best.share,
+        nested_share: best.nested_share,
+        pairs: all.len(),
+        versions: second.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
