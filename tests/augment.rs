@@ -297,6 +297,55 @@ fn only_tests_that_detect_faults_honestly_are_kept() {
         .exits_with(0);
     let only = format!("only before: {}", holes(&tasks)[0]["id"].as_str().unwrap());
     assert!(finished.out.contains(&only), "{finished:#?}");
+    compared_in_markdown(
+        &dir,
+        [&before, &after],
+        holes(&tasks)[0]["id"].as_str().unwrap(),
+    );
+}
+
+/// The same as a pull request shows it, from the program and from the action around it.
+fn compared_in_markdown(dir: &TestDir, [before, after]: [&str; 2], hole: &str) {
+    let finished = dir
+        .fillrate(&["report", "--compare", before, after])
+        .exits_with(0);
+    let markdown = &finished.out;
+    assert!(
+        markdown.starts_with("### `after` against `before`\n"),
+        "{markdown}"
+    );
+    assert!(
+        markdown.contains("No difference beyond chance"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("McNemar's exact p = 1.000"), "{markdown}");
+    let flip = format!("1 hole that before passes more often</summary>\n\n- `{hole}`\n");
+    assert!(markdown.contains(&flip), "{markdown}");
+    let refused = dir
+        .fillrate(&["report", "--compare", before, "nowhere"])
+        .exits_with(1);
+    assert!(refused.error_message().contains("nowhere"), "{refused:?}");
+    dir.fillrate(&["report", "--compare", before, after, "-o", "pages"])
+        .exits_with(2);
+
+    let [summary, output] = ["summary.md", "output"].map(|name| dir.path(name));
+    std::fs::write(&summary, "before\n").unwrap();
+    let status = std::process::Command::new("bash")
+        .arg(play::repository(".github/actions/compare/compare.sh"))
+        .env("PROGRAM", env!("CARGO_BIN_EXE_fillrate"))
+        .env("OLD", before)
+        .env("NEW", after)
+        .env("RUNNER_TEMP", dir.path("."))
+        .env("GITHUB_STEP_SUMMARY", &summary)
+        .env("GITHUB_OUTPUT", &output)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let summary = std::fs::read_to_string(&summary).unwrap();
+    assert_eq!(summary, format!("before\n{markdown}"));
+    let output = std::fs::read_to_string(&output).unwrap();
+    let file = output.trim_end().strip_prefix("file=").unwrap();
+    assert_eq!(&std::fs::read_to_string(file).unwrap(), markdown);
 }
 
 const PRICE: &str = "export function price(count: number, member: boolean): number {

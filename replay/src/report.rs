@@ -6,6 +6,7 @@ mod developers;
 pub mod export;
 mod figures;
 pub mod leakage;
+mod markdown;
 pub mod page;
 pub mod pages;
 pub mod policies;

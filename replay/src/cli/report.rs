@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::show::name;
 use super::{CliError, Success};
+use crate::report::Comparison;
 use crate::report::pages::HtmlReport;
 use crate::store::{FILE_NAME, Run};
 
@@ -15,14 +17,18 @@ use crate::store::{FILE_NAME, Run};
 pub(super) struct ReportArguments {
     /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
     /// all of them
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "compare", value_name = "RUN")]
     runs: Vec<PathBuf>,
+    /// Print the second run against the first in Markdown, for a pull request: paired differences,
+    /// McNemar's test and the holes that flip
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["runs", "out", "live"])]
+    compare: Vec<PathBuf>,
     /// The folder for the pages; an earlier report in it is replaced
     #[arg(
         short,
         long,
         value_name = "DIR",
-        required_unless_present = "live",
+        required_unless_present_any = ["live", "compare"],
         conflicts_with = "live"
     )]
     out: Option<PathBuf>,
@@ -32,6 +38,9 @@ pub(super) struct ReportArguments {
 }
 
 pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
+    if let [old, new] = arguments.compare.as_slice() {
+        return compare(old, new);
+    }
     if let Some(out) = &arguments.out {
         super::check_writable(out)?;
     }
@@ -43,6 +52,22 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     };
     site.write(out)?;
     outln!("{}", out.join("index.html").display());
+    Ok(Success::Whole)
+}
+
+/// Prints one run against another in Markdown.
+fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
+    let mut runs = Vec::new();
+    for folder in [old, new] {
+        runs.push((name(folder), Run::open(folder)?));
+    }
+    if runs[0].0 == runs[1].0 {
+        for ((name, _), folder) in runs.iter_mut().zip([old, new]) {
+            *name = folder.display().to_string();
+        }
+    }
+    let comparison = Comparison::load(&runs)?;
+    out!("{}", comparison.markdown().unwrap_or_default());
     Ok(Success::Whole)
 }
 
