@@ -107,6 +107,8 @@ impl Decision {
     pub(super) fn new(pairs: &[MetricPair], input: DecisionInput<'_>) -> Option<Self> {
         let main = pairs.first()?;
         let trust = match main.conclusion {
+            // So weak a design finds luck more often than the truth.
+            Conclusion::Together if main.is_weak() => Trust::CantTell,
             Conclusion::Together => Trust::Trust,
             Conclusion::Opposed => Trust::Dont,
             Conclusion::DependsOnMix => Trust::Depends,
@@ -161,6 +163,11 @@ impl Decision {
             Trust::Depends => format!(
                 "{offline} must not choose across the mix: within groups of the samples it goes the \
                  other way than pooled (n = {n} versions)."
+            ),
+            Trust::CantTell if main.conclusion == Conclusion::Together => format!(
+                "{offline} and {other} go together over these {n} versions, but so few find even a \
+                 close connection in fewer than half of such studies: a hint, not yet a reason to \
+                 choose by {offline}."
             ),
             Trust::CantTell => format!(
                 "{n} version{} can't show whether {offline} chooses the version with the better \

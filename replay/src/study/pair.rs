@@ -251,6 +251,15 @@ impl MetricPair {
             .collect()
     }
 
+    /// Whether fewer than half of studies like this one find a true r of .8.
+    pub(super) fn is_weak(&self) -> bool {
+        let Some(design) = &self.design else {
+            return true;
+        };
+        let at = design.power.iter().find(|power| power.true_r == 0.8);
+        at.is_none_or(|at| at.permutation.unwrap_or(at.student).value < 0.5)
+    }
+
     /// The figures of a coefficient, where it is defined.
     pub fn coefficient(&self, coefficient: Coefficient) -> Option<&CoefficientFigure> {
         self.coefficients

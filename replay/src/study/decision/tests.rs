@@ -100,6 +100,22 @@ fn opposed_figures_are_not_trusted_and_few_versions_cant_tell() {
     };
     let few = study(&three(&up), &three(&up)).decision.unwrap();
     assert_eq!(few.trust, Trust::CantTell);
+    // Four versions that agree with p = 1/24 are a hint.
+    let four = |values: [f64; 4], metric| {
+        let rows: Vec<_> = NAMES.into_iter().zip(values).collect();
+        side(&rows, metric)
+    };
+    let hint = study(
+        &four([0.5, 0.491, 0.563, 0.551], "pass@1"),
+        &four([0.3, 0.299, 0.314, 0.312], "acceptance/shown"),
+    );
+    assert_eq!(hint.pairs[0].conclusion, Conclusion::Together);
+    let hint = hint.decision.unwrap();
+    assert_eq!((hint.trust, hint.smallest_gap), (Trust::CantTell, None));
+    assert!(
+        hint.sentence.contains("a hint, not yet a reason"),
+        "{hint:?}"
+    );
     let two = StudySide {
         observations: up.observations[..2].to_vec(),
         ..StudySide::default()
