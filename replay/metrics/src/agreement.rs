@@ -36,6 +36,7 @@ pub fn fleiss_kappa(table: &[Vec<usize>]) -> Option<Estimate> {
         low: bounds.map(|half| (value - half).max(-1.0)),
         high: bounds.map(|half| (value + half).min(1.0)),
         n,
+        clusters: None,
     })
 }
 
