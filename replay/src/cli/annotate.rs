@@ -123,6 +123,7 @@ fn print_table(outcome: &AnnotationOutcome, groups: &BTreeMap<(&str, &str), Vote
             low,
             high,
             n,
+            clusters: _,
         }) => {
             let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |it| format!("{it:.3}"));
             outln!(
