@@ -8,6 +8,7 @@ pub(crate) mod category;
 pub(crate) mod definitions;
 pub mod detection;
 pub mod environment;
+pub(crate) mod go;
 pub(crate) mod holes;
 pub(crate) mod imports;
 pub(crate) mod mutation;

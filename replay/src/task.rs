@@ -98,7 +98,8 @@ pub struct Mutation {
     pub survived: usize,
     /// Mutants with which the tests ran into a limit: a fault that was noticed, or a slow machine.
     pub timeout: usize,
-    /// Mutants without a verdict because of an infrastructure failure.
+    /// Mutants without a verdict because of an infrastructure failure, and those that do not
+    /// compile.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unjudged: usize,
     /// The mutants that survived.

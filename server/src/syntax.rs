@@ -2,6 +2,7 @@
 //! in this folder and one line in [`LANGUAGES`]; nothing else in the server names a language or a
 //! node kind.
 
+mod go;
 mod imports;
 mod python;
 mod typescript;
@@ -49,7 +50,8 @@ pub struct Language {
     /// What an import leaves out at the end of a file's name, a longer ending before those it
     /// ends with.
     module_endings: &'static [&'static str],
-    /// The name, without its ending, of the file that stands for its folder in imports.
+    /// The name, without its ending, of the file that stands for its folder in imports; empty if
+    /// there is none.
     folder_module: &'static str,
     /// The modules that a node imports; `None` if the node is no import. The text is the file's,
     /// the path that of its folder.
@@ -70,11 +72,12 @@ pub struct Quote {
 const DEFAULT_LINE_COMMENT: &str = "#";
 
 /// Every language there is.
-pub static LANGUAGES: [&Language; 4] = [
+pub static LANGUAGES: [&Language; 5] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::TYPESCRIPT_REACT,
     &typescript::JAVASCRIPT,
+    &go::GO,
 ];
 
 impl Language {
@@ -227,6 +230,7 @@ mod tests {
         assert_eq!(id("a/b.test.ts"), Some("typescript"));
         assert_eq!(id("b.tsx"), Some("typescriptreact"));
         assert_eq!(id("c.test.mjs"), Some("javascript"));
+        assert_eq!(id("a/b_test.go"), Some("go"));
         assert_eq!(id("README"), None);
     }
 

@@ -89,6 +89,8 @@ pub enum EnvironmentKind {
     Python,
     /// A `node_modules` folder.
     Node,
+    /// Go's modules and its compiled packages.
+    Go,
 }
 
 /// The names or paths of the outside programs that fetch sources and build environments.
@@ -100,6 +102,8 @@ pub struct Toolchain {
     pub node: PathBuf,
     /// Node's package client.
     pub npm: PathBuf,
+    /// Go, with its compiler.
+    pub go: PathBuf,
     /// For projects whose source is a git revision.
     pub git: PathBuf,
     /// Installs Python packages and interpreters; pip does the former where it is missing.
@@ -112,6 +116,7 @@ impl Default for Toolchain {
             python: "python3".into(),
             node: "node".into(),
             npm: "npm".into(),
+            go: "go".into(),
             git: "git".into(),
             uv: "uv".into(),
         }

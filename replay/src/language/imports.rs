@@ -19,7 +19,7 @@ pub(crate) struct DependencyRules {
     pub(crate) define: fn(Node<'_>, &SourceFile, files: &BTreeSet<&str>, &mut Definitions),
     /// The files that a module may be, as [`Import::from`] names it, the likeliest first; the
     /// file of that very name aside.
-    pub(crate) module_files: fn(&str) -> Vec<String>,
+    pub(crate) module_files: fn(&str, files: &BTreeSet<&str>) -> Vec<String>,
     /// Whether a folder is a module without a file of its own.
     pub(crate) is_package: fn(files: &BTreeSet<&str>, folder: &str) -> bool,
     /// What a class calls its constructor.
@@ -36,7 +36,7 @@ pub(crate) struct Import {
     /// What the file calls it; `None` for everything there is.
     pub(crate) name: Option<String>,
     /// Where it comes from: in Python a module's path without its ending, which may be a
-    /// folder's; in TypeScript a file's path.
+    /// folder's; in TypeScript a file's path; in Go a folder's.
     pub(crate) from: String,
     /// What it is there.
     pub(crate) target: ImportTarget,

@@ -34,6 +34,8 @@ pub(crate) struct MutationRules {
     pub(crate) arithmetic: Swaps,
     /// ASR.
     pub(crate) arithmetic_assignment: Swaps,
+    /// Kinds of `x++`.
+    pub(crate) updates: &'static [&'static str],
     /// IDE.
     pub(crate) update: Swaps,
     /// LCR.
@@ -50,6 +52,9 @@ pub(crate) struct MutationRules {
     pub(crate) not_in: Option<&'static str>,
     /// Comparisons of which another is always the negation, whatever is compared.
     pub(crate) opposites: &'static [&'static str],
+    /// Whether a condition must be of the boolean type, so that no operand of a comparison can take
+    /// the comparison's place.
+    pub(crate) conditions_are_boolean: bool,
     /// `true` and `false`.
     pub(crate) booleans: [&'static str; 2],
     /// Kinds of number literals.
@@ -125,6 +130,7 @@ mod tests {
                 rules.terminal,
                 rules.deletable,
                 rules.untouched,
+                rules.updates,
                 &[rules.unary, rules.negation, rules.augmented_assignment],
             ];
             for kind in kinds.concat() {

@@ -22,6 +22,8 @@ pub enum RunnerName {
     Mocha,
     /// `jest`
     Jest,
+    /// `go`: Go's own.
+    Go,
     /// `junit`: any command that writes JUnit XML.
     Junit,
 }

@@ -7,13 +7,14 @@ use fillrate_server::syntax::Language;
 use super::environment::{EnvironmentKind, PackageManager};
 use super::support::LanguageSupport;
 use super::unread::UNREAD_LANGUAGES;
-use super::{python, typescript};
+use super::{go, python, typescript};
 
 /// Every language whose projects can be replayed, in the order of tables.
-pub static LANGUAGES: [&LanguageSupport; 3] = [
+pub static LANGUAGES: [&LanguageSupport; 4] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::JAVASCRIPT,
+    &go::GO,
 ];
 
 impl LanguageSupport {
@@ -66,7 +67,11 @@ mod tests {
 
     #[test]
     fn every_kind_of_environment_has_a_package_manager() {
-        for kind in [EnvironmentKind::Python, EnvironmentKind::Node] {
+        for kind in [
+            EnvironmentKind::Python,
+            EnvironmentKind::Node,
+            EnvironmentKind::Go,
+        ] {
             assert_eq!(package_manager(kind).kind(), kind);
         }
     }
@@ -77,6 +82,7 @@ mod tests {
         assert_eq!(name("a/b.py"), Some("python"));
         assert_eq!(name("a/b.tsx"), Some("typescriptreact"));
         assert_eq!(name("a/B.java"), Some("java"));
+        assert_eq!(name("a/b_test.go"), Some("go"));
         assert_eq!(name("a/b.cc"), Some("cpp"));
         assert_eq!(name("README"), None);
     }

@@ -445,6 +445,67 @@ for (const [a, b] of [[1, "x"], [2, "y"]]) {
     }
 
     #[test]
+    fn go_assertions_have_altered_and_opposite_twins() {
+        let text = r#"package f
+
+func TestPlain(t *testing.T) {
+	if got := f(1); got != 2 {
+		t.Errorf("got %d", got)
+	}
+	want := "four"
+	if got := f(2); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if f(3) == 4 {
+		log("no assertion")
+	}
+}
+
+func TestTable(t *testing.T) {
+	tests := []struct{ in, want int }{{1, 2}, {in: 3, want: 4}}
+	for _, tt := range tests {
+		t.Run("x", func(t *testing.T) {
+			if got, err := f(tt.in); err != nil || got != tt.want {
+				t.Fatal(err)
+			}
+		})
+	}
+	for in, want := range map[string]bool{"a": true} {
+		if f(in) != want {
+			t.Fail()
+		}
+	}
+}
+
+func TestTestify(t *testing.T) {
+	assert.Equal(t, 14, f(1))
+	require.NoError(t, g())
+}
+
+func Testify() {}
+"#;
+        assert_eq!(
+            twins_of("f_test.go", text),
+            [
+                "TestPlain",
+                "  want := \"fous\"",
+                "  if got := f(1); got != 3 {",
+                "  if got := f(1); !(got != 2) {",
+                "  if got := f(2); !(!reflect.DeepEqual(got, want)) {",
+                "TestTable",
+                "  for in, want := range map[string]bool{\"a\": false} {",
+                "  tests := []struct{ in, want int }{{1, 3}, {in: 3, want: 5}}",
+                "  if got, err := f(tt.in); !(err != nil || got != tt.want) {",
+                "  if !(f(in) != want) {",
+                "TestTestify",
+                "  assert.Equal(t, 15, f(1))",
+                "  assert.NotEqual(t, 14, f(1))",
+                "  require.Error(t, g())",
+            ]
+        );
+    }
+
+    #[test]
     fn altered_literals_stay_literals_of_their_kind() {
         assert_eq!(altered_number("14").as_deref(), Some("15"));
         assert_eq!(altered_number("1.9").as_deref(), Some("1.8"));

@@ -55,7 +55,7 @@ const COMMON: LanguageSupport = LanguageSupport {
         import_statements: &["import_statement"],
         imports: imports::imports,
         define: definitions::define,
-        module_files: |_| Vec::new(),
+        module_files: |_, _| Vec::new(),
         is_package: |_, _| false,
         constructor: "constructor",
         definition_wrappers: &[

@@ -14,7 +14,7 @@ pub(super) struct UnreadLanguage {
 }
 
 /// Every one, in the order of tables.
-pub(super) static UNREAD_LANGUAGES: [UnreadLanguage; 4] = [
+pub(super) static UNREAD_LANGUAGES: [UnreadLanguage; 3] = [
     UnreadLanguage {
         name: "java",
         extensions: &["java"],
@@ -24,11 +24,6 @@ pub(super) static UNREAD_LANGUAGES: [UnreadLanguage; 4] = [
         name: "csharp",
         extensions: &["cs"],
         scorer_keywords: CSHARP_KEYWORDS,
-    },
-    UnreadLanguage {
-        name: "go",
-        extensions: &["go"],
-        scorer_keywords: GO_KEYWORDS,
     },
     UnreadLanguage {
         name: "cpp",
@@ -170,35 +165,6 @@ const CSHARP_KEYWORDS: &[&str] = &[
     "void",
     "volatile",
     "while",
-];
-
-/// Those of the Go Programming Language Specification.
-const GO_KEYWORDS: &[&str] = &[
-    "break",
-    "case",
-    "chan",
-    "const",
-    "continue",
-    "default",
-    "defer",
-    "else",
-    "fallthrough",
-    "for",
-    "func",
-    "go",
-    "goto",
-    "if",
-    "import",
-    "interface",
-    "map",
-    "package",
-    "range",
-    "return",
-    "select",
-    "struct",
-    "switch",
-    "type",
-    "var",
 ];
 
 /// Those of the C++20 standard, the alternative representations of operators included, without the

@@ -82,7 +82,7 @@ type Id<'a> = (&'a str, usize);
 /// What a path of names leads to.
 #[derive(Clone, Debug)]
 enum NameMeaning<'a> {
-    /// A file, or in Python a folder, named as imports name it.
+    /// A file, or in Python and Go a folder, named as imports name it.
     Module(String),
     Definition(Id<'a>),
     /// An instance of a class.
@@ -434,7 +434,7 @@ impl<'a> DependencyIndex<'a> {
         file(from).or_else(|| {
             LANGUAGES
                 .iter()
-                .flat_map(|language| (language.dependencies.module_files)(from))
+                .flat_map(|language| (language.dependencies.module_files)(from, &self.paths))
                 .find_map(|path| file(&path))
         })
     }

@@ -85,6 +85,22 @@ mod tests {
     }
 
     #[test]
+    fn imports_of_the_repository_in_go() {
+        let files = [
+            "money/money.go",
+            "internal/text/text.go",
+            "ledger/v2/ledger.go",
+            "json/json_test.go",
+            "sort/sort.go",
+        ];
+        let contents = "package main\n\nimport \"sort\"\nimport (\n\t\"fmt\"\n\tm \"example.com/shop/money\"\n\t\"example.com/shop/internal/text\"\n\t\"example.com/shop/ledger/v2\"\n\t_ \"example.com/shop/sort\"\n\t\"github.com/other/text\"\n\t\"example.com/shop/json\"\n)\n";
+        assert_eq!(
+            names("go", "main.go", contents, &files),
+            ["ledger", "m", "text"]
+        );
+    }
+
+    #[test]
     fn imports_of_the_repository_in_typescript() {
         let files = [
             "src/main.ts",

@@ -89,9 +89,14 @@ impl<'a, 't> MutationSite<'a, 't> {
         Some(self.replace(self.node.child(0)?.byte_range(), other))
     }
 
-    /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand goes.
+    /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand goes; of one that
+    /// has to give a boolean, none.
     fn binary_operator_deletion(&self) -> Vec<MutantEdit> {
-        if !self.is_binary(self.node) {
+        let is_comparison =
+            |token: &Node<'_>| !replacements(self.rules.relational, *token).is_empty();
+        let keeps_its_type =
+            !self.rules.conditions_are_boolean || !self.tokens(self.node).iter().any(is_comparison);
+        if !self.is_binary(self.node) || !keeps_its_type {
             return Vec::new();
         }
         let operands = named(self.node);
@@ -232,7 +237,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     fn increment_decrement_exchange(&self) -> Vec<MutantEdit> {
-        if self.node.kind() != "update_expression" {
+        if !self.rules.updates.contains(&self.node.kind()) {
             return Vec::new();
         }
         self.swap(self.rules.update)
@@ -302,7 +307,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             return None;
         }
         let parent = self.node.parent()?;
-        let part_of_another = ["initializer", "declaration"]
+        let part_of_another = ["initializer", "update", "communication", "declaration"]
             .iter()
             .any(|field| parent.child_by_field_name(field) == Some(self.node));
         let declares = named(self.node).iter().any(|child| {
@@ -448,6 +453,10 @@ impl<'a, 't> MutationSite<'a, 't> {
             let mut cursor = node.walk();
             found.extend(node.children_by_field_name(field, &mut cursor));
         }
+        if found.is_empty() && self.rules.updates.contains(&node.kind()) {
+            let mut cursor = node.walk();
+            found.extend(node.children(&mut cursor).filter(|child| !child.is_named()));
+        }
         found
     }
 
@@ -474,7 +483,7 @@ impl<'a, 't> MutationSite<'a, 't> {
                 .child(0)
                 .is_some_and(|token| token.kind() == self.rules.not.trim_end());
         if negates {
-            node.child_by_field_name("argument")
+            named(node).first().copied()
         } else {
             None
         }

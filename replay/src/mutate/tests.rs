@@ -846,6 +846,8 @@ fn mutants_of_the_demos_keep_the_rules() {
         // What the demos have no occasion for.
         ("demo-python/src", ["IDE", "LOR", "LSR"].as_slice()),
         ("demo-typescript/src", &["DDL", "IDE", "LOR", "LSR"]),
+        // Go has neither decorators nor exceptions.
+        ("demo-go", &["DDL", "EHD", "LOR", "LSR"]),
     ] {
         let mut seen = HashSet::new();
         for entry in ignore::Walk::new(corpora.join(demo)) {
@@ -886,5 +888,88 @@ fn a_statement_without_effect_stands_where_the_canary_does() {
 +  void 0;
    f(b)
  }
+"#);
+}
+
+#[test]
+fn every_operator_that_go_has_an_occasion_for() {
+    let code = "package p\n\nimport \"fmt\"\n\nfunc f(a, b int, s []int) (int, error) {\n\tx := a + b*-a\n\tx += 1\n\tx &^= 2\n\tx++\n\tif !ok(a&b) && a < 3 || s == nil {\n\t\treturn 0, fmt.Errorf(\"no %d\", x)\n\t}\n\tfor i := 0; i < a; i++ {\n\t\tif s[i] == b {\n\t\t\tcontinue\n\t\t}\n\t\tuse(true, `raw`)\n\t}\n\treturn x << 1, nil\n}\n";
+    let mut all = String::new();
+    for operator in MutationOperator::VARIANTS {
+        all.push_str(&format!("{operator}\n"));
+        all.push_str(&made(*operator, "go", code));
+    }
+    insta::assert_snapshot!(all, @r#"
+AOR
+x := a - b*-a
+x := a + b/ -a
+x := a + b* +a
+ASR
+x -= 1
+BCR
+break
+BOD
+x := b*-a
+x := a
+x := a + -a
+x := a + b
+if a < 3 || s == nil {
+if s == nil {
+if !ok(b) && a < 3 || s == nil {
+if !ok(a) && a < 3 || s == nil {
+if !ok(a&b) || s == nil {
+if !ok(a&b) && a < 3 {
+return 1, nil
+return x, nil
+COD
+if ok(a&b) && a < 3 || s == nil {
+COI
+if !(!ok(a&b) && a < 3 || s == nil) {
+for i := 0; !(i < a); i++ {
+CRP
+x += 2
+x &^= 3
+if !ok(a&b) && a < 4 || s == nil {
+return 1, fmt.Errorf("no %d", x)
+return 0, fmt.Errorf("", x)
+return 0, fmt.Errorf("mutant", x)
+for i := 1; i < a; i++ {
+use(false, `raw`)
+use(true, ``)
+use(true, `mutant`)
+return x << 2, nil
+DDL
+EHD
+IDE
+x--
+for i := 0; i < a; i-- {
+LCR
+if (!ok(a&b) && a < 3) && s == nil {
+if (!ok(a&b) || a < 3) || s == nil {
+LOR
+if !ok(a|b) && a < 3 || s == nil {
+return x >> 1, nil
+LSR
+x &= 2
+OIL
+break
+ROR
+if !ok(a&b) && a <= 3 || s == nil {
+if !ok(a&b) && a > 3 || s == nil {
+if !ok(a&b) && a < 3 || s != nil {
+for i := 0; i <= a; i++ {
+for i := 0; i > a; i++ {
+if s[i] != b {
+SDL
+{}
+{}
+{}
+{}
+{}
+{}
+{}
+{}
+{}
+{}
 "#);
 }

@@ -446,11 +446,14 @@ fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outc
                 diff: mutant.edit.diff(contents),
             });
         }
-        Outcome::Failed | Outcome::Syntax => mutation.killed += 1,
+        Outcome::Failed => mutation.killed += 1,
         Outcome::Timeout | Outcome::Memory | Outcome::Sandbox => mutation.timeout += 1,
-        Outcome::Forged | Outcome::Infrastructure | Outcome::Flaky | Outcome::Unjudged => {
-            mutation.unjudged += 1;
-        }
+        // Every mutant parses: this one does not compile, which shows nothing of the tests.
+        Outcome::Syntax
+        | Outcome::Forged
+        | Outcome::Infrastructure
+        | Outcome::Flaky
+        | Outcome::Unjudged => mutation.unjudged += 1,
     }
 }
 

@@ -9,6 +9,7 @@ use super::runner::layout::OUTSIDE_PROJECT;
 use super::runner::report::{TestOutcome, TestResult};
 use super::runner::{ProjectRunner, TestRunResult};
 use fillrate_sandbox::End;
+use fillrate_server::syntax::Language;
 
 /// What verdicts on one project are checked against.
 pub(super) struct Rules<'a> {
@@ -85,6 +86,14 @@ impl Rules<'_> {
             .map(|test| test.id.clone())
             .collect();
         let missing = self.missing(run, expected);
+        if let Some(error) = report.collect_errors.iter().find(|error| error.compile) {
+            return Decision {
+                outcome: Outcome::Syntax,
+                reason: format!("{} does not compile", error.id),
+                failed,
+                missing: missing.into_iter().map(|(evidence, _)| evidence).collect(),
+            };
+        }
         let reason = if let Some(first) = failed.first() {
             format!("{first} failed")
         } else if let Some(error) = report.collect_errors.first() {
@@ -212,10 +221,11 @@ fn exceeded_limit(end: End) -> Option<(Outcome, &'static str)> {
 /// Whether a new file of this name may change what tests do: code that they could load, and their
 /// frameworks' settings.
 fn affects_tests(path: &str) -> bool {
-    const CODE: [&str; 12] = [
-        "py", "pyc", "pyi", "pth", "so", "ts", "tsx", "mts", "cts", "js", "mjs", "cjs",
-    ];
-    const SETTINGS: [&str; 7] = [
+    // Beside sources.
+    const CODE: [&str; 3] = ["pyc", "pth", "so"];
+    const SETTINGS: [&str; 9] = [
+        "go.mod",
+        "go.sum",
         "pytest.ini",
         ".pytest.ini",
         "tox.ini",
@@ -227,6 +237,7 @@ fn affects_tests(path: &str) -> bool {
     let path = Path::new(path);
     let name = path.file_name().and_then(|name| name.to_str());
     let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| CODE.contains(&extension))
+    Language::for_path(path).is_some()
+        || extension.is_some_and(|extension| CODE.contains(&extension))
         || name.is_some_and(|name| SETTINGS.contains(&name))
 }

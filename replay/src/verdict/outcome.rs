@@ -119,7 +119,8 @@ pub enum Outcome {
     Failed,
     /// A twin of a test passed, which the reference fails: what the tests say is made up.
     Forged,
-    /// The changed file does not parse, and the tests fail.
+    /// The changed file does not parse, and the tests fail; or the project does not compile with
+    /// it, in a language whose tests are compiled.
     Syntax,
     /// The time limit ran out.
     Timeout,

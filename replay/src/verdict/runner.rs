@@ -5,6 +5,7 @@
 
 mod framework;
 mod frameworks;
+mod go;
 mod harness;
 mod jest;
 mod junit;

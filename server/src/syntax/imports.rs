@@ -11,6 +11,9 @@ pub enum ImportedModule {
     Exact(String),
     /// It ends with these segments.
     Tail(String),
+    /// It stands in a folder whose path this ends with: the path of a package, which begins with
+    /// that of its repository.
+    Folder(String),
 }
 
 impl ImportedModule {
@@ -21,6 +24,14 @@ impl ImportedModule {
             Self::Tail(tail) => module_path
                 .strip_suffix(tail.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('/')),
+            Self::Folder(package) => {
+                let folder = module_path.rfind('/').map_or("", |end| &module_path[..end]);
+                [folder, module_path].into_iter().any(|folder| {
+                    package
+                        .strip_suffix(folder)
+                        .is_some_and(|rest| !folder.is_empty() && rest.ends_with('/'))
+                })
+            }
         }
     }
 }

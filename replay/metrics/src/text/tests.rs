@@ -164,7 +164,7 @@ fn random_pairs(seed: u64, count: usize) -> Vec<(String, String)> {
         "ab",
         "abcdefgh \n",
         "self.result = other_name(index, 0)\n    # // '\"\\",
-        "aä€𝄞名\u{301}\u{94d}\u{bd}\u{2167}१ \"'\\\n",
+        "aä€𝄞名\u{301}\u{94d}\u{903}\u{20dd}\u{203f}\u{bd}\u{2167}१ \"'\\\n",
         "x\u{1c}\u{1f}\u{85}\u{a0}\u{2028}\u{b}\r\n \t\u{200b}",
     ];
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -23,7 +23,7 @@ pub(super) fn imports(
 }
 
 /// The files that a module may be; at the repository's root there may be a package.
-pub(super) fn module_files(module: &str) -> Vec<String> {
+pub(super) fn module_files(module: &str, _: &BTreeSet<&str>) -> Vec<String> {
     let mut files = vec![
         format!("{module}.py"),
         format!("{module}/__init__.py"),

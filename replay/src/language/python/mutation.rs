@@ -70,6 +70,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         ("%=", &["*="]),
         ("**=", &["*="]),
     ],
+    updates: &[],
     update: &[],
     logical: &[("and", &["or"]), ("or", &["and"])],
     bitwise: &[
@@ -100,6 +101,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     not_in: Some("not in"),
     // Not `==`: a class may define it and `!=` as it likes.
     opposites: &["in", "not in", "is", "is not"],
+    conditions_are_boolean: false,
     booleans: ["True", "False"],
     numbers: &["integer", "float"],
     strings: &["concatenated_string", "string"],

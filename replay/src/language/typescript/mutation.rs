@@ -70,6 +70,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         ("%=", &["*="]),
         ("**=", &["*="]),
     ],
+    updates: &["update_expression"],
     update: &[("++", &["--"]), ("--", &["++"])],
     logical: &[("&&", &["||"]), ("||", &["&&"]), ("??", &["&&", "||"])],
     bitwise: &[
@@ -104,6 +105,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     not: "!",
     not_in: None,
     opposites: &["in", "==", "!=", "===", "!=="],
+    conditions_are_boolean: false,
     booleans: ["true", "false"],
     numbers: &["number"],
     strings: &["string", "template_string"],

@@ -148,3 +148,33 @@ fn holes_tell_that_their_lines_run_at_import() {
     );
     assert_eq!(at_import(7), Vec::<String>::new());
 }
+
+#[test]
+fn candidates_in_go() {
+    let code = "package shop\n\nvar limit = 3\n\n// Total adds up.\nfunc (c Cart) Total(rate int) int {\n\tsum := 0\n\tfor _, item := range c.items { // each\n\t\tif item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate\n\t}\n\tswitch {\n\tcase sum > limit:\n\t\tlog(`much\nmore`)\n\t}\n\treturn sum\n}\n";
+    insta::assert_snapshot!(listed("go", code, &|_| true), @r#"
+line "sum := 0"
+statement "sum := 0"
+block "sum := 0\n\tfor _, item := range c.items { // each\n\t\tif item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate\n\t}"
+block "sum := 0\n\tfor _, item := range c.items { // each\n\t\tif item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate\n\t}\n\tswitch {\n\tcase sum > limit:\n\t\tlog(`much\nmore`)\n\t}"
+body "sum := 0\n\tfor _, item := range c.items { // each\n\t\tif item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate\n\t}\n\tswitch {\n\tcase sum > limit:\n\t\tlog(`much\nmore`)\n\t}\n\treturn sum"
+block "for _, item := range c.items { // each\n\t\tif item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate\n\t}\n\tswitch {\n\tcase sum > limit:\n\t\tlog(`much\nmore`)\n\t}"
+block "for _, item := range c.items { // each\n\t\tif item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate\n\t}\n\tswitch {\n\tcase sum > limit:\n\t\tlog(`much\nmore`)\n\t}\n\treturn sum"
+line "if item.Free {"
+block "if item.Free {\n\t\t\tcontinue\n\t\t}\n\t\tsum += item.Price * rate"
+line "continue"
+statement "continue"
+line "sum += item.Price * rate"
+statement "sum += item.Price * rate"
+span ".Price * rate"
+line "switch {"
+block "switch {\n\tcase sum > limit:\n\t\tlog(`much\nmore`)\n\t}\n\treturn sum"
+line "case sum > limit:"
+line "log(`much"
+statement "log(`much\nmore`)"
+span "much\nmore`)"
+line "return sum"
+statement "return sum"
+span "sum"
+"#);
+}

@@ -416,3 +416,54 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn dependencies_in_go() {
+    let fixture = r#"//- shop/money/money.go
+package money
+
+// Amount is a sum.
+type Amount int
+
+func (a Amount) Double() Amount { return a * two() }
+
+func New(n int) Amount { return Amount(n) }
+//- shop/money/more.go
+package money
+
+const factor = 2
+
+func two() Amount { return factor }
+//- shop/cart.go
+package shop
+
+import "example.com/shop/money"
+
+type Cart struct {
+	Name string
+	sum  money.Amount
+}
+
+func (c *Cart) Add(a money.Amount) {
+	c.sum += a.Double() + $0limit
+	other := &Cart{Name: "x"}
+	other.reset(money.New(1))
+}
+
+func (c *Cart) reset(limit money.Amount) { c.sum = limit }
+//- shop/limits.go
+package shop
+
+var limit = money.Amount(3)
+"#;
+    insta::assert_snapshot!(listed(fixture, 2), @r#"
+1 Cart() Class in shop/cart.go: type Cart struct {
+1 Amount Class in shop/money/money.go: // Amount is a sum.
+1 Cart.sum Variable in shop/cart.go: sum  money.Amount
+1 Amount.Double() Function in shop/money/money.go: func (a Amount) Double() Amount { return a * two() }
+1 limit Variable in shop/limits.go: var limit = money.Amount(3)
+1 Cart.reset() Function in shop/cart.go: func (c *Cart) reset(limit money.Amount) { c.sum = limit }
+1 New() Function in shop/money/money.go: func New(n int) Amount { return Amount(n) }
+2 two() Function in shop/money/more.go: func two() Amount { return factor }
+"#);
+}

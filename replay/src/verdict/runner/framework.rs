@@ -93,6 +93,16 @@ pub(super) trait TestFramework: Sync {
     /// What the sandbox shows of the host beside the project and the scripts.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
 
+    /// The folders inside the sandbox with the programs of an environment, for commands of the shell.
+    fn program_folders(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What such commands need shown beside [`TestFramework::binds`].
+    fn program_binds(&self, _prepared: &Prepared) -> Vec<Bind> {
+        Vec::new()
+    }
+
     /// Folders among those that the sandbox shows of the host that tools write to.
     fn overlays(&self, _prepared: &Prepared) -> Vec<Overlay> {
         Vec::new()

@@ -17,21 +17,16 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use super::framework::TestFramework;
-use super::layout::REPOSITORY;
-use super::pytest::Pytest;
+use super::frameworks::framework_for;
 use super::report::{TestOutcome, TestReport, TestResult};
-use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::language::environment::EnvironmentKind;
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
 /// The command of the manifest.
 pub(super) struct Junit;
 
-/// The folder of the interpreter of a project in JavaScript or TypeScript.
-const PROGRAMS: &str = "/box/bin";
 /// The longest failure message that is kept, in characters, as in the other runners' scripts.
 const MESSAGE_LIMIT: usize = 4000;
 
@@ -72,30 +67,32 @@ impl TestFramework for Junit {
         (words.next().unwrap_or_default(), words.collect())
     }
 
+    /// That of the language's own runner, with its programs on the search path.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
-        let (mut environment, programs) = match project.language.packages.kind() {
-            EnvironmentKind::Python => (Pytest.environment(project), "/box/venv/bin".to_owned()),
-            EnvironmentKind::Node => (
-                Vec::new(),
-                format!("{REPOSITORY}/node_modules/.bin:/box/node_modules/.bin:{PROGRAMS}"),
-            ),
-        };
-        let path = format!("{programs}:/usr/local/bin:/usr/bin:/bin");
-        environment.push(("PATH", path));
+        let own = own_framework(project);
+        let mut environment = own.environment(project);
+        let mut folders = own.program_folders().to_vec();
+        folders.extend(["/usr/local/bin", "/usr/bin", "/bin"]);
+        environment.retain(|(name, _)| *name != "PATH");
+        environment.push(("PATH", folders.join(":")));
         environment
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        match prepared.project.language.packages.kind() {
-            EnvironmentKind::Python => Pytest.binds(prepared),
-            EnvironmentKind::Node => {
-                let node = &prepared.environment.interpreter;
-                let mut binds = Vitest.binds(prepared);
-                binds.push(Bind::read_only(node, format!("{PROGRAMS}/node")));
-                binds
-            }
-        }
+        let own = own_framework(&prepared.project);
+        let mut binds = own.binds(prepared);
+        binds.extend(own.program_binds(prepared));
+        binds
     }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        own_framework(&prepared.project).overlays(prepared)
+    }
+}
+
+/// The first runner of a project's language.
+fn own_framework(project: &Project) -> &'static dyn TestFramework {
+    framework_for(project.language.runners[0])
 }
 
 /// Parses a report. One that is no complete XML document gives an incomplete report.

@@ -141,6 +141,10 @@ impl TestFramework for Pytest {
         ]
     }
 
+    fn program_folders(&self) -> &'static [&'static str] {
+        &["/box/venv/bin"]
+    }
+
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         let environment = &prepared.environment;
         std::iter::once(Bind::read_only(&environment.root, ENVIRONMENT))

@@ -104,6 +104,9 @@ pub(in crate::verdict) struct CollectError {
     pub(in crate::verdict) id: String,
     #[serde(default)]
     pub(in crate::verdict) message: String,
+    /// Whether a compiler refuses it, or what it needs of the project.
+    #[serde(default)]
+    pub(in crate::verdict) compile: bool,
 }
 
 /// Lines of one file that one test runs.

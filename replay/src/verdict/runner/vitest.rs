@@ -15,6 +15,8 @@ use fillrate_sandbox::{Bind, Overlay};
 pub(super) struct Vitest;
 
 const CONFIGURATION: &str = "/box/configuration";
+/// The folder of the interpreter, for commands of the shell.
+const PROGRAMS: &str = "/box/bin";
 
 fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
@@ -173,6 +175,19 @@ impl TestFramework for Vitest {
             .chain(environment.interpreter_roots.iter().map(Bind::same))
             .chain(configuration)
             .collect()
+    }
+
+    fn program_folders(&self) -> &'static [&'static str] {
+        &[
+            "/box/repo/node_modules/.bin",
+            "/box/node_modules/.bin",
+            PROGRAMS,
+        ]
+    }
+
+    fn program_binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        let node = &prepared.environment.interpreter;
+        vec![Bind::read_only(node, format!("{PROGRAMS}/node"))]
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {

@@ -1,0 +1,155 @@
+//! How a repository with a module of Go is laid out and how its tests run.
+
+use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::environment::Packages;
+use super::super::runner::{RunnerName, TestSettings};
+
+/// Patterns of files that are no sources of the module.
+const NOT_SOURCES: [&str; 6] = [
+    "!*_test.go",
+    "!*.pb.go",
+    "!*_gen.go",
+    "!*_generated.go",
+    "!**/testdata/",
+    "!vendor/",
+];
+
+/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Go.
+pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    let is_own = |path: &&str| {
+        path.ends_with(".go")
+            && !path
+                .split('/')
+                .any(|part| matches!(part, "vendor" | "testdata" | "node_modules"))
+    };
+    let (tests, sources): (Vec<&str>, Vec<&str>) = files
+        .paths()
+        .filter(is_own)
+        .partition(|path| path.ends_with("_test.go"));
+    if sources.is_empty() {
+        return None;
+    }
+    let mut findings = vec![format!("{} sources in Go", sources.len())];
+    let module = find_module(files);
+    let folder = module.and_then(|module| module.rsplit_once('/'));
+    let start = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
+    let runnable = module.filter(|_| tests.iter().any(|path| path.starts_with(&start)));
+    let mut environment = Packages::default();
+    let test = match (runnable, module) {
+        (Some(module), _) => {
+            findings.push(format!("packages: what {module} requires, by go"));
+            findings.push(format!(
+                "tests: go test, as there are {} files of tests",
+                tests.len()
+            ));
+            environment.file = Some(module.to_owned());
+            Some(TestSettings::new(RunnerName::Go))
+        }
+        (None, found) => {
+            let reason = match found {
+                Some(module) => format!("{module} has no files named *_test.go beside it or below"),
+                None => "there is no go.mod".to_owned(),
+            };
+            findings.push(format!(
+                "tests: {reason}, so holes are chosen by syntax and scored by text"
+            ));
+            None
+        }
+    };
+    let mut holes = vec![format!("{start}**/*.go")];
+    holes.extend(NOT_SOURCES.map(str::to_owned));
+    findings.push(format!("holes: {}", holes.join(" ")));
+    Some(DetectedProject {
+        name: module
+            .and_then(|module| files.read(module))
+            .and_then(|text| module_name(&text)),
+        holes,
+        exclude: Vec::new(),
+        hidden: Vec::new(),
+        environment,
+        test,
+        findings,
+    })
+}
+
+/// The `go.mod` at the top, or else the only one.
+fn find_module(files: &RepositoryFiles) -> Option<&str> {
+    let mut found = files
+        .paths()
+        .filter(|path| *path == "go.mod" || path.ends_with("/go.mod"))
+        .filter(|path| !path.split('/').any(|part| part == "testdata"));
+    if files.has("go.mod") {
+        return found.find(|path| *path == "go.mod");
+    }
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
+}
+
+/// The last part of the module's path that is no version.
+fn module_name(text: &str) -> Option<String> {
+    let path = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("module "))?
+        .split_whitespace()
+        .next()?
+        .trim_matches('"');
+    let is_version = |part: &&str| {
+        part.strip_prefix('v')
+            .is_some_and(|digits| digits.parse::<u32>().is_ok())
+    };
+    path.rsplit('/')
+        .find(|part| !is_version(part))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn detected(paths: &[(&str, &str)]) -> Option<DetectedProject> {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in paths {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let names = paths.iter().map(|(path, _)| (*path).to_owned()).collect();
+        detect(&RepositoryFiles::new(folder.path(), names))
+    }
+
+    #[test]
+    fn a_module_with_tests_is_run() {
+        let module = "module \"example.com/shop/v2\" // the shop\n\ngo 1.22\n";
+        let found = detected(&[("go.mod", module), ("a/b.go", ""), ("a/b_test.go", "")]).unwrap();
+        assert_eq!(found.name.as_deref(), Some("shop"));
+        assert_eq!(found.test.unwrap().runner, RunnerName::Go);
+        assert_eq!(found.environment.file.as_deref(), Some("go.mod"));
+        assert_eq!(found.holes[0], "**/*.go");
+    }
+
+    #[test]
+    fn the_only_module_below_is_found() {
+        let module = "module example.com/shop\n";
+        let found = detected(&[("x/go.mod", module), ("x/b.go", ""), ("x/b_test.go", "")]).unwrap();
+        assert_eq!(found.environment.file.as_deref(), Some("x/go.mod"));
+        assert_eq!(found.holes[0], "x/**/*.go");
+    }
+
+    #[test]
+    fn without_a_module_or_tests_nothing_is_run() {
+        for paths in [
+            &[("b.go", ""), ("b_test.go", "")][..],
+            &[("go.mod", "module a\n"), ("b.go", "")],
+            &[
+                ("go.mod", "module a\n"),
+                ("b.go", ""),
+                ("vendor/c/c_test.go", ""),
+            ],
+        ] {
+            assert_eq!(detected(paths).unwrap().test, None);
+        }
+        assert!(detected(&[("go.mod", "module a\n"), ("b_test.go", "")]).is_none());
+    }
+}

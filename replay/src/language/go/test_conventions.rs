@@ -1,0 +1,36 @@
+//! How tests of Go are written.
+
+use tree_sitter::Node;
+
+use super::super::test_conventions::{FoundTest, TestConventions};
+use super::twins::test_functions;
+
+pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    framework: "Go with its package testing",
+    form: "a function `func TestNAME(t *testing.T) { … }` of its own, and each has another plain \
+           name",
+    fence: "go",
+    test_in,
+    test_functions,
+    file_name: |_, stem, digest| format!("added_{stem}_{digest}_test.go"),
+    recompiled: str::to_owned,
+    code_object: None,
+};
+
+/// A function whose name `go test` takes for a test's.
+fn test_in(node: Node<'_>, text: &str) -> Option<FoundTest> {
+    if node.kind() != "function_declaration" {
+        return None;
+    }
+    let name = &text[node.child_by_field_name("name")?.byte_range()];
+    is_test(name).then(|| FoundTest {
+        range: node.byte_range(),
+        name: Some(name.to_owned()),
+    })
+}
+
+/// Whether a function of this name is a test: `Test`, and then nothing or no small letter.
+pub(super) fn is_test(name: &str) -> bool {
+    name.strip_prefix("Test")
+        .is_some_and(|rest| !rest.starts_with(char::is_lowercase))
+}

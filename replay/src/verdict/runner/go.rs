@@ -1,0 +1,86 @@
+//! The runner for Go's own tests.
+
+use super::framework::TestFramework;
+use super::layout::REPOSITORY;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::language::go::environment::{
+    BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
+};
+use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::{Bind, Overlay};
+
+/// `go test`, started by a program that reads what it says and reports out of band.
+pub(super) struct Go;
+
+/// The environment.
+const ENVIRONMENT: &str = "/box/go";
+
+impl TestFramework for Go {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &[DRIVER]
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["error", "fatal", "subtest"]
+    }
+
+    /// Tests are compiled into one program with the code under test, and say by what they print
+    /// how they ended: no line of it is signed, nothing in the process is compared, and errors
+    /// outside of tests end it.
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        &[
+            Evidence::Signature,
+            Evidence::Quiet,
+            Evidence::Framework,
+            Evidence::Process,
+        ]
+    }
+
+    /// A package is a folder.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        if !path.ends_with("_test.go") {
+            return Vec::new();
+        }
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        vec![format!("{folder}::{}", names.join("/"))]
+    }
+
+    fn leave_out(&self, folder: &str) -> Option<String> {
+        Some(format!("--leave-out={folder}"))
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let module = prepared.project.environment.file.as_deref();
+        let folder = module_folder(module.unwrap_or("go.mod"));
+        let go = prepared.environment.interpreter.display().to_string();
+        let program = format!("{ENVIRONMENT}/{}", driver_name());
+        (program, vec![go, format!("-C={REPOSITORY}/{folder}")])
+    }
+
+    fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
+        let own = [
+            ("GOCACHE", format!("{ENVIRONMENT}/{BUILT}")),
+            ("GOMODCACHE", format!("{ENVIRONMENT}/{MODULES}")),
+            ("GOENV", "off".to_owned()),
+            ("GOPROXY", "off".to_owned()),
+            ("GOPATH", "/tmp/go".to_owned()),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        ];
+        let settings = SETTINGS.map(|(name, value)| (name, value.to_owned()));
+        settings.into_iter().chain(own).collect()
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        let environment = &prepared.environment;
+        std::iter::once(Bind::read_only(&environment.root, ENVIRONMENT))
+            .chain(environment.interpreter_roots.iter().map(Bind::same))
+            .collect()
+    }
+
+    /// What a run compiles is gone with it.
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let built = prepared.environment.root.join(BUILT);
+        vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]
+    }
+}
