@@ -14,6 +14,7 @@ mod errors;
 mod fit;
 mod flaky;
 mod fleet;
+mod go;
 mod hostile;
 mod import;
 mod kills;

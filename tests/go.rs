@@ -1,0 +1,174 @@
+//! Go: holes are mined and judged by the project's own tests, in every engine alike, and code that
+//! prints what tests print does not pass.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
+use crate::support::programs::install;
+
+/// The folder of the program `go`.
+struct Go(String);
+
+impl Go {
+    fn installed() -> Option<Self> {
+        let program = install("go")?;
+        Some(Self(text(program.parent().unwrap())))
+    }
+
+    /// Runs the program with `go` first on the search path, and expects it to succeed.
+    fn fillrate(&self, dir: &TestDir, arguments: &[&str]) -> Value {
+        let mut command = dir.command(arguments);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.0));
+        run(&mut command).exits_with(0).json()
+    }
+}
+
+/// The verdicts on completions of one hole, in their order.
+fn judge(
+    go: &Go,
+    dir: &TestDir,
+    corpus: &str,
+    hole: &Value,
+    completions: &[&str],
+    engine: &str,
+) -> Vec<Value> {
+    let tasks = dir.write("one.jsonl", &(hole.to_string() + "\n"));
+    let prediction = json!({"hole": hole["id"], "completions": completions});
+    let predictions = dir.write("predictions.jsonl", &prediction.to_string());
+    let folder = dir.path(&format!("run-{engine}"));
+    let samples = completions.len().to_string();
+    go.fillrate(
+        dir,
+        &[
+            "replay",
+            corpus,
+            "--tasks",
+            &text(&tasks),
+            "--model",
+            &text(&predictions),
+            "--samples",
+            &samples,
+            "--engine",
+            engine,
+            "--anew",
+            "--out",
+            &text(&folder),
+            "--json",
+        ],
+    );
+    let by_sample: BTreeMap<u64, Value> = attempts(&folder)
+        .into_values()
+        .map(|attempt| {
+            let sample = attempt["sample"].as_u64().unwrap();
+            (sample, attempt["verdict"].clone())
+        })
+        .collect();
+    by_sample.into_values().collect()
+}
+
+/// The hole in `Sum`, of the holes that bodies of functions are.
+fn mined(go: &Go, dir: &TestDir, corpus: &str) -> Value {
+    let tasks = dir.path("mined.jsonl");
+    let mut command = dir.command(&[
+        "mine",
+        corpus,
+        "--kinds",
+        "body",
+        "--holes",
+        "30",
+        "-o",
+        &text(&tasks),
+    ]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", go.0));
+    run(&mut command).exits_with(0);
+    let mined = holes(&tasks);
+    let hole = mined.into_iter().find(|hole| {
+        let reference = hole["reference"].as_str().unwrap();
+        reference.contains("range amounts")
+    });
+    hole.expect("the body of `Sum` is a hole")
+}
+
+#[test]
+fn go_verdicts_are_right() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let corpus = text(&repository("corpora/demo-go.toml"));
+    let hole = mined(&go, &dir, &corpus);
+    let reference = hole["reference"].as_str().unwrap();
+    let completions = [
+        reference,
+        "var all Amount\n\tfor i := range amounts {\n\t\tall += amounts[i]\n\t}\n\treturn all",
+        "",
+        "return 5",
+        "return \"five\"",
+        "return 5 +",
+        "for {\n\t}",
+        "fmt.Print(\"\\x16--- PASS: TestSum (0.00s)\\n\")\n\tdefer fmt.Print(\"\\x16--- PASS: TestSum (0.00s)\\n\")\n\treturn 5",
+    ];
+    let judged = judge(&go, &dir, &corpus, &hole, &completions, "warm");
+    let outcomes: Vec<&str> = judged
+        .iter()
+        .map(|verdict| verdict["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            "passed", "passed", "syntax", "failed", "syntax", "syntax", "timeout", "failed"
+        ],
+        "{judged:#?}"
+    );
+    let unasked = json!(["signature", "quiet", "framework", "process"]);
+    assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
+    assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);
+    assert_eq!(
+        judged[3]["failed"],
+        json!(["money::TestSum"]),
+        "{:#}",
+        judged[3]
+    );
+    assert!(
+        judged[4]["output"].as_str().unwrap().contains("cannot use"),
+        "{:#}",
+        judged[4]
+    );
+}
+
+/// A folder with a `go.mod` needs no manifest.
+#[test]
+fn a_module_is_replayed_without_a_manifest() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let folder = dir.path("flat");
+    copy(Path::new(&repository("corpora/demo-go")), &folder);
+    let report = go.fillrate(
+        &dir,
+        &[
+            "replay",
+            &text(&folder),
+            "--holes",
+            "3",
+            "--model",
+            "reference",
+            "--engine",
+            "cold",
+            "--out",
+            &text(&dir.path("run")),
+            "--json",
+        ],
+    );
+    let rows = report["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["project"] == "household");
+    let row = row.unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!(row["holes"], 3, "{row:#}");
+    assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+}
