@@ -131,12 +131,15 @@ fn draw(
     Some(())
 }
 
+/// Points of the plot, in the units of its axes.
+type Polyline = Vec<(f64, f64)>;
+
 /// The corners of the prediction band and the points of its line, within the axes.
 fn band(
     prediction: &LinearPrediction,
     across: &std::ops::Range<f64>,
     along: &std::ops::Range<f64>,
-) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+) -> (Polyline, Polyline) {
     let (mut upper, mut lower, mut middle) = (Vec::new(), Vec::new(), Vec::new());
     for step in 0..=STEPS {
         let x = across.start + (across.end - across.start) * f64::from(step) / f64::from(STEPS);
