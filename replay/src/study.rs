@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use fillrate_metrics::{CONFIDENCE, Coefficient, holm, sign_agreement};
 use serde::Serialize;
 
-pub use decision::{BestPair, Decision, Trust, VersionPrediction};
+pub use decision::{BestPair, StudyDecision, Trust, VersionPrediction};
 pub use design::{PowerAt, StudyDesign, VersionsNeeded};
 pub use figure::{Figure, FigureUnit, MeasuredFigure};
 pub use input::{
@@ -65,7 +65,7 @@ pub struct Study {
     /// The numbers of draws and simulations, and the seed.
     pub method: StudyMethod,
     /// What the main pair is good for; `None` without a pair.
-    pub decision: Option<Decision>,
+    pub decision: Option<StudyDecision>,
     /// The versions that both sides have, in the order of the offline side.
     pub versions: Vec<JoinedVersion>,
     /// Versions and metrics that only one side has, in sentences.
@@ -130,7 +130,7 @@ impl Study {
             offline: &sides.offline,
             weighted,
         };
-        let decision = Decision::new(&pairs, input);
+        let decision = StudyDecision::new(&pairs, input);
         let mut left_out = joined.left_out;
         if pairs.is_empty() {
             left_out.push("the sides have no metrics in a common language".to_owned());

@@ -27,7 +27,7 @@ use nix::unistd::{Pid, sethostname, setsid};
 use super::changes::FileChanges;
 use super::kernel::Kernel;
 use super::program::{InputChannel, command};
-use super::wire::{Go, ProgramStatus, StageOrder, StageReport, receive, send};
+use super::wire::{ProgramStatus, StageOrder, StageReport, StartSignal, receive, send};
 use super::{Job, Limits, MemoryControl, SandboxError, filter, fork_server, mounts};
 
 pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
@@ -67,7 +67,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     send(socket, &StageReport::Ready(root.kind)).map_err(lost)?;
     // The caller moves this process into its control group while the root is being built, which
     // takes the kernel about as long.
-    let Go = receive(socket).map_err(lost)?;
+    let StartSignal = receive(socket).map_err(lost)?;
     if order.rounds {
         return fork_server::serve(&order, root.renewal, socket);
     }

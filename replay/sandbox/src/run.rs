@@ -20,7 +20,7 @@ use super::cgroup::Group;
 use super::changes::FileChanges;
 use super::output::Capture;
 use super::watch::{INTERVAL, TreeWatch};
-use super::wire::{Go, ProgramStatus, RunRequest, StageOrder, StageReport, send, take};
+use super::wire::{ProgramStatus, RunRequest, StageOrder, StageReport, StartSignal, send, take};
 use super::{Captured, End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
 
 /// Longest time from the start of the first stage to the start of the program, copies of
@@ -284,7 +284,7 @@ impl Session {
                 }
                 self.watch = watch;
                 self.level = Some(self.order.level(overlay));
-                send(&self.tree.socket, &Go).map_err(lost)?;
+                send(&self.tree.socket, &StartSignal).map_err(lost)?;
                 let now = Instant::now();
                 self.started = Some(now);
                 self.deadline = now + self.limits.wall;

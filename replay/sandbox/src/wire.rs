@@ -148,7 +148,7 @@ impl StageOrder {
 
 /// From the caller to the second stage, in answer to [`StageReport::Ready`]: start the program.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Go;
+pub(super) struct StartSignal;
 
 /// Writes one frame.
 pub(super) fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {

@@ -15,7 +15,7 @@ pub(super) const TRUSTED: f64 = 0.9;
 
 /// What a team may do with the main pair of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Decision {
+pub struct StudyDecision {
     /// The answer in a word.
     pub trust: Trust,
     /// The answer in a sentence.
@@ -102,7 +102,7 @@ pub(super) struct DecisionInput<'a> {
     pub(super) weighted: Vec<WeightedFigures>,
 }
 
-impl Decision {
+impl StudyDecision {
     /// The decision by the first pair; `None` without pairs.
     pub(super) fn new(pairs: &[MetricPair], input: DecisionInput<'_>) -> Option<Self> {
         let main = pairs.first()?;

@@ -42,7 +42,7 @@ pub fn clustered_proportion<K: Ord + Clone>(outcomes: &[(K, bool)]) -> Option<Es
 /// Kish's effective sample size, and takes Student's t with (clusters − 1) degrees of freedom for
 /// the normal quantile. The error is at least that of independent samples, as clusters that happen
 /// to agree less than chance are no promise for the next. Near 0 and 1 an interval of ± t errors is
-/// too short, and this one is not: [`coverage`](super::coverage) simulates both.
+/// too short, and this one is not: the tests in `coverage` simulate both.
 ///
 /// If all samples are equal, nothing tells how much clusters differ. Then each cluster counts as
 /// one outcome, which is the cautious end. A single cluster has no interval.

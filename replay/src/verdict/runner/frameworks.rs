@@ -13,7 +13,7 @@ pub(super) fn framework_for(runner: RunnerName) -> &'static dyn TestFramework {
         RunnerName::Node => &node::Node,
         RunnerName::Mocha => &mocha::Mocha,
         RunnerName::Jest => &jest::Jest,
-        RunnerName::Go => &go::Go,
+        RunnerName::Go => &go::GoTest,
         RunnerName::Junit => &junit::Junit,
     }
 }

@@ -11,12 +11,12 @@ use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::{Bind, Overlay};
 
 /// `go test`, started by a program that reads what it says and reports out of band.
-pub(super) struct Go;
+pub(super) struct GoTest;
 
 /// The environment.
 const ENVIRONMENT: &str = "/box/go";
 
-impl TestFramework for Go {
+impl TestFramework for GoTest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[DRIVER]
     }
