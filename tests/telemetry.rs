@@ -442,9 +442,17 @@ fn telemetry_settings_change_while_the_server_runs() {
         settings(json!({"content": true})),
     );
     let kept = typist.request_completion("a.py", 1, 4);
-    let told = typist.editor.notifications.iter();
-    let mut told = told.filter(|message| message["method"] == "fillrate/status");
-    assert!(told.any(|message| message["params"]["content"] == true));
+    // Notifications and responses may overtake each other.
+    let is_told = |editor: &Editor| {
+        let told = editor.notifications.iter();
+        let mut told = told.filter(|message| message["method"] == "fillrate/status");
+        told.any(|message| message["params"]["content"] == true)
+    };
+    let until = Instant::now() + TIME_LIMIT;
+    while !is_told(&typist.editor) {
+        assert!(Instant::now() < until, "the status did not change");
+        typist.editor.receive(Duration::from_millis(50));
+    }
     typist.editor.notify(
         "workspace/didChangeConfiguration",
         settings(json!({"enabled": false})),

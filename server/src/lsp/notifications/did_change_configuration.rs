@@ -38,13 +38,19 @@ fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<E
         let unchanged = current.filter(|engines| engines.configuration() == configuration);
         if let Some(engines) = unchanged.cloned() {
             let resumed = std::mem::take(&mut state.suspended);
+            if resumed {
+                state.fault = None;
+            }
             return resumed.then_some(engines);
         }
         let tuned = current.and_then(|engines| engines.with_settings(configuration));
         let tuned = tuned.map(Arc::new);
         state.suspended &= tuned.is_none();
         let replaced = match &tuned {
-            Some(engines) => state.engines.replace(Arc::clone(engines)),
+            Some(engines) => {
+                state.fault = None;
+                state.engines.replace(Arc::clone(engines))
+            }
             None => None,
         };
         (tuned, replaced)
