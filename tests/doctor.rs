@@ -117,8 +117,9 @@ fn completions_and_manual_pages_know_every_subcommand() {
         }
     }
     for name in names.iter().filter(|name| **name != "help") {
+        let escaped = name.replace('-', "\\-");
         assert!(
-            page.contains(&format!("fillrate\\-{name}(1)")),
+            page.contains(&format!("fillrate\\-{escaped}(1)")),
             "{name}: {page}"
         );
         let own = fillrate(&["man", name]);
