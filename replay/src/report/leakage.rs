@@ -119,7 +119,7 @@ impl LeakageAudit {
     }
 }
 
-/// The outputs by hole and sample, without repairs and what the machine spoiled.
+/// The outputs by hole and sample, without repairs and infrastructure failures.
 fn first_rounds(attempts: Vec<Attempt>) -> BTreeMap<String, BTreeMap<u32, String>> {
     let mut outputs: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
     for attempt in attempts {

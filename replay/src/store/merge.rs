@@ -465,7 +465,7 @@ impl MergedParts {
             source,
         };
         let database = Connection::open(path).map_err(fault)?;
-        // Nobody sees the file before it is whole.
+        // The file is visible only once it is whole.
         for setting in ["journal_mode", "synchronous"] {
             database
                 .pragma_update(None, setting, "OFF")

@@ -26,7 +26,7 @@ pub(crate) const MODULES: &str = "modules";
 /// them.
 pub(crate) const BUILT: &str = "build";
 
-/// What every command of Go is told, so that what is compiled outside the sandbox is found within:
+/// The environment of every command of Go, so that what is compiled outside the sandbox is found within:
 /// paths of this machine stand in nothing, and no compiler of C is needed.
 pub(crate) const SETTINGS: [(&str, &str); 4] = [
     ("GOFLAGS", "-trimpath"),
