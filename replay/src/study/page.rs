@@ -121,7 +121,9 @@ impl Study {
                                     || "none yet".to_owned(),
                                     |gap| format::gap(main.offline_unit, gap),
                                 ))
-                                small { "right in 9 of 10 choices" }
+                                @if decision.smallest_gap.is_some() {
+                                    small { "estimated probability .9; 75 to 95 % in simulations" }
+                                }
                             }
                         }
                         @for one in &decision.predictions {
