@@ -721,6 +721,18 @@ fn errors_equal_those_of_statsmodels() {
     assert!((noise - squares / 4.0).abs() < 1e-12, "{noise}");
 }
 
+#[test]
+fn equal_shares_of_clusters_have_an_interval_of_some_width() {
+    let rows = (0..10).map(|cluster| (format!("{cluster}"), 1.0, 0.3));
+    let figure = Figure::from_rows(rows).measured(FigureUnit::Share).unwrap();
+    let (low, high) = fillrate_metrics::share_bounds(0.3, 0.0, 10).unwrap();
+    let width = figure.high.unwrap() - figure.low.unwrap();
+    assert!(
+        (width - (high - low)).abs() < 1e-9 && width > 0.3,
+        "{figure:?}"
+    );
+}
+
 const VERSIONS: [[&[f64]; 3]; 4] = [
     [&[0., 1.], &[1., 1.], &[0., 0., 1.]],
     [&[1., 1.], &[0., 1.], &[1., 0., 1.]],

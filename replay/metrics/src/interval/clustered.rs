@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use super::proportion::{score_bounds, tango_bounds};
 use super::{Estimate, TAIL, student_quantile};
 
+/// The least standard error of a share. A smaller one is the rounding of equal samples and counts
+/// as 0.
+const LEAST_ERROR: f64 = 1e-7;
+
 /// The mean of samples, each with the cluster it belongs to, with an interval from the
 /// [`clustered_standard_error`] and Student's t with (clusters − 1) degrees of freedom.
 ///
@@ -64,7 +68,7 @@ pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64
     let share = share.clamp(0.0, 1.0);
     let count = clusters as f64;
     let outcomes = match share * (1.0 - share) / (error * error) {
-        outcomes if outcomes.is_finite() && outcomes > 0.0 => outcomes,
+        outcomes if error >= LEAST_ERROR && outcomes.is_finite() && outcomes > 0.0 => outcomes,
         _ => count,
     };
     let student = student_quantile(1.0 - TAIL, count - 1.0)?;
@@ -101,7 +105,9 @@ pub fn paired_difference<K: Ord + Clone>(pairs: &[(K, f64, f64)], span: f64) -> 
     let (more, less) = (part(1.0), part(-1.0));
     let bounds = share_error(&of_span, more - less).and_then(|(error, clusters)| {
         let pairs = match error {
-            error if error > 0.0 => (more + less - (more - less).powi(2)) / (error * error),
+            error if error >= LEAST_ERROR => {
+                (more + less - (more - less).powi(2)) / (error * error)
+            }
             _ => clusters as f64,
         };
         let student = student_quantile(1.0 - TAIL, clusters as f64 - 1.0)?;
@@ -203,4 +209,31 @@ fn half_width<K: Ord>(samples: &[(K, f64)]) -> Option<f64> {
     let error = clustered_standard_error(samples)?;
     let clusters = residuals(samples, 0.0).len();
     Some(student_quantile(1.0 - TAIL, (clusters - 1) as f64)? * error)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn assert_width(estimate: Estimate, (low, high): (f64, f64)) {
+        let width = estimate.high.unwrap() - estimate.low.unwrap();
+        assert!((width - (high - low)).abs() < 1e-9, "{estimate:?}");
+    }
+
+    // The residuals of equal samples are 0 but for the rounding of their mean.
+    #[test]
+    fn equal_samples_count_as_one_outcome_a_cluster() {
+        let student = student_quantile(1.0 - TAIL, 9.0).unwrap();
+        let samples: Vec<(u8, f64, f64)> = (0..10).map(|at| (at, 1.0, 0.3)).collect();
+        let (error, _) = share_error(&samples, clustered_share(&samples).unwrap().value).unwrap();
+        assert!(error > 0.0, "the mean is not rounded");
+        let expected = score_bounds(0.3, 10.0, student);
+        assert_width(clustered_share(&samples).unwrap(), expected);
+
+        let pairs: Vec<(u8, f64, f64)> = (0..10).map(|at| (at, 0.3, 0.0)).collect();
+        let expected = tango_bounds(0.3, 0.0, 10.0, student);
+        assert_width(paired_difference(&pairs, 1.0).unwrap(), expected);
+    }
 }
