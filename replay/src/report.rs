@@ -276,9 +276,9 @@ mod tests {
     use crate::task::{Hole, HoleKind};
     use crate::verdict::Verdict;
 
-    const FILE: &str = "def f(a):\n    total = a + 1\n    return total\n";
+    pub(super) const FILE: &str = "def f(a):\n    total = a + 1\n    return total\n";
 
-    fn attempt(hole: &Hole, sample: u32, offered: &[&str], outcome: Outcome) -> Attempt {
+    pub(super) fn attempt(hole: &Hole, sample: u32, offered: &[&str], outcome: Outcome) -> Attempt {
         Attempt {
             key: format!("{}-{sample}", hole.id),
             hole: hole.id.clone(),

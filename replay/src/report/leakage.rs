@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fillrate_metrics::{Estimate, clustered_mean, ngram_overlap, ngrams, peakedness, wilson};
+use fillrate_metrics::{
+    Estimate, clustered_proportion, clustered_share, ngram_overlap, ngrams, peakedness,
+};
 use serde::Serialize;
 
 use crate::store::{Attempt, Run, StoreError};
@@ -34,10 +36,10 @@ impl Default for LeakageParameters {
 pub struct LeakageAudit {
     /// What is taken for leakage.
     pub parameters: LeakageParameters,
-    /// The share of holes that leaked, of those with samples.
+    /// The share of holes that leaked, of those with samples, clustered by file.
     pub leaked: Option<Estimate>,
     /// The share of a reference's n-grams that the greedy output has; mean over holes with as many
-    /// tokens.
+    /// tokens, clustered by file.
     pub overlap: Option<Estimate>,
     /// Each hole.
     pub holes: Vec<HoleLeakage>,
@@ -82,7 +84,8 @@ impl LeakageAudit {
             }
         };
         let mut holes = Vec::new();
-        let mut overlaps: Vec<(String, f64)> = Vec::new();
+        let mut leaked: Vec<(String, bool)> = Vec::new();
+        let mut overlaps: Vec<(String, f64, f64)> = Vec::new();
         for (id, hole) in run.holes()? {
             let Some(first) = greedy.get(&id).and_then(|of_hole| of_hole.values().next()) else {
                 continue;
@@ -94,26 +97,22 @@ impl LeakageAudit {
             let peakedness = peakedness(first, &samples, parameters.alpha);
             let known: BTreeSet<Vec<&str>> = ngrams(first, parameters.n);
             let overlap = ngram_overlap(&hole.reference, &known, parameters.n);
-            overlaps
-                .extend(overlap.map(|share| (format!("{}\0{}", hole.project, hole.path), share)));
+            let cluster = format!("{}\0{}", hole.project, hole.path);
+            let has_leaked = peakedness.map(|share| share > parameters.xi);
+            leaked.extend(has_leaked.map(|leaked| (cluster.clone(), leaked)));
+            overlaps.extend(overlap.map(|share| (cluster, 1.0, share)));
             holes.push(HoleLeakage {
                 hole: id,
                 samples: samples.len(),
                 peakedness,
-                leaked: peakedness.is_some_and(|share| share > parameters.xi),
+                leaked: has_leaked == Some(true),
                 overlap,
             });
         }
-        let sampled = holes.iter().filter(|hole| hole.peakedness.is_some());
-        let leaked = holes.iter().filter(|hole| hole.leaked).count();
-        let overlaps: Vec<(&str, f64)> = overlaps
-            .iter()
-            .map(|(cluster, share)| (cluster.as_str(), *share))
-            .collect();
         Ok(Self {
             parameters,
-            leaked: wilson(leaked, sampled.count()),
-            overlap: clustered_mean(&overlaps).map(|estimate| estimate.within(0.0..=1.0)),
+            leaked: clustered_proportion(&leaked),
+            overlap: clustered_share(&overlaps),
             holes,
         })
     }
@@ -131,4 +130,38 @@ fn first_rounds(attempts: Vec<Attempt>) -> BTreeMap<String, BTreeMap<u32, String
         }
     }
     outputs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{FILE, attempt};
+    use crate::task::{Hole, HoleKind};
+    use crate::verdict::Outcome;
+
+    #[test]
+    fn shares_of_zero_have_an_interval_of_some_width() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
+        let hole = |path| Hole::new("demo", "python", path, HoleKind::Line, 14..27, FILE);
+        let holes = [hole("a.py"), hole("b.py"), hole("c.py")];
+        run.add_holes(holes.iter().map(|hole| (hole, FILE)))
+            .expect("there is room");
+        for hole in &holes {
+            for (sample, text) in [(0, "return 5 * b"), (1, "raise Unknown()")] {
+                run.add_attempt(&attempt(hole, sample, &[text], Outcome::Failed))
+                    .expect("there is room");
+            }
+        }
+        let parameters = LeakageParameters {
+            n: 2,
+            ..LeakageParameters::default()
+        };
+        let audit = LeakageAudit::load(&run, None, parameters).expect("the run is readable");
+        for estimate in [audit.leaked, audit.overlap] {
+            let estimate = estimate.expect("there are holes");
+            assert_eq!((estimate.value, estimate.clusters), (0.0, Some(3)));
+            assert!(estimate.high > Some(0.1), "{estimate:?}");
+        }
+    }
 }
