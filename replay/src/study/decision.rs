@@ -84,6 +84,8 @@ pub struct BestPair {
     pub offline: String,
     /// The second side's metric.
     pub second: String,
+    /// Whether a better figure of the offline metric goes with a better second figure.
+    pub rises: bool,
     /// The share of the second figure's variance that it explains, each version predicted from the
     /// others alone.
     pub share: f64,
@@ -184,7 +186,7 @@ impl StudyDecision {
                 .best
                 .as_ref()
                 .filter(|best| best.offline != main.offline)?;
-            (best.nested_share > 0.0).then(|| {
+            (best.rises && best.nested_share > 0.0).then(|| {
                 format!(
                     "Choose by {} instead, which predicts {} better, and check it on new versions.",
                     best.offline, best.second
@@ -361,9 +363,11 @@ fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
         .collect();
     let second: Vec<f64> = main.values().iter().map(|it| it.1).collect();
     let best = best_predictor(&firsts, &second)?;
+    let pair = all[best.index];
     (all.len() > 1).then(|| BestPair {
-        offline: all[best.index].offline.clone(),
+        offline: pair.offline.clone(),
         second: main.second.clone(),
+        rises: pair.pearson.is_some_and(|pearson| pearson.value > 0.0),
         share: best.share,
         nested_share: best.nested_share,
         pairs: all.len(),

@@ -144,6 +144,28 @@ fn the_best_metric_is_named_with_what_choosing_it_costs() {
         ("em/tokens", 2, 8)
     );
     assert!(best.share > 0.99 && best.nested_share > 0.99, "{best:?}");
+    assert!(best.rises, "{best:?}");
+}
+
+#[test]
+fn an_opposed_metric_is_not_advised() {
+    let wave = [0.01, -0.01, 0.008, 0.0, -0.012, 0.01, -0.006, 0.0];
+    let mut offline = side(&versions(|at| 0.3 + 0.05 * at as f64 + wave[at]), "pass@1");
+    let closer = side(&versions(|at| 0.3 + 0.05 * at as f64), "em/tokens");
+    offline.observations.extend(closer.observations);
+    let online = side(&versions(|at| 0.6 - 0.04 * at as f64), "acceptance/shown");
+    let decision = study(&offline, &online).decision.unwrap();
+    assert_eq!(decision.trust, Trust::Dont);
+    let best = decision.best.unwrap();
+    assert_eq!((best.offline.as_str(), best.rises), ("em/tokens", false));
+    assert!(best.nested_share > 0.9, "{best:?}");
+    assert!(
+        decision
+            .next_step
+            .starts_with("Choose by the second side's figure"),
+        "{}",
+        decision.next_step
+    );
 }
 
 /// Version b is better in long holes, which are few offline and most of what people see.
