@@ -19,7 +19,7 @@ pub(super) const TRUSTED: f64 = 0.9;
 pub struct StudyDecision {
     /// The answer in a word.
     pub trust: Trust,
-    /// The answer in a sentence.
+    /// The answer in a sentence, which names the language if languages are compared apart.
     pub sentence: String,
     /// The step that would help most.
     pub next_step: String,
@@ -135,7 +135,8 @@ impl StudyDecision {
             best: best_pair(pairs),
             weighted: input.weighted,
         };
-        decision.sentence = decision.describe(main, input.second);
+        let sentence = decision.describe(main, input.second);
+        decision.sentence = format!("{}{sentence}", main.language_prefix());
         decision.next_step = decision.advise(main, input.second);
         Some(decision)
     }
@@ -223,7 +224,7 @@ impl StudyDecision {
         }
     }
 
-    /// What stands behind the decision, in sentences.
+    /// What stands behind the decision, in sentences that name the language as its own does.
     pub(super) fn details(
         &self,
         main: &MetricPair,
@@ -301,7 +302,11 @@ impl StudyDecision {
                 .iter()
                 .map(|one| one.sentence(&main.offline, side)),
         );
+        let language = main.language_prefix();
         lines
+            .into_iter()
+            .map(|line| format!("{language}{line}"))
+            .collect()
     }
 }
 

@@ -381,12 +381,8 @@ fn pair_cells(pair: &MetricPair) -> Vec<String> {
             format!("{} ({})", decimals(it.value, 3), decimals(it.p, 3))
         })
     };
-    let language = pair
-        .language
-        .as_ref()
-        .map_or_else(String::new, |language| format!("{language}: "));
     vec![
-        format!("{language}{}", pair.offline),
+        format!("{}{}", pair.language_prefix(), pair.offline),
         pair.second.clone(),
         pair.points.len().to_string(),
         pair.signs.short(),

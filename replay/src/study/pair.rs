@@ -275,11 +275,15 @@ impl MetricPair {
 
     /// The two metrics, for headings.
     pub fn title(&self) -> String {
-        let language = self
-            .language
-            .as_ref()
-            .map_or_else(String::new, |language| format!("{language}: "));
+        let language = self.language_prefix();
         format!("{language}{} against {}", self.offline, self.second)
+    }
+
+    /// The language with a colon, before a sentence or a metric; empty for all languages together.
+    pub(super) fn language_prefix(&self) -> String {
+        self.language
+            .as_ref()
+            .map_or_else(String::new, |language| format!("{language}: "))
     }
 
     /// Whether the figures conclude that much when p is corrected for all pairs of the study.

@@ -324,6 +324,23 @@ fn languages_are_compared_apart_or_pooled() {
         [Some("python".to_owned()), Some("typescript".to_owned())]
     );
     assert_eq!(apart.pairs[0].points[0].offline.value, 0.5);
+    // The decision is one language's, and says whose.
+    let text = apart.text();
+    assert!(text.starts_with("[CAN'T TELL] python: "), "{text}");
+    assert!(
+        text.contains("\n  - python: No gap of pass@1 is worth trusting yet"),
+        "{text}"
+    );
+    assert!(
+        apart.page().contains("<p class=\"answer\">python: "),
+        "{}",
+        apart.page()
+    );
+    assert!(
+        together.text().starts_with("[CAN'T TELL] 2 versions"),
+        "{}",
+        together.text()
+    );
 
     let only_python = StudySide {
         observations: vec![
