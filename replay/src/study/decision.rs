@@ -117,10 +117,7 @@ impl StudyDecision {
             Conclusion::DependsOnMix => Trust::Depends,
             Conclusion::CantTell => Trust::CantTell,
         };
-        let values = main.values();
-        let line = LinearPrediction::fit(&values);
-        // Figures that show the mix of samples say nothing of versions.
-        let line = line.filter(|_| trust != Trust::Depends);
+        let line = main.prediction();
         let smallest_gap = line
             .filter(|_| trust == Trust::Trust)
             .and_then(|line| line.smallest_gap(TRUSTED));

@@ -173,8 +173,11 @@ impl Study {
                 figure {
                     div role="img" aria-label=(description) { (PreEscaped(svg)) }
                     figcaption {
-                        "Each point is a version, bars are 95 % intervals. The line predicts a new \
-                         version's figure, the band is its 95 % prediction interval."
+                        "Each point is a version, bars are 95 % intervals."
+                        @if pair.prediction().is_some() {
+                            " The line predicts a new version's figure, the band is its 95 % \
+                             prediction interval."
+                        }
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fillrate_metrics::{
-    Coefficient, Estimate, ModelVersion, SampledFigure, Selection, SignAgreement,
+    Coefficient, Estimate, LinearPrediction, ModelVersion, SampledFigure, Selection, SignAgreement,
     attenuation_corrected, bootstrap_coverage, exact_permutation_p, latent_correlation,
     pearson_interval, permutation_p_by_draws, selection, sign_agreement, two_level_bootstrap,
 };
@@ -249,6 +249,16 @@ impl MetricPair {
         points
             .map(|point| (point.offline.value, point.second.value))
             .collect()
+    }
+
+    /// Predicts the second figure of a version from its offline one. `None` for fewer than three
+    /// versions or equal offline figures, and where the conclusion depends on the mix: figures that
+    /// show the mix of samples say nothing of versions.
+    pub(super) fn prediction(&self) -> Option<LinearPrediction> {
+        if self.conclusion == Conclusion::DependsOnMix {
+            return None;
+        }
+        LinearPrediction::fit(&self.values())
     }
 
     /// Whether fewer than half of studies like this one find a true r of .8.

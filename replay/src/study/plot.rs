@@ -34,7 +34,7 @@ impl Study {
         if points.is_empty() {
             return None;
         }
-        let line = LinearPrediction::fit(&pair.values());
+        let line = pair.prediction();
         let mut svg = String::new();
         draw(
             &mut svg,

@@ -388,6 +388,7 @@ fn too_few_or_equal_versions_support_no_conclusion() {
     };
     let two = study(&[(1.0, 2.0), (2.0, 3.0)]);
     assert_eq!(two.pairs[0].conclusion, Conclusion::CantTell);
+    assert!(two.page().contains("<svg") && !two.page().contains("The line predicts"));
     insta::assert_snapshot!(two.pairs[0].sentences.join(" "), @"Can't tell: 2 versions with both figures: a correlation takes at least three, and one that can differ from chance at least four.");
     let flat = study(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0), (1.0, 1.0)]);
     insta::assert_snapshot!(flat.pairs[0].sentences.join(" "), @"Can't tell: all 4 versions have the same figure on one side, so there is no correlation.");
@@ -525,6 +526,16 @@ fn contradicting_languages_make_the_conclusion_depend_on_the_mix() {
     let decision = pooled.decision.as_ref().unwrap();
     assert_eq!((decision.smallest_gap, decision.selection), (None, None));
     assert!(decision.predictions.is_empty());
+    let page = pooled.page();
+    assert!(
+        page.contains("<svg") && !page.contains("The line predicts") && !page.contains("<polygon"),
+        "{page}"
+    );
+    let page = study(Grouping::VersionAndLanguage).page();
+    assert!(
+        page.contains("The line predicts") && page.contains("<polygon"),
+        "{page}"
+    );
     let apart = study(Grouping::VersionAndLanguage);
     assert!(
         apart
