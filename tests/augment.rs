@@ -315,7 +315,7 @@ fn compared_in_markdown(dir: &TestDir, [before, after]: [&str; 2], hole: &str) {
         "{markdown}"
     );
     assert!(
-        markdown.contains("No difference beyond chance"),
+        markdown.contains("**Can't tell**: all holes are in one file"),
         "{markdown}"
     );
     assert!(markdown.contains("McNemar's exact p = 1.000"), "{markdown}");

@@ -31,6 +31,7 @@ use crate::verdict::Outcome;
 
 pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
 pub use figures::ReportRow;
+pub use markdown::compare_in_markdown;
 pub use policies::PolicyFigures;
 pub use rounds::RepairRound;
 pub use scored::solved_alone;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::show::name;
 use super::{CliError, Success};
-use crate::report::Comparison;
+use crate::report::compare_in_markdown;
 use crate::report::pages::HtmlReport;
 use crate::store::{FILE_NAME, Run};
 
@@ -57,17 +57,12 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
 
 /// Prints one run against another in Markdown.
 fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
-    let mut runs = Vec::new();
-    for folder in [old, new] {
-        runs.push((name(folder), Run::open(folder)?));
+    let (mut first, mut second) = ((name(old), Run::open(old)?), (name(new), Run::open(new)?));
+    if first.0 == second.0 {
+        first.0 = old.display().to_string();
+        second.0 = new.display().to_string();
     }
-    if runs[0].0 == runs[1].0 {
-        for ((name, _), folder) in runs.iter_mut().zip([old, new]) {
-            *name = folder.display().to_string();
-        }
-    }
-    let comparison = Comparison::load(&runs)?;
-    out!("{}", comparison.markdown().unwrap_or_default());
+    out!("{}", compare_in_markdown(&first, &second)?);
     Ok(Success::Whole)
 }
 

@@ -104,55 +104,78 @@ pub(super) const COMPARED: [&str; 4] = [
 /// A hole's cluster and value.
 pub(super) type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
 
+/// A run with its context's name and all that its figures are calculated from.
+pub(super) struct LoadedRun<'a> {
+    context: &'a str,
+    run: &'a Run,
+    attempts: Vec<ScoredAttempt>,
+    developers: DeveloperFigures,
+    rounds: Vec<RepairRound>,
+}
+
+impl<'a> LoadedRun<'a> {
+    pub(super) fn load((context, run): &'a (String, Run)) -> Result<Self, StoreError> {
+        let scored = load_scored(run)?;
+        Ok(Self {
+            context,
+            run,
+            developers: DeveloperFigures::load(run)?,
+            rounds: rounds(&scored),
+            attempts: without_repairs(scored),
+        })
+    }
+
+    /// Calculates the run's figures and, unless it is the first itself, how it differs from the
+    /// first.
+    pub(super) fn compare(&self, first: Option<&Self>) -> ComparedRun {
+        let mut against_first = BTreeMap::new();
+        let flips = first.map(|first| {
+            HoleFlips::new(
+                &by_hole("pass@1", &self.attempts),
+                &by_hole("pass@1", &first.attempts),
+            )
+        });
+        if let Some(first) = first {
+            for metric in ["pass@1"].into_iter().chain(TEXT_METRICS) {
+                let these = by_hole(metric, &self.attempts);
+                let first = by_hole(metric, &first.attempts);
+                if let Some(against) = against(metric, &these, &first) {
+                    against_first.insert(metric.to_owned(), against);
+                }
+            }
+        }
+        let all: Vec<&ScoredAttempt> = self.attempts.iter().collect();
+        let mut row = report_row("*", "*", &all);
+        row.policies = self.developers.figures(None, &all);
+        ComparedRun {
+            context: self.context.to_owned(),
+            run: self.run.folder().display().to_string(),
+            row,
+            against_first,
+            flips,
+            rounds: self.rounds.clone(),
+        }
+    }
+}
+
 impl Comparison {
     /// Reads runs, each with its context's name, and calculates their figures.
     ///
     /// # Errors
     /// A run can't be read.
     pub fn load(runs: &[(String, Run)]) -> Result<Self, StoreError> {
-        let mut attempts = Vec::new();
-        let mut by_round = Vec::new();
-        let mut developers = Vec::new();
-        for (_, run) in runs {
-            let scored = load_scored(run)?;
-            developers.push(DeveloperFigures::load(run)?);
-            by_round.push(rounds(&scored));
-            attempts.push(without_repairs(scored));
-        }
-        let contexts = runs.iter().zip(&attempts).zip(by_round).enumerate();
-        let contexts = contexts.map(|(index, (((context, run), these), rounds))| {
-            let mut against_first = BTreeMap::new();
-            let flips = (index > 0).then(|| {
-                HoleFlips::new(&by_hole("pass@1", these), &by_hole("pass@1", &attempts[0]))
-            });
-            if index > 0 {
-                for metric in ["pass@1"].into_iter().chain(TEXT_METRICS) {
-                    let (these, first) = (by_hole(metric, these), by_hole(metric, &attempts[0]));
-                    let against = against(metric, &these, &first);
-                    if let Some(against) = against {
-                        against_first.insert(metric.to_owned(), against);
-                    }
-                }
-            }
-            let all: Vec<&ScoredAttempt> = these.iter().collect();
-            let mut row = report_row("*", "*", &all);
-            row.policies = developers[index].figures(None, &all);
-            ComparedRun {
-                context: context.clone(),
-                run: run.folder().display().to_string(),
-                row,
-                against_first,
-                flips,
-                rounds,
-            }
-        });
+        let loaded: Result<Vec<LoadedRun<'_>>, StoreError> =
+            runs.iter().map(LoadedRun::load).collect();
+        let loaded = loaded?;
+        let contexts = loaded.iter().enumerate();
+        let contexts = contexts.map(|(index, run)| run.compare((index > 0).then(|| &loaded[0])));
         let contexts: Vec<ComparedRun> = contexts.collect();
         let sensitivity = [ACCEPTANCE_SHOWN, KEYSTROKES_SAVED]
             .into_iter()
             .filter_map(|metric| {
-                let runs = contexts.iter().zip(&developers);
-                let standings = runs.flat_map(|(run, developers)| {
-                    standings(metric, &run.context, &run.row.policies, developers)
+                let runs = contexts.iter().zip(&loaded);
+                let standings = runs.flat_map(|(run, loaded)| {
+                    standings(metric, &run.context, &run.row.policies, &loaded.developers)
                 });
                 Sensitivity::rank(metric, &standings.collect::<Vec<_>>())
             });

@@ -1,7 +1,9 @@
 //! Two runs against each other in Markdown, for a pull request.
 
-use super::comparison::{COMPARED, ComparedRun, Comparison, McNemar, RunDifference};
 use fillrate_metrics::{FigureText, Metric};
+
+use super::comparison::{COMPARED, ComparedRun, LoadedRun, McNemar, RunDifference};
+use crate::store::{Run, StoreError};
 
 /// The most holes listed of each kind of flip.
 const LISTED: usize = 30;
@@ -9,65 +11,67 @@ const LISTED: usize = 30;
 /// The level at which a difference is called one.
 const LEVEL: f64 = 0.05;
 
-impl Comparison {
-    /// The second run against the first: the conclusion, the figures with their paired differences
-    /// and McNemar's test, and the holes that flip. `None` unless there are two runs.
-    pub fn markdown(&self) -> Option<String> {
-        let [first, second] = self.contexts.as_slice() else {
-            return None;
-        };
-        let (old, new) = (code(&first.context), code(&second.context));
-        let mut text = format!(
-            "### {new} against {old}\n\n{}\n\n",
-            conclusion(first, second)
-        );
-        text.push_str(&format!(
-            "| metric | {old} | {new} | difference | only {old} | only {new} | p |\n\
-             | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-        ));
-        for metric in COMPARED {
-            let figures = [first, second].map(|run| run.row.metrics.get(metric));
-            let [Some(one), Some(other)] = figures else {
-                continue;
-            };
-            let unit = Metric::unit_of(metric);
-            let cell = |figure: FigureText| {
-                format!("{} {} {}", figure.value, figure.interval, figure.size())
-            };
-            let against = second.against_first.get(metric);
-            let difference = against.map_or_else(
-                || "–".to_owned(),
-                |against| cell(unit.format().with_sign().render(&against.difference)),
-            );
-            let [only_first, only_second, p] = test_cells(against);
-            text.push_str(&format!(
-                "| {metric} | {} | {} | {difference} | {only_first} | {only_second} | {p} |\n",
-                cell(unit.render(one)),
-                cell(unit.render(other)),
-            ));
-        }
-        text.push_str(
-            "\nRates in %, each with its 95 % interval and its n in so many files, its clusters. The \
-             difference is paired, on the holes that both runs have; p is of McNemar's exact test.\n",
-        );
-        for run in [first, second] {
-            if run.row.left_out > 0 {
-                text.push_str(&format!(
-                    "\n{} leaves {} attempts out of every figure: they say nothing about the model.\n",
-                    code(&run.context),
-                    run.row.left_out
-                ));
-            }
-        }
-        if let Some(flips) = &second.flips {
-            text.push_str(&listed(&flips.only_this, &second.context));
-            text.push_str(&listed(&flips.only_first, &first.context));
-        }
-        Some(text)
-    }
+/// Compares the second of two runs with the first, each with its name: the conclusion, the figures
+/// with their paired differences and McNemar's test, and the holes that flip.
+///
+/// # Errors
+/// A run can't be read.
+pub fn compare_in_markdown(old: &(String, Run), new: &(String, Run)) -> Result<String, StoreError> {
+    let (old, new) = (LoadedRun::load(old)?, LoadedRun::load(new)?);
+    Ok(markdown(&old.compare(None), &new.compare(Some(&old))))
 }
 
-/// The first line: which run passes more often, if any.
+fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
+    let (old, new) = (code(&first.context), code(&second.context));
+    let mut text = format!(
+        "### {new} against {old}\n\n{}\n\n",
+        conclusion(first, second)
+    );
+    text.push_str(&format!(
+        "| metric | {old} | {new} | difference | only {old} | only {new} | p |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    ));
+    for metric in COMPARED {
+        let figures = [first, second].map(|run| run.row.metrics.get(metric));
+        let [Some(one), Some(other)] = figures else {
+            continue;
+        };
+        let unit = Metric::unit_of(metric);
+        let cell =
+            |figure: FigureText| format!("{} {} {}", figure.value, figure.interval, figure.size());
+        let against = second.against_first.get(metric);
+        let difference = against.map_or_else(
+            || "–".to_owned(),
+            |against| cell(unit.format().with_sign().render(&against.difference)),
+        );
+        let [only_first, only_second, p] = test_cells(against);
+        text.push_str(&format!(
+            "| {metric} | {} | {} | {difference} | {only_first} | {only_second} | {p} |\n",
+            cell(unit.render(one)),
+            cell(unit.render(other)),
+        ));
+    }
+    text.push_str(
+        "\nRates in %, each with its 95 % interval and its n in so many files, its clusters. The \
+         difference is paired, on the holes that both runs have; p is of McNemar's exact test.\n",
+    );
+    for run in [first, second] {
+        if run.row.left_out > 0 {
+            text.push_str(&format!(
+                "\n{} leaves {} attempts out of every figure: they say nothing about the model.\n",
+                code(&run.context),
+                run.row.left_out
+            ));
+        }
+    }
+    if let Some(flips) = &second.flips {
+        text.push_str(&listed(&flips.only_this, &second.context));
+        text.push_str(&listed(&flips.only_first, &first.context));
+    }
+    text
+}
+
+/// The first line: which run passes more often, if the figures show one.
 fn conclusion(first: &ComparedRun, second: &ComparedRun) -> String {
     let Some(against) = second.against_first.get("pass@1") else {
         return "**The runs have no judged hole in common, so nothing can be compared.**"
@@ -78,8 +82,13 @@ fn conclusion(first: &ComparedRun, second: &ComparedRun) -> String {
     let test = against.mcnemar.map_or_else(String::new, |test| {
         format!(", McNemar's exact p = {:.3}", test.p)
     });
-    let bounds = against.difference.low.zip(against.difference.high);
-    let excludes_0 = bounds.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    let Some((low, high)) = against.difference.low.zip(against.difference.high) else {
+        return format!(
+            "**Can't tell**: all holes are in one file, so the difference has no interval; pass@1 \
+             differs by {difference}{test}."
+        );
+    };
+    let excludes_0 = low > 0.0 || high < 0.0;
     let is_significant = excludes_0 && against.mcnemar.is_none_or(|test| test.p <= LEVEL);
     let better = match against.difference.value > 0.0 {
         true => &second.context,
@@ -90,7 +99,7 @@ fn conclusion(first: &ComparedRun, second: &ComparedRun) -> String {
             "**{} passes more often**: pass@1 differs by {difference}{test}.",
             code(better)
         ),
-        false => format!("**No difference beyond chance**: pass@1 differs by {difference}{test}."),
+        false => format!("**No difference shown**: pass@1 differs by {difference}{test}."),
     }
 }
 
@@ -146,7 +155,63 @@ fn escaped(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use fillrate_metrics::Estimate;
+
     use super::*;
+    use crate::report::figures::report_row;
+
+    fn compared(context: &str, difference: Option<Estimate>) -> ComparedRun {
+        let against = difference.map(|difference| RunDifference {
+            difference,
+            mcnemar: None,
+        });
+        ComparedRun {
+            context: context.to_owned(),
+            run: context.to_owned(),
+            row: report_row("*", "*", &[]),
+            against_first: BTreeMap::from_iter(
+                against.map(|against| ("pass@1".to_owned(), against)),
+            ),
+            flips: None,
+            rounds: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn conclusion_needs_an_interval() {
+        let conclude = |bounds: Option<(f64, f64)>| {
+            let (low, high) = bounds.unzip();
+            let difference = Estimate {
+                value: 0.2,
+                low,
+                high,
+                n: 10,
+                clusters: Some(if bounds.is_some() { 4 } else { 1 }),
+            };
+            markdown(&compared("a", None), &compared("b", Some(difference)))
+        };
+        for (bounds, expected) in [
+            (
+                None,
+                "**Can't tell**: all holes are in one file, so the difference has no interval; \
+                 pass@1 differs by ",
+            ),
+            (
+                Some((-0.1, 0.5)),
+                "**No difference shown**: pass@1 differs by ",
+            ),
+            (
+                Some((0.1, 0.3)),
+                "**`b` passes more often**: pass@1 differs by ",
+            ),
+        ] {
+            let text = conclude(bounds);
+            let start = format!("### `b` against `a`\n\n{expected}");
+            assert!(text.starts_with(&start), "{text}");
+        }
+    }
 
     #[test]
     fn names_cannot_leave_their_place() {
