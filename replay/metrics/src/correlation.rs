@@ -2,6 +2,7 @@
 
 pub(crate) mod bootstrap;
 pub(crate) mod coefficient;
+mod covariance;
 #[cfg(test)]
 mod decision_tests;
 pub(crate) mod latent;

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::bootstrap::{ModelVersion, SampledFigure, two_level_bootstrap};
 use super::coefficient::{Coefficient, two_normals};
+use super::covariance::CovarianceRoot;
 use crate::interval::proportion::wilson;
 use crate::interval::quantile::interpolate;
 use crate::interval::{Estimate, TAIL};
@@ -69,39 +70,22 @@ pub fn latent_correlation(
     let value = if kept > 0.0 { r / kept.sqrt() } else { r };
 
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let chi = |freedom: usize, random: &mut ChaCha8Rng| {
-        let mut squares = 0.0;
-        for _ in 0..freedom / 2 {
-            let (one, other) = two_normals(random);
-            squares += one * one + other * other;
-        }
-        if freedom % 2 == 1 {
-            squares += two_normals(random).0.powi(2);
-        }
-        squares.sqrt()
-    };
     let (mut lows, mut highs) = (Vec::new(), Vec::new());
     for draw in 0..draws {
         // The decomposition takes one side first; each does in half of the draws.
         let swapped = draw % 2 == 1;
         let turn = |(one, other): (f64, f64)| if swapped { (other, one) } else { (one, other) };
         let ((first, second), noise) = (turn(scatters), turn(noise));
-        let (root_first, root_second) = (first.sqrt(), second.sqrt());
-        let along = r * root_second;
-        let across = (1.0 - r * r).max(0.0).sqrt() * root_second;
-        let one = chi(freedom, &mut random);
-        let other = chi(freedom - 1, &mut random);
-        let normal = two_normals(&mut random).0;
-        // The drawn matrix's root, lower triangular.
-        let corner = root_first / one;
-        let below = along / one - across * normal / (one * other);
-        let end = across / other;
-        let variances = (
-            corner * corner - noise.0,
-            below * below + end * end - noise.1,
-        );
+        let root_second = second.sqrt();
+        let observed = CovarianceRoot {
+            corner: first.sqrt(),
+            below: r * root_second,
+            end: (1.0 - r * r).max(0.0).sqrt() * root_second,
+        };
+        let (first, product, second) = observed.draw(freedom, &mut random).covariance();
+        let variances = (first - noise.0, second - noise.1);
         let possible = variances.0 > 0.0 && variances.1 > 0.0;
-        let correlation = corner * below / (variances.0.sqrt() * variances.1.sqrt());
+        let correlation = product / (variances.0.sqrt() * variances.1.sqrt());
         let correlation = Some(correlation.clamp(-1.0, 1.0)).filter(|_| possible);
         lows.push(correlation.unwrap_or(-1.0));
         highs.push(correlation.unwrap_or(1.0));

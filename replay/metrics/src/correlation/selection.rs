@@ -4,6 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::coefficient::two_normals;
+use super::covariance::CovarianceRoot;
 use crate::interval::quantile::interpolate;
 use crate::interval::{Estimate, TAIL};
 
@@ -22,10 +23,12 @@ pub struct Selection {
 /// both measured figures.
 ///
 /// The true figures are bivariate normal and the errors, of the variances `noise`, independent.
-/// Covariance matrices are drawn from what the pairs leave possible, as for
-/// [`latent_correlation`](crate::latent_correlation), the error is taken from them, and given each
-/// the true second figures follow from the measured ones by the normal regression: an exceptional
-/// figure that is mostly error counts as such. Equal seeds give equal values.
+/// Covariance matrices are drawn from what the pairs leave possible by the decomposition of
+/// [`latent_correlation`](crate::latent_correlation), which here always takes the first side first,
+/// and means given them. The error is taken from the diagonals, down to 0, and a covariance beyond
+/// what is left is cut to it. Then the true second figures follow from the measured ones by the
+/// normal regression: an exceptional figure that is mostly error counts as such. Equal seeds give
+/// equal values.
 ///
 /// `None` for fewer than three pairs or no draws, if a side does not vary, or if the second side
 /// has no error, since then the winner is known.
@@ -38,7 +41,7 @@ pub fn selection(
     if pairs.len() < 3 || draws == 0 || noise.1 <= 0.0 {
         return None;
     }
-    let observed = Moments::new(pairs)?;
+    let observed = MeasuredMoments::new(pairs)?;
     let mut chosen = 0;
     for (at, pair) in pairs.iter().enumerate() {
         if pair.0 > pairs[chosen].0 {
@@ -70,62 +73,68 @@ pub fn selection(
     })
 }
 
-/// Means and covariances of measured figures, or of a population that they may come from.
+/// The means of measured figures, and the root of their sums of products.
 #[derive(Clone, Copy, Debug)]
-struct Moments {
+struct MeasuredMoments {
     n: usize,
     means: (f64, f64),
-    /// The variance of the first, the covariance, the variance of the second.
-    covariance: (f64, f64, f64),
+    root: CovarianceRoot,
 }
 
-impl Moments {
+impl MeasuredMoments {
     fn new(pairs: &[(f64, f64)]) -> Option<Self> {
         let n = pairs.len() as f64;
         let means = (
             pairs.iter().map(|pair| pair.0).sum::<f64>() / n,
             pairs.iter().map(|pair| pair.1).sum::<f64>() / n,
         );
-        let mut sums = (0.0, 0.0, 0.0);
-        for (first, second) in pairs {
-            let (first, second) = (first - means.0, second - means.1);
-            sums.0 += first * first;
-            sums.1 += first * second;
-            sums.2 += second * second;
+        let (mut first, mut product, mut second) = (0.0, 0.0, 0.0);
+        for pair in pairs {
+            let (one, other) = (pair.0 - means.0, pair.1 - means.1);
+            first += one * one;
+            product += one * other;
+            second += other * other;
         }
-        (sums.0 > 0.0 && sums.2 > 0.0).then_some(Self {
+        if first <= 0.0 || second <= 0.0 {
+            return None;
+        }
+        let corner = first.sqrt();
+        let below = product / corner;
+        Some(Self {
             n: pairs.len(),
             means,
-            covariance: (sums.0, sums.1, sums.2),
+            root: CovarianceRoot {
+                corner,
+                below,
+                end: (second - below * below).max(0.0).sqrt(),
+            },
         })
     }
 
-    /// Draws the moments of the population of the measured figures, by Bartlett's decomposition.
-    /// The covariances of `self` are sums of products.
-    fn draw(&self, random: &mut ChaCha8Rng) -> Self {
-        let (first, product, second) = self.covariance;
-        let freedom = self.n - 1;
-        let root = first.sqrt();
-        let along = product / root;
-        let across = (second - along * along).max(0.0).sqrt();
-        let one = chi(freedom, random);
-        let other = chi(freedom - 1, random);
-        let (normal, _) = two_normals(random);
-        let corner = root / one;
-        let below = along / one - across * normal / (one * other);
-        let end = across / other;
-        let (z_first, z_second) = two_normals(random);
+    /// Draws a population that the measured figures may come from.
+    fn draw(&self, random: &mut ChaCha8Rng) -> Population {
+        let root = self.root.draw(self.n - 1, random);
+        let (first, second) = two_normals(random);
         let scale = (self.n as f64).sqrt();
-        Self {
-            n: self.n,
+        Population {
             means: (
-                self.means.0 + corner * z_first / scale,
-                self.means.1 + (below * z_first + end * z_second) / scale,
+                self.means.0 + root.corner * first / scale,
+                self.means.1 + (root.below * first + root.end * second) / scale,
             ),
-            covariance: (corner * corner, corner * below, below * below + end * end),
+            covariance: root.covariance(),
         }
     }
+}
 
+/// The moments of a population of measured figures.
+#[derive(Clone, Copy, Debug)]
+struct Population {
+    means: (f64, f64),
+    /// The variance of the first, the covariance, the variance of the second.
+    covariance: (f64, f64, f64),
+}
+
+impl Population {
     /// Draws each version's true second figure given its measured ones.
     fn draw_second(
         &self,
@@ -158,9 +167,4 @@ impl Moments {
         });
         truth.collect()
     }
-}
-
-fn chi(freedom: usize, random: &mut ChaCha8Rng) -> f64 {
-    let squares = (0..freedom).map(|_| two_normals(random).0.powi(2));
-    squares.sum::<f64>().sqrt()
 }
