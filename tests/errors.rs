@@ -267,18 +267,23 @@ fn invalid_settings_are_reported() {
 }
 
 /// Answers `/v1/completions` with `pass`, and remembers what was sent.
-struct ModelServer {
+pub(crate) struct ModelServer {
     port: u16,
-    requests: Arc<Mutex<Vec<(String, String)>>>,
+    pub(crate) requests: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl ModelServer {
-    fn on(listener: TcpListener) -> Self {
+    pub(crate) fn on(listener: TcpListener) -> Self {
+        Self::with_limit(listener, usize::MAX)
+    }
+
+    /// A server that answers so many requests and refuses the others.
+    pub(crate) fn with_limit(listener: TcpListener, limit: usize) -> Self {
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
         std::thread::spawn(move || {
-            for stream in listener.incoming() {
+            for stream in listener.incoming().take(limit) {
                 let mut stream = stream.unwrap();
                 let seen = Arc::clone(&seen);
                 std::thread::spawn(move || {
@@ -296,7 +301,7 @@ impl ModelServer {
     }
 }
 
-fn settings(port: u16, more: &str) -> String {
+pub(crate) fn settings(port: u16, more: &str) -> String {
     format!(
         "[model]\nprotocol = \"openai-completions\"\nurl = \"http://127.0.0.1:{port}\"\nname = \
          \"qwen2.5-coder-1.5b\"\n{more}"

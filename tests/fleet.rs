@@ -1,6 +1,7 @@
 //! Parts that know nothing of each other, killed at any moment, make the run of one machine.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use crate::errors::{ModelServer, settings};
 use crate::support::play::{self, TestDir, attempts, files, has_tools, kitchen, start, text};
 use crate::support::processes::{own_process, survivors};
 use crate::support::programs::install;
@@ -176,6 +178,44 @@ fn missing_parts_are_listed_and_run_again() {
 }
 
 #[test]
+fn a_part_that_stops_with_an_error_keeps_its_attempts() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let tasks = mine(&dir);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let _server = ModelServer::with_limit(listener, 2);
+    let model = text(&dir.write("model.toml", &settings(address.port(), "retries = 0\n")));
+    let more = ["--model", &model, "--partition", "1/1"];
+    let stopped = play::run(&mut replay(&dir, &tasks, "parts", &more)).exits_with(1);
+    let message = stopped.error_message();
+    assert!(
+        message.contains("gave no answer 4 times in a row"),
+        "{message}"
+    );
+    // The fourth failure in a row is no attempt.
+    let kept: String = segments(&dir.path("parts"))
+        .into_values()
+        .map(|contents| String::from_utf8(contents).unwrap())
+        .collect();
+    let kept: Vec<&str> = kept
+        .lines()
+        .filter(|line| line.starts_with("{\"attempt\":"))
+        .collect();
+    assert_eq!(kept.len(), 5, "{kept:#?}");
+    let failures = kept
+        .iter()
+        .filter(|line| line.contains("\"outcome\":\"infrastructure\""));
+    assert_eq!(failures.count(), 3, "{kept:#?}");
+
+    let server = ModelServer::on(TcpListener::bind(address).unwrap());
+    play::run(&mut replay(&dir, &tasks, "parts", &more)).exits_with(0);
+    assert_eq!(server.requests.lock().unwrap().len(), 22);
+}
+
+#[test]
 fn conflicts_are_reported_settled_and_counted() {
     if !has_tools(&["python3"]) {
         return;
@@ -324,7 +364,7 @@ impl Slurm {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
         let [control, first, second] = [(); 3].map(|()| {
-            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             listener.local_addr().unwrap().port()
         });
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();

@@ -85,14 +85,19 @@ impl<'a> SubjectReplay<'a> {
         let name = self.parameters.subject.name.as_str();
         let done = total - missing;
         let progress = PhaseProgress::resume(self.listener, Phase::Replay, Some(name), done, total);
-        run_jobs(
+        let played = run_jobs(
             &jobs,
             threads,
             ReplayWorker::default,
             |worker, job| self.run_job(job, worker, &progress),
             |_| {},
-        )?;
+        );
         drop((jobs, progress));
+        if played.is_err() {
+            // A part keeps what it made before the error.
+            self.run.lock().write_segment()?;
+        }
+        played?;
         Ok(self.run.into_inner())
     }
 

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::verdict::Outcome;
 
-/// How long attempts wait until they are put into a segment: what a killed part loses at most.
+/// The time since the last segment after which the next record writes another. A killed part loses
+/// what it made since its last segment.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// The folder of the parts' folders.
