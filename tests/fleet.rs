@@ -479,9 +479,14 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     let printed = play::run(&mut slurm.command(&dir, &written))
         .exits_with(0)
         .out;
-    assert!(
-        printed.starts_with("job=$(sbatch --parsable '"),
-        "{printed}"
+    let script = |name: &str| text(&dir.path(&format!("parts/slurm/{name}.sh")));
+    assert_eq!(
+        printed,
+        format!(
+            "job=$(sbatch --parsable {})\nsbatch --dependency=afterany:\"$job\" {}\n",
+            script("parts"),
+            script("merge")
+        )
     );
     let refused = [&arguments[..], &["--", "--sample", "3"]].concat();
     let refused = play::run(&mut slurm.command(&dir, &refused)).exits_with(1);

@@ -8,9 +8,9 @@ use super::events::EventArguments;
 use super::{CliError, CommandLine, Success};
 use crate::corpus::cache::Cache;
 use crate::play::events::Listener;
-use crate::play::fleet::FleetPlan;
 use crate::play::fleet::kubernetes::{self, KubernetesCluster};
 use crate::play::fleet::slurm::{self, SlurmScripts};
+use crate::play::fleet::{FleetPlan, shell_word};
 use crate::store::MergedParts;
 
 /// Replay in parts by a scheduler: Slurm or Kubernetes.
@@ -164,12 +164,8 @@ impl PlanArguments {
 
 /// Refuses options that `replay` would refuse on every worker.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
-    let mut words = plan.arguments();
-    for word in &mut words {
-        if word == "auto" {
-            "1/1".clone_into(word);
-        }
-    }
+    // On this machine, no scheduler says which part it is.
+    let mut words = plan.arguments("1/1");
     words.insert(0, "fillrate".to_owned());
     CommandLine::try_parse_from(words)
         .map(drop)
@@ -210,10 +206,15 @@ fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {
 
 fn print_commands(SlurmScripts { parts, merge }: &SlurmScripts) {
     outln!(
-        "job=$(sbatch --parsable '{}')\nsbatch --dependency=afterany:\"$job\" '{}'",
-        parts.display(),
-        merge.display()
+        "job=$(sbatch --parsable {})\nsbatch --dependency=afterany:\"$job\" {}",
+        path_word(parts),
+        path_word(merge)
     );
+}
+
+/// A path as a word of a shell.
+fn path_word(path: &Path) -> String {
+    shell_word(&path.display().to_string())
 }
 
 fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, CliError> {
@@ -231,7 +232,7 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
         .iter()
         .map(|one| one.partition.part().to_string())
         .collect();
-    let folder = plan.out.join("slurm");
+    let folder = plan.folder("slurm");
     Err(CliError::Refused(format!(
         "{} of {} parts are missing; read their output in {}, and run them again by sbatch \
          --array={} {}",
@@ -239,6 +240,6 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
         plan.parts,
         folder.display(),
         numbers.join(","),
-        folder.join("parts.sh").display()
+        path_word(&folder.join("parts.sh"))
     )))
 }

@@ -37,8 +37,8 @@ pub struct FleetPlan {
 }
 
 impl FleetPlan {
-    /// The arguments of each part's command, without the program.
-    pub fn arguments(&self) -> Vec<String> {
+    /// The arguments of the command of a part, `k/n` or `auto`, without the program.
+    pub fn arguments(&self, partition: &str) -> Vec<String> {
         let text = |path: &Path| path.display().to_string();
         let mut arguments = vec![
             "replay".to_owned(),
@@ -48,7 +48,7 @@ impl FleetPlan {
             "--out".to_owned(),
             text(&self.out),
             "--partition".to_owned(),
-            "auto".to_owned(),
+            partition.to_owned(),
             "--jobs".to_owned(),
             self.processors.to_string(),
         ];
@@ -58,7 +58,7 @@ impl FleetPlan {
 
     /// The line of a shell that runs a part.
     fn replay_line(&self) -> String {
-        let arguments = self.arguments();
+        let arguments = self.arguments("auto");
         let words = arguments.iter().map(|argument| shell_word(argument));
         let program = shell_word(&self.program.display().to_string());
         std::iter::once(program)
@@ -80,13 +80,13 @@ impl FleetPlan {
     }
 
     /// The folder of what the scheduler is given and of the parts' output.
-    fn folder(&self, scheduler: &str) -> PathBuf {
+    pub(crate) fn folder(&self, scheduler: &str) -> PathBuf {
         self.out.join(scheduler)
     }
 }
 
 /// A word of a POSIX shell, quoted if that is needed.
-fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

@@ -32,7 +32,7 @@ pub fn manifest(plan: &FleetPlan, cluster: &KubernetesCluster) -> String {
         )
     });
     let command = json!([plan.program]);
-    let arguments = json!(plan.arguments());
+    let arguments = json!(plan.arguments("auto"));
     let quantity = json!(format!("{}Gi", plan.memory));
     format!(
         "# Written by `fillrate fleet kubernetes`. `kubectl wait --for=condition=complete \
