@@ -509,11 +509,39 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
         std::thread::sleep(Duration::from_millis(20));
     }
     slurm.lose("node2");
-    let followed = [&arguments[..], &["--follow", "--", "--samples", "3"]].concat();
-    let followed = play::run(&mut slurm.command(&dir, &followed)).exits_with(0);
+    let follow = [&arguments[..], &["--follow", "--", "--samples", "3"]].concat();
+    let follow = || play::run(&mut slurm.command(&dir, &follow));
+    let followed = follow().exits_with(0);
     assert!(followed.out.starts_with("run: "), "{followed:#?}");
     assert!(followed.err.contains("waiting for parts"), "{followed:#?}");
     assert_eq!(exported(&dir, "parts/run"), exported(&dir, "whole"));
+
+    // A merge that wrote no run is no success, and neither is a part that is lost.
+    std::fs::remove_dir_all(dir.path("parts/run")).unwrap();
+    let merging = format!(
+        "read merge.log in {}, and merge by sbatch {}",
+        text(&dir.path("parts/slurm")),
+        script("merge")
+    );
+    let followed = follow().exits_with(1);
+    let message = followed.err.lines().last().unwrap();
+    assert_eq!(
+        message,
+        format!(
+            "fillrate: all parts are finished and {} holds no run; {merging}",
+            text(&dir.path("parts/run"))
+        )
+    );
+    assert!(!followed.out.contains("run: "), "{followed:#?}");
+    std::fs::remove_dir_all(dir.path("parts/parts/2-of-6")).unwrap();
+    let followed = follow().exits_with(1);
+    let message = followed.err.lines().last().unwrap();
+    assert!(
+        message.starts_with("fillrate: 1 of 6 parts are missing"),
+        "{message}"
+    );
+    let again = format!(" --array=2 {}; then {merging}", script("parts"));
+    assert!(message.ends_with(&again), "{message}");
 }
 
 #[test]

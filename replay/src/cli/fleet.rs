@@ -11,7 +11,7 @@ use crate::play::events::Listener;
 use crate::play::fleet::kubernetes::{self, KubernetesCluster};
 use crate::play::fleet::slurm::{self, SlurmScripts};
 use crate::play::fleet::{FleetPlan, shell_word};
-use crate::store::MergedParts;
+use crate::store::{MergedParts, Run, StoreError};
 
 /// Replay in parts by a scheduler: Slurm or Kubernetes.
 #[derive(Args)]
@@ -221,9 +221,24 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
     let jobs = slurm::submitted(plan)?;
     slurm::follow(plan, &jobs, listener)?;
     let missing = MergedParts::read(std::slice::from_ref(&plan.out))?.missing();
+    let folder = plan.folder("slurm");
+    let merging = format!(
+        "read merge.log in {}, and merge by sbatch {}",
+        folder.display(),
+        path_word(&folder.join("merge.sh"))
+    );
     if missing.is_empty() {
-        outln!("run: {}", plan.run.display());
-        return Ok(Success::Whole);
+        return match Run::open(&plan.run) {
+            Ok(_) => {
+                outln!("run: {}", plan.run.display());
+                Ok(Success::Whole)
+            }
+            Err(StoreError::NoRun(run)) => Err(CliError::Refused(format!(
+                "all parts are finished and {} holds no run; {merging}",
+                run.display()
+            ))),
+            Err(error) => Err(error.into()),
+        };
     }
     for part in &missing {
         eprintln!("fillrate: part {part}");
@@ -232,10 +247,9 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
         .iter()
         .map(|one| one.partition.part().to_string())
         .collect();
-    let folder = plan.folder("slurm");
     Err(CliError::Refused(format!(
         "{} of {} parts are missing; read their output in {}, and run them again by sbatch \
-         --array={} {}",
+         --array={} {}; then {merging}",
         missing.len(),
         plan.parts,
         folder.display(),
