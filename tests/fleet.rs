@@ -344,6 +344,31 @@ fn a_part_needs_tasks_and_a_folder() {
     assert!(auto(&[("HQ_TASK_ID", "1")]).contains("FILLRATE_PARTITIONS"));
 }
 
+#[test]
+fn fleets_of_several_contexts_are_refused() {
+    let dir = TestDir::new();
+    let (corpus, tasks) = (kitchen(), text(&dir.write("tasks.jsonl", "")));
+    let fleet = |contexts: &[&str]| {
+        let mut arguments = vec!["fleet", "slurm", &corpus, "--tasks", &tasks];
+        arguments.extend(["--out", "parts", "--parts", "2", "--"]);
+        arguments.extend(contexts);
+        dir.fillrate(&arguments)
+    };
+    for contexts in [
+        &["--context", "none,editor"] as &[&str],
+        &["--context", "none", "--context", "editor"],
+    ] {
+        let refused = fleet(contexts).exits_with(1);
+        assert_eq!(
+            refused.error_message(),
+            "a fleet replays one context; start a fleet for each, with its own --out"
+        );
+        assert!(!dir.path("parts").exists());
+    }
+    fleet(&["--context", "none"]).exits_with(0);
+    fleet(&[]).exits_with(0);
+}
+
 /// A Slurm cluster of two nodes on this machine, with keys, ports and folders of its own.
 struct Slurm {
     programs: PathBuf,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use super::events::EventArguments;
-use super::{CliError, CommandLine, Success};
+use super::{CliError, Command, CommandLine, Success};
 use crate::corpus::cache::Cache;
 use crate::play::events::Listener;
 use crate::play::fleet::kubernetes::{self, KubernetesCluster};
@@ -162,21 +162,26 @@ impl PlanArguments {
     }
 }
 
-/// Refuses options that `replay` would refuse on every worker.
+/// Refuses options that `replay` would refuse on every worker, and several contexts, whose runs can't
+/// be merged into one.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
     // On this machine, no scheduler says which part it is.
     let mut words = plan.arguments("1/1");
     words.insert(0, "fillrate".to_owned());
-    CommandLine::try_parse_from(words)
-        .map(drop)
-        .map_err(|error| {
-            let text = error.to_string();
-            let reason = text.lines().next().unwrap_or_default();
-            CliError::Refused(format!(
-                "replay refuses what is after `--`: {}",
-                reason.trim_start_matches("error: ")
-            ))
-        })
+    let parsed = CommandLine::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        CliError::Refused(format!(
+            "replay refuses what is after `--`: {}",
+            reason.trim_start_matches("error: ")
+        ))
+    })?;
+    match parsed.command {
+        Command::Replay(replay) if replay.context.len() > 1 => Err(CliError::Refused(
+            "a fleet replays one context; start a fleet for each, with its own --out".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {

@@ -61,7 +61,7 @@ pub(super) struct ReplayArguments {
     /// and compared with the first: differences with their intervals, and McNemar's test where a
     /// figure is yes or no at each hole.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    context: Vec<ReplayContext>,
+    pub(super) context: Vec<ReplayContext>,
     /// How many repair rounds follow a completion that fails: a chat model is given the completion
     /// and what its tests reported
     #[arg(long, default_value_t = 0, value_name = "R")]
