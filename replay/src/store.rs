@@ -711,10 +711,13 @@ impl Run {
                     [&hole.id, &record],
                 )
                 .map_err(fault)?;
-            if let Some(part) = self.part.as_ref().filter(|_| added > 0) {
+            if let Some(part) = &self.part {
                 let mut part = part.borrow_mut();
+                // Known holes too: their source may have been removed because it is damaged.
                 part.write_source(&hole.file_sha256, contents)?;
-                part.add(SegmentRow::Hole, &record);
+                if added > 0 {
+                    part.add(SegmentRow::Hole, &record);
+                }
             }
         }
         transaction.commit().map_err(fault)

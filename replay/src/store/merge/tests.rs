@@ -210,6 +210,21 @@ fn damaged_segments_and_sources_are_refused_by_name() {
 }
 
 #[test]
+fn removed_source_is_written_by_running_its_part_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = folder.path().join("parts");
+    make_parts(&shared, 1);
+    let whole = merged(std::slice::from_ref(&shared), &folder.path().join("whole"));
+    let (_, segments) = part(&shared, "1-of-1");
+    let source = shared.join(SOURCES).join(sha256_hex(CONTENTS.as_bytes()));
+    std::fs::remove_file(&source).unwrap();
+    make_parts(&shared, 1);
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), CONTENTS);
+    assert_eq!(part(&shared, "1-of-1").1, segments);
+    assert_eq!(merged(&[shared], &folder.path().join("again")), whole);
+}
+
+#[test]
 fn unequal_verdicts_conflict_and_infrastructure_failures_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
