@@ -35,7 +35,7 @@ pub(super) struct PartFolder {
     pending: Vec<String>,
     /// The names of the segments that are there.
     segments: BTreeSet<String>,
-    /// The projects of the segments that say that the part is finished.
+    /// The projects of the segments that say that the part is finished and name no lost segment.
     finished: Vec<BTreeMap<String, ProjectState>>,
     written: Instant,
     /// Holds the part's database, which no other machine ever sees.
@@ -96,7 +96,7 @@ impl Run {
         let scratch = tempfile::tempdir().map_err(StoreError::file(&std::env::temp_dir()))?;
         let mut run = Self::open_or_begin(scratch.path(), identity)?;
         let mut segments = BTreeSet::new();
-        let mut finished = Vec::new();
+        let mut ends = Vec::new();
         for path in segments_in(&folder)? {
             let segment = Segment::read(&path)?;
             let header = segment.header()?;
@@ -107,14 +107,17 @@ impl Run {
                 });
             }
             run.add_segment(&segment)?;
-            if header.finished.is_some() {
-                finished.push(header.projects);
+            if let Some(others) = header.finished {
+                ends.push((others, header.projects));
             }
             segments.extend(
                 path.file_name()
                     .map(|name| name.to_string_lossy().into_owned()),
             );
         }
+        // If a segment is lost, the part needs an end that does not name it.
+        ends.retain(|(others, _)| others.iter().all(|name| segments.contains(name)));
+        let finished = ends.into_iter().map(|(_, projects)| projects).collect();
         run.part = Some(
             PartFolder {
                 partition,

@@ -225,6 +225,40 @@ fn removed_source_is_written_by_running_its_part_again() {
 }
 
 #[test]
+fn lost_segments_are_replaced_by_running_their_part_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = folder.path().join("parts");
+    make_parts(&shared, 1);
+    let (_, segments) = part(&shared, "1-of-1");
+    assert!(segments.len() > 1);
+    let partition = Partition::new(1, 1).unwrap();
+    for segment in &segments {
+        std::fs::remove_file(segment).unwrap();
+        let missing = MergedParts::read(std::slice::from_ref(&shared)).unwrap();
+        assert_eq!(missing.missing().len(), 1, "{}", segment.display());
+
+        // As a replay does: only what is missing is made, and here is in a segment before the end.
+        let run = Run::begin_part(&shared, partition, &json!({"model": "embedded"})).unwrap();
+        run.set_project("demo", &state(ProjectStatus::Ready))
+            .unwrap();
+        let holes = holes();
+        run.add_holes(holes.iter().map(|hole| (hole, CONTENTS)))
+            .unwrap();
+        let known: Vec<String> = run.attempts().unwrap().into_iter().map(|a| a.key).collect();
+        let made = holes.iter().map(|hole| attempt(hole, Outcome::Passed, 2.5));
+        for attempt in made.filter(|one| !known.contains(&one.key)) {
+            run.add_attempt(&attempt).unwrap();
+        }
+        run.write_segment().unwrap();
+        run.set_finished().unwrap();
+
+        let again = MergedParts::read(std::slice::from_ref(&shared)).unwrap();
+        assert_eq!(again.missing(), []);
+        assert_eq!(again.attempts(), 6);
+    }
+}
+
+#[test]
 fn unequal_verdicts_conflict_and_infrastructure_failures_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
