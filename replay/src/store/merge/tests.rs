@@ -149,14 +149,13 @@ fn parts_that_are_lost_unfinished_or_without_a_project_are_missing() {
 
     // A segment is lost: whichever it is, its part is named.
     let (second, segments) = part(&shared, "2-of-3");
+    assert!(segments.len() > 1, "{segments:?}");
     for segment in &segments {
         let aside = folder.path().join("aside");
         std::fs::rename(segment, &aside).unwrap();
-        if segments.len() > 1 {
-            let missing = missing(&shared_only);
-            assert_eq!(missing.len(), 1, "{missing:?}");
-            assert!(missing[0].starts_with("2/3: it"), "{missing:?}");
-        }
+        let missing = missing(&shared_only);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert!(missing[0].starts_with("2/3: it"), "{missing:?}");
         std::fs::rename(&aside, segment).unwrap();
     }
     std::fs::remove_dir_all(&second).unwrap();
