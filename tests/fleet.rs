@@ -590,6 +590,8 @@ fn a_kubernetes_manifest_fits_the_schema() {
         "/fillrate/tasks.jsonl",
         "--out",
         "/fillrate/parts",
+        "--run",
+        "/fillrate/my run",
         "--parts",
         "200",
         "--image",
@@ -605,6 +607,8 @@ fn a_kubernetes_manifest_fits_the_schema() {
         "/fillrate/model.toml",
     ];
     let manifest = dir.fillrate(&arguments).exits_with(0).out;
+    let merging = "`fillrate merge /fillrate/parts -o '/fillrate/my run'`";
+    assert!(manifest.contains(merging), "{manifest}");
     let file = dir.write("job.yaml", &manifest);
     let check = |file: &Path| {
         let mut command = Command::new(&python);

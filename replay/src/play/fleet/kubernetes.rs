@@ -1,8 +1,10 @@
 //! Kubernetes: an Indexed Job with an index for each part.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use super::FleetPlan;
+use super::{FleetPlan, shell_word};
 use crate::store::PARTITIONS_VARIABLE;
 
 /// What a cluster needs to know beside the plan.
@@ -33,11 +35,13 @@ pub fn manifest(plan: &FleetPlan, cluster: &KubernetesCluster) -> String {
     });
     let command = json!([plan.program]);
     let arguments = json!(plan.arguments("auto"));
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let (program, out, run) = (word(&plan.program), word(&plan.out), word(&plan.run));
     let quantity = json!(format!("{}Gi", plan.memory));
     format!(
         "# Written by `fillrate fleet kubernetes`. `kubectl wait --for=condition=complete \
          job/fillrate` waits\n\
-         # for it; `fillrate merge` then makes one run of the parts.\n\
+         # for it; `{program} merge {out} -o {run}` then makes one run of the parts.\n\
          apiVersion: batch/v1\n\
          kind: Job\n\
          metadata:\n\
