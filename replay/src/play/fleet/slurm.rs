@@ -97,10 +97,13 @@ fn merge_script(plan: &FleetPlan) -> String {
 
 /// Where a job's output goes. A task that is queued again adds to it.
 fn output(plan: &FleetPlan, name: &str) -> String {
-    let path = plan.folder("slurm").join(format!("{name}.log"));
     // In a directive, quotes hold a path together, and `%` of its own folders is doubled.
-    let path = path.display().to_string();
-    format!("#SBATCH --output=\"{path}\"\n#SBATCH --open-mode=append\n")
+    let folder = plan
+        .folder("slurm")
+        .display()
+        .to_string()
+        .replace('%', "%%");
+    format!("#SBATCH --output=\"{folder}/{name}.log\"\n#SBATCH --open-mode=append\n")
 }
 
 fn variables(plan: &FleetPlan) -> String {
@@ -239,5 +242,16 @@ mod tests {
         let merged = merge.find("merge /data/parts -o /data/run --settle --jobs 4\n");
         assert!(missing.is_some() && missing < merged, "{merge}");
         assert!(merge.contains("\nset -eu\n"), "{merge}");
+    }
+
+    #[test]
+    fn percent_signs_of_folders_are_doubled() {
+        let plan = FleetPlan {
+            out: "/data/50%a parts".into(),
+            ..plan()
+        };
+        let parts = parts_script(&plan);
+        let line = "#SBATCH --output=\"/data/50%%a parts/slurm/part-%a.log\"";
+        assert!(parts.lines().any(|one| one == line), "{parts}");
     }
 }
