@@ -294,13 +294,16 @@ fn mutating_and_auditing_in_parts_equals_doing_it_at_once() {
     parts.extend(mutate("second.jsonl", &["--partition", "2/2"]));
     parts.sort();
     assert_eq!(parts, whole);
-    let refused = dir.fillrate(&["mutate", &tasks, "--corpus", &corpus, "--partition", "1/2"]);
-    let message = refused.exits_with(1);
-    assert!(
-        message
-            .error_message()
-            .ends_with("name another file with -o")
-    );
+    let holes = std::fs::read(&tasks).unwrap();
+    for output in [&[] as &[&str], &["-o", &tasks], &["-o", "./tasks.jsonl"]] {
+        let mut arguments = vec!["mutate", &tasks, "--corpus", &corpus];
+        arguments.extend(["--partition", "1/2"]);
+        arguments.extend(output);
+        let refused = dir.fillrate(&arguments).exits_with(1);
+        let message = refused.error_message();
+        assert!(message.ends_with("name another file with -o"), "{message}");
+    }
+    assert_eq!(std::fs::read(&tasks).unwrap(), holes);
 
     play::run(&mut replay(&dir, &tasks, "run", &["--model", "empty"])).exits_with(0);
     let run = text(&dir.path("run"));

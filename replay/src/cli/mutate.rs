@@ -1,6 +1,6 @@
 //! `fillrate mutate`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fillrate_server::text::LineIndex;
@@ -67,7 +67,9 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
         return Ok(success(&absent));
     }
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
-    if let (Some(partition), None) = (arguments.partition, &arguments.output) {
+    if let Some(partition) = arguments.partition
+        && is_same_path(output, &arguments.tasks)
+    {
         return Err(CliError::Refused(format!(
             "part {partition} would replace {} by some of its holes; name another file with -o",
             output.display()
@@ -99,6 +101,11 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
         return Ok(Success::Partial);
     }
     Ok(Success::Whole)
+}
+
+/// Whether two paths name one file, even if it does not exist.
+fn is_same_path(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Prints the counts by operator and by project.
