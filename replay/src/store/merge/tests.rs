@@ -77,6 +77,25 @@ fn make_parts(shared: &Path, parts: u32) {
     }
 }
 
+/// Runs a division's only part as a replay does: it makes only missing attempts, in a segment before
+/// the end.
+fn run_only_part_again(shared: &Path) {
+    let partition = Partition::new(1, 1).unwrap();
+    let run = Run::begin_part(shared, partition, &json!({"model": "embedded"})).unwrap();
+    run.set_project("demo", &state(ProjectStatus::Ready))
+        .unwrap();
+    let holes = holes();
+    run.add_holes(holes.iter().map(|hole| (hole, CONTENTS)))
+        .unwrap();
+    let known: Vec<String> = run.attempts().unwrap().into_iter().map(|a| a.key).collect();
+    let made = holes.iter().map(|hole| attempt(hole, Outcome::Passed, 2.5));
+    for attempt in made.filter(|one| !known.contains(&one.key)) {
+        run.add_attempt(&attempt).unwrap();
+    }
+    run.write_segment().unwrap();
+    run.set_finished().unwrap();
+}
+
 fn merged(folders: &[PathBuf], out: &Path) -> Vec<u8> {
     let parts = MergedParts::read(folders).unwrap();
     parts.write(out, &[]).unwrap();
@@ -217,7 +236,7 @@ fn removed_source_is_written_by_running_its_part_again() {
     let (_, segments) = part(&shared, "1-of-1");
     let source = shared.join(SOURCES).join(sha256_hex(CONTENTS.as_bytes()));
     std::fs::remove_file(&source).unwrap();
-    make_parts(&shared, 1);
+    run_only_part_again(&shared);
     assert_eq!(std::fs::read_to_string(&source).unwrap(), CONTENTS);
     assert_eq!(part(&shared, "1-of-1").1, segments);
     assert_eq!(merged(&[shared], &folder.path().join("again")), whole);
@@ -230,27 +249,12 @@ fn lost_segments_are_replaced_by_running_their_part_again() {
     make_parts(&shared, 1);
     let (_, segments) = part(&shared, "1-of-1");
     assert!(segments.len() > 1);
-    let partition = Partition::new(1, 1).unwrap();
     for segment in &segments {
         std::fs::remove_file(segment).unwrap();
         let missing = MergedParts::read(std::slice::from_ref(&shared)).unwrap();
         assert_eq!(missing.missing().len(), 1, "{}", segment.display());
 
-        // As a replay does: only what is missing is made, and here is in a segment before the end.
-        let run = Run::begin_part(&shared, partition, &json!({"model": "embedded"})).unwrap();
-        run.set_project("demo", &state(ProjectStatus::Ready))
-            .unwrap();
-        let holes = holes();
-        run.add_holes(holes.iter().map(|hole| (hole, CONTENTS)))
-            .unwrap();
-        let known: Vec<String> = run.attempts().unwrap().into_iter().map(|a| a.key).collect();
-        let made = holes.iter().map(|hole| attempt(hole, Outcome::Passed, 2.5));
-        for attempt in made.filter(|one| !known.contains(&one.key)) {
-            run.add_attempt(&attempt).unwrap();
-        }
-        run.write_segment().unwrap();
-        run.set_finished().unwrap();
-
+        run_only_part_again(&shared);
         let again = MergedParts::read(std::slice::from_ref(&shared)).unwrap();
         assert_eq!(again.missing(), []);
         assert_eq!(again.attempts(), 6);
