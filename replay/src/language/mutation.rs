@@ -30,20 +30,16 @@ pub(crate) struct MutationRules {
     pub(crate) primary: &'static [&'static str],
     /// Kinds that bind their operand tighter than a binary operator does.
     pub(crate) prefixes: &'static [&'static str],
-    /// AOR, on binary operators.
+    /// AOR on binary operators, and with `=` after each ASR.
     pub(crate) arithmetic: Swaps,
-    /// ASR.
-    pub(crate) arithmetic_assignment: Swaps,
     /// Kinds of `x++`.
     pub(crate) updates: &'static [&'static str],
     /// IDE.
     pub(crate) update: Swaps,
-    /// LCR.
+    /// LCR, and with `=` after each, where the language has that, LSR.
     pub(crate) logical: Swaps,
-    /// LOR.
+    /// LOR, and with `=` after each LSR.
     pub(crate) bitwise: Swaps,
-    /// LSR.
-    pub(crate) logical_assignment: Swaps,
     /// ROR.
     pub(crate) relational: Swaps,
     /// What goes before a condition in parentheses to negate it.
@@ -146,11 +142,9 @@ mod tests {
             }
             let swaps = [
                 rules.arithmetic,
-                rules.arithmetic_assignment,
                 rules.update,
                 rules.logical,
                 rules.bitwise,
-                rules.logical_assignment,
                 rules.relational,
             ];
             for (old, replacements) in swaps.concat() {
@@ -161,6 +155,13 @@ mod tests {
                         "{} has no token {token}",
                         language.id
                     );
+                }
+            }
+            for (old, replacements) in [rules.arithmetic, rules.bitwise].concat() {
+                for token in [&[old], replacements].concat() {
+                    let assignment = format!("{token}=");
+                    let known = grammar.id_for_node_kind(&assignment, false) != 0;
+                    assert!(known, "{} has no token {assignment}", language.id);
                 }
             }
             for (old, replacements) in [rules.arithmetic, rules.logical, rules.bitwise].concat() {

@@ -58,10 +58,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     fn assignment_operator_replacement(&self) -> Vec<MutantEdit> {
-        if self.node.kind() != self.rules.augmented_assignment {
-            return Vec::new();
-        }
-        self.swap(self.rules.arithmetic_assignment)
+        self.swap_assignment(&[self.rules.arithmetic])
     }
 
     /// Only where the language allows the other: `break` also ends a `switch` and a labelled
@@ -93,7 +90,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     /// has to give a boolean, none.
     fn binary_operator_deletion(&self) -> Vec<MutantEdit> {
         let is_comparison =
-            |token: &Node<'_>| !replacements(self.rules.relational, *token).is_empty();
+            |token: &Node<'_>| !replacements(self.rules.relational, token.kind()).is_empty();
         let keeps_its_type =
             !self.rules.conditions_are_boolean || !self.tokens(self.node).iter().any(is_comparison);
         if !self.is_binary(self.node) || !keeps_its_type {
@@ -252,10 +249,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 
     fn logical_assignment_replacement(&self) -> Vec<MutantEdit> {
-        if self.node.kind() != self.rules.augmented_assignment {
-            return Vec::new();
-        }
-        self.swap(self.rules.logical_assignment)
+        self.swap_assignment(&[self.rules.bitwise, self.rules.logical])
     }
 
     /// A `break` at the end of a loop's body, unless the body never gets there.
@@ -345,8 +339,25 @@ impl<'a, 't> MutationSite<'a, 't> {
     fn swap(&self, swaps: Swaps) -> Vec<MutantEdit> {
         let mut found = Vec::new();
         for token in self.tokens(self.node) {
-            for replacement in replacements(swaps, token) {
+            for replacement in replacements(swaps, token.kind()) {
                 found.push(self.replace(token.byte_range(), replacement));
+            }
+        }
+        found
+    }
+
+    /// Replaces the operator before the `=` of an augmented assignment.
+    fn swap_assignment(&self, swaps: &[Swaps]) -> Vec<MutantEdit> {
+        if self.node.kind() != self.rules.augmented_assignment {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for token in self.tokens(self.node) {
+            let Some(operator) = token.kind().strip_suffix('=') else {
+                continue;
+            };
+            for replacement in swaps.iter().flat_map(|swaps| replacements(swaps, operator)) {
+                found.push(self.replace(token.byte_range(), &format!("{replacement}=")));
             }
         }
         found
@@ -375,7 +386,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             return Vec::new();
         };
         let mut found = Vec::new();
-        for new in replacements(swaps, *token) {
+        for new in replacements(swaps, token.kind()) {
             let operand = |node: Node<'_>| self.parenthesized_under(node, new);
             let around = self.binds_its_operand_tighter(self.node, new);
             if !around && [left, right].iter().all(|node| !operand(**node)) {
@@ -531,10 +542,10 @@ impl<'a, 't> MutationSite<'a, 't> {
     }
 }
 
-fn replacements(swaps: Swaps, token: Node<'_>) -> &'static [&'static str] {
+fn replacements(swaps: Swaps, operator: &str) -> &'static [&'static str] {
     swaps
         .iter()
-        .find(|(old, _)| *old == token.kind())
+        .find(|(old, _)| *old == operator)
         .map_or(&[], |(_, new)| new)
 }
 

@@ -49,13 +49,6 @@ pub(super) static RULES: MutationRules = MutationRules {
         ("/", &["*"]),
         ("%", &["*"]),
     ],
-    arithmetic_assignment: &[
-        ("+=", &["-="]),
-        ("-=", &["+="]),
-        ("*=", &["/="]),
-        ("/=", &["*="]),
-        ("%=", &["*="]),
-    ],
     updates: &["inc_statement", "dec_statement"],
     update: &[("++", &["--"]), ("--", &["++"])],
     logical: &[("&&", &["||"]), ("||", &["&&"])],
@@ -66,14 +59,6 @@ pub(super) static RULES: MutationRules = MutationRules {
         ("&^", &["&"]),
         ("<<", &[">>"]),
         (">>", &["<<"]),
-    ],
-    logical_assignment: &[
-        ("&=", &["|="]),
-        ("|=", &["&="]),
-        ("^=", &["&="]),
-        ("&^=", &["&="]),
-        ("<<=", &[">>="]),
-        (">>=", &["<<="]),
     ],
     relational: &[
         ("<", &[">", "<="]),
