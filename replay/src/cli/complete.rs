@@ -59,21 +59,24 @@ pub(super) fn run(arguments: &CompleteArguments) -> Result<Success, CliError> {
     let cursor = arguments.location.cursor(&contents)?;
     let workspace = workspace_for(&file, arguments.workspace.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
-    let reply = runtime.block_on(ask(arguments, &workspace, &file, &contents, cursor))?;
+    let flags = arguments.server.for_child()?;
+    let patience = Duration::from_secs(arguments.patience);
+    let place = (file.as_path(), contents.as_str(), cursor);
+    let reply = runtime.block_on(complete_once(flags, patience, &workspace, place))?;
     print_result(arguments, &reply)
 }
 
-async fn ask(
-    arguments: &CompleteArguments,
+/// Starts a server with these flags in a workspace, and asks it at a cursor in a file, which has
+/// these contents, for a completion.
+pub(super) async fn complete_once(
+    flags: Vec<String>,
+    patience: Duration,
     workspace: &Path,
-    file: &Path,
-    contents: &str,
-    cursor: ByteOffset,
+    (file, contents, cursor): (&Path, &str, ByteOffset),
 ) -> Result<CompletionReply, CliError> {
-    let patience = Duration::from_secs(arguments.patience);
     let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
-        arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
+        arguments: [vec!["serve".to_owned()], flags].concat(),
         patience,
         telemetry: None,
     };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fillrate_server::configuration::Profile;
+use fillrate_server::configuration::{Layers, Profile};
 use fillrate_server::lsp;
 use serde_json::{Map, Value, json};
 
@@ -87,10 +87,28 @@ impl ServerFlags {
         Value::Object(whole)
     }
 
-    /// The same flags for a server in another folder.
+    /// The flags for a server with one settings file, without windows of other files.
+    pub(super) fn without_context(config: PathBuf) -> Self {
+        Self {
+            config: Some(config),
+            context: Some(Profile::None),
+            protocol: None,
+            url: None,
+            model: None,
+        }
+    }
+
+    /// The same flags for a server in another folder. The settings file is read, so that an error
+    /// in it is reported as such and not as a server that ended.
+    ///
+    /// # Errors
+    /// The settings file can't be read, or holds an unknown or invalid setting.
     pub(super) fn for_child(&self) -> Result<Vec<String>, CliError> {
         let config = match &self.config {
-            Some(path) => Some(std::path::absolute(path).map_err(CliError::file(path))?),
+            Some(path) => {
+                Layers::default().file(path)?;
+                Some(std::path::absolute(path).map_err(CliError::file(path))?)
+            }
             None => None,
         };
         let flags = [

@@ -1,14 +1,16 @@
 //! `fillrate doctor --model`: asks a model to fill holes, and judges whether its family fits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use fillrate_server::completion::Trace;
 use fillrate_server::syntax::Language;
 use fillrate_server::text::ByteOffset;
 
+use crate::cli::complete::complete_once;
+use crate::cli::serve::ServerFlags;
 use crate::cli::{CliError, Success};
-use crate::developer::{CompletionReply, Developer, ServerCommand};
+use crate::developer::CompletionReply;
 
 /// A file with a hole at `$0`.
 struct ProbeHole {
@@ -46,13 +48,16 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Probes the model of a settings file.
 pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
-    let settings = std::path::absolute(settings).map_err(CliError::file(settings))?;
-    std::fs::metadata(&settings).map_err(CliError::file(&settings))?;
+    let flags = ServerFlags::without_context(settings.to_owned()).for_child()?;
     let folder = tempfile::tempdir().map_err(CliError::file("a temporary folder"))?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let mut faults = 0;
     for (index, hole) in HOLES.iter().enumerate() {
-        let reply = runtime.block_on(ask(&settings, folder.path(), hole))?;
+        let (prefix, suffix) = hole.sides();
+        let (file, contents) = (folder.path().join(hole.file), [prefix, suffix].concat());
+        let place = (file.as_path(), contents.as_str(), ByteOffset(prefix.len()));
+        let asked = complete_once(flags.clone(), PATIENCE, folder.path(), place);
+        let reply = runtime.block_on(asked)?;
         let Some(trace) = &reply.trace else {
             return Err(CliError::Refused(format!(
                 "the model did not answer within {} s",
@@ -84,36 +89,6 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
         HOLES.len()
     );
     Ok(Success::Partial)
-}
-
-async fn ask(
-    settings: &Path,
-    folder: &Path,
-    hole: &ProbeHole,
-) -> Result<CompletionReply, CliError> {
-    let (prefix, suffix) = hole.sides();
-    let file = folder.join(hole.file);
-    let server = ServerCommand {
-        program: PathBuf::from("/proc/self/exe"),
-        arguments: vec![
-            "serve".to_owned(),
-            format!("--config={}", settings.display()),
-            "--context=none".to_owned(),
-        ],
-        patience: PATIENCE,
-        telemetry: None,
-    };
-    let mut developer = Developer::start(&server, folder).await?;
-    let language = Language::for_path(&file).map_or("plaintext", |language| language.id);
-    let open_file = developer
-        .open(&file, language, &[prefix, suffix].concat())
-        .await?;
-    let reply = developer
-        .request_completion(&open_file, ByteOffset(prefix.len()), PATIENCE, None)
-        .await?;
-    developer.close(open_file).await?;
-    developer.shut_down().await?;
-    Ok(reply)
 }
 
 /// The completion of a hole, or what shows that the model is asked in another way than it was
