@@ -39,6 +39,10 @@ pub(super) fn keep_fenced_code(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// model that is trained for chat writes them whatever the protocol. Fences in a string, a comment
 /// or a file that has fences itself are its own.
 fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
+    // Most completions have no fence, and the file need not be searched for any.
+    if !text.contains("```") {
+        return Change::None;
+    }
     if begins_with_fence(text, site) {
         return match fence(text) {
             Some((start, end)) => Change::Rewrite(text[start..end].trim_end().to_owned()),
@@ -48,11 +52,9 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !may_leak_fences(site) {
         return Change::None;
     }
-    let starts = std::iter::once(0).chain(line_ends(text));
-    let mut fences = starts.filter(|start| text[*start..].starts_with("```"));
-    fences
-        .next()
-        .filter(|start| !in_literal(text, *start, site))
+    std::iter::once(0)
+        .chain(line_ends(text))
+        .find(|start| text[*start..].starts_with("```") && !in_literal(text, *start, site))
         .map_or(Change::None, Change::EndAt)
 }
 

@@ -369,6 +369,10 @@ fn code_that_looks_like_foreign_tokens_is_kept() {
     kept("typescript", "const x: $0\n", "Frame<EOT>");
     kept("typescript", "const x = $0;\n", "a <| b");
     kept("typescriptreact", "const x = $0;\n", "<p><s>old</s></p>");
+    kept("typescriptreact", "const x = <s>old$0;\n", "</s>");
+    kept("python", "x = $0\n", "\"<|user|>\\n\" + text");
+    kept("python", "x = \"$0\n", "<|user|>\\n\" + text");
+    kept("python", "x = $0\n", "\"a \u{FFFD} b\"");
     kept(
         "python",
         "def f():\n    $0\n",
@@ -394,6 +398,16 @@ fn leaked_fences_are_removed_under_every_protocol() {
     assert_eq!(
         check("typescript", "$0\n", "const a = 1;\n```\n\nIt is one.").0,
         "const a = 1;"
+    );
+    // One that follows a doc string's own.
+    assert_eq!(
+        check(
+            "python",
+            "def f():\n    $0\n",
+            "\"\"\"Runs.\n\n```\nf()\n```\n\"\"\"\n    return 1\n```\nThat runs."
+        )
+        .0,
+        "\"\"\"Runs.\n\n```\nf()\n```\n\"\"\"\n    return 1"
     );
     // A doc string's own.
     kept(
@@ -700,7 +714,8 @@ proptest! {
             tree: None,
             prefix: &prefix,
             suffix: &suffix,
-            path: None,            language: Language::by_id(if python { "python" } else { "typescript" }),
+            path: None,
+            language: Language::by_id(if python { "python" } else { "typescript" }),
             extent: [
                 CompletionExtent::Line, CompletionExtent::Statement, CompletionExtent::Block, CompletionExtent::Definition,
                 CompletionExtent::Anything,
@@ -724,7 +739,8 @@ proptest! {
         let site = CursorSite {
             prefix: &prefix,
             suffix: &suffix,
-            path: None,            language: Language::by_id(if python { "python" } else { "typescript" }),
+            path: None,
+            language: Language::by_id(if python { "python" } else { "typescript" }),
             tree: None,
             extent: CompletionExtent::Block,
             chat: false,

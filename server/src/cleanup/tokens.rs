@@ -2,7 +2,7 @@
 //! streams, broken characters, headers of files.
 
 use super::syntax_site::SyntaxSite;
-use super::{Change, line_ends};
+use super::{Change, last_line, line_ends};
 use crate::prompt::FAMILIES;
 
 /// A text that is no code, with the reason why it appears in raw completions.
@@ -144,33 +144,45 @@ fn first_after(text: &str, begin: usize, site: &SyntaxSite<'_>) -> Option<usize>
 }
 
 /// The length of the foreign token that stands at an offset of a completion. A token that the file
-/// spells itself, or that stands alone in quotes, is code.
+/// spells itself, or that stands in quotes, is code.
 fn foreign_length(text: &str, at: usize, site: &SyntaxSite<'_>) -> Option<usize> {
     let (before, rest) = text.split_at(at);
     let token = template_token(rest).or_else(|| {
-        let fits = |token: &&ForeignToken| rest.starts_with(token.text) && token.fits(rest, before);
+        let fits =
+            |token: &&ForeignToken| rest.starts_with(token.text) && token.fits(rest, before, site);
         Some(FOREIGN_TOKENS.iter().find(fits)?.text)
     })?;
-    let last = before.chars().next_back();
-    let last = last.or_else(|| site.prefix.chars().next_back());
-    let quoted = last.is_some_and(|quote| {
-        matches!(quote, '"' | '\'' | '`') && rest[token.len()..].starts_with(quote)
-    });
     let spelled = site.prefix.contains(token) || site.suffix.contains(token);
-    (!quoted && !spelled).then_some(token.len())
+    (!spelled && !is_quoted(before, &rest[token.len()..], site)).then_some(token.len())
+}
+
+/// Whether what stands between two texts of a completion stands in quotes on its line: a quote is
+/// open before it, and one like it follows. A model that stops in a string closes no quote.
+fn is_quoted(before: &str, after: &str, site: &SyntaxSite<'_>) -> bool {
+    let own = last_line(before);
+    let begun = match own.len() == before.len() {
+        true => last_line(site.prefix),
+        false => "",
+    };
+    let rest_of_line = after.split('\n').next().unwrap_or_default();
+    ['"', '\'', '`'].into_iter().any(|quote| {
+        let before = begun.matches(quote).count() + own.matches(quote).count();
+        before % 2 == 1 && rest_of_line.contains(quote)
+    })
 }
 
 impl ForeignToken {
     /// Whether the token is no code where it stands.
-    fn fits(&self, rest: &str, before: &str) -> bool {
+    fn fits(&self, rest: &str, before: &str, site: &SyntaxSite<'_>) -> bool {
         let after = &rest[self.text.len()..];
-        let line = before.rsplit('\n').next().unwrap_or_default();
+        let line = last_line(before);
         match self.place {
             TokenPlace::Anywhere => true,
             // A type's argument follows its type's name, a closing tag its opening one.
             TokenPlace::LineEnd => {
                 let is_argument = line.ends_with(|c: char| c.is_alphanumeric() || "_<".contains(c));
-                let is_closed = self.text == "</s>" && before.contains("<s");
+                let opens = |text: &str| text.contains("<s>") || text.contains("<s ");
+                let is_closed = self.text == "</s>" && (opens(before) || opens(site.prefix));
                 let ends = after.trim_start_matches([' ', '\t', '\r']);
                 let ends = ends.is_empty() || ends.starts_with(['\n', '<', '[']);
                 ends && !is_closed && (self.text == "</s>" || !is_argument)
@@ -189,6 +201,9 @@ impl ForeignToken {
 /// `|>`, as most vocabularies write theirs. Ordinary words or markup in brackets, such as `<s>` or
 /// `<pad>`, could be code.
 fn template_token(text: &str) -> Option<&str> {
+    if !text.starts_with('<') {
+        return None;
+    }
     let known = FAMILIES
         .iter()
         .flat_map(|family| family.reserved)
