@@ -37,7 +37,7 @@ pub(super) async fn run(
 
 /// Opens engines for these settings, indexes the repository and reports both to the client.
 async fn configure(session: &EditorSession, configuration: Configuration) {
-    report_indexing(session, 0, 0).await;
+    report_indexing(session, 0).await;
     let (folders, id, shows_progress) = {
         let Some(mut state) = session.state() else {
             return;
@@ -55,9 +55,15 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
         })?;
         Ok((engines, indexed))
     });
+    let mut tenths = 0;
     while let Some((done, all)) = receive.recv().await {
         progress.report(done, all).await;
-        report_indexing(session, done, all).await;
+        // In steps of ten percent: a file may take less than a message.
+        let reached = (done * 10).checked_div(all).unwrap_or_default();
+        if reached > tenths {
+            tenths = reached;
+            report_indexing(session, tenths * 10).await;
+        }
     }
     let built = build.await;
     progress.end().await;

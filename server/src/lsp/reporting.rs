@@ -11,9 +11,8 @@ pub(super) async fn report(session: &EditorSession, state: ServerState) {
     report_status(session, None, ServerStatus::new(state, None)).await;
 }
 
-/// Reports how much of the repository is indexed, in steps of ten percent.
-pub(super) async fn report_indexing(session: &EditorSession, done: usize, all: usize) {
-    let percent = (done * 10).checked_div(all).unwrap_or_default() * 10;
+/// Reports how much of the repository is indexed, in percent.
+pub(super) async fn report_indexing(session: &EditorSession, percent: usize) {
     let status = ServerStatus {
         percent: Some(percent),
         ..ServerStatus::new(ServerState::Indexing, None)
@@ -62,14 +61,13 @@ pub(super) async fn report_fault(session: &EditorSession, uri: Option<&str>, fau
         let Some(mut state) = session.state() else {
             return;
         };
-        let is_new = !state
-            .fault
-            .as_ref()
-            .is_some_and(|known| known.is_same(&fault));
-        if is_new {
-            state.fault = Some(fault.clone());
-        }
-        is_new
+        let known = state.fault.as_ref().filter(|known| known.is_same(&fault));
+        let since_ms = known.map(|known| known.since_ms);
+        state.fault = Some(ServerFault {
+            since_ms: since_ms.unwrap_or(fault.since_ms),
+            ..fault.clone()
+        });
+        since_ms.is_none()
     };
     if is_new {
         let notice = fault.notice();

@@ -84,8 +84,8 @@ impl ServerFault {
         }
     }
 
-    /// Whether another fault is this one: servers may word one fault in several ways, as with the
-    /// number of a request.
+    /// Whether another fault calls for no further notice: servers may word one fault in several
+    /// ways, as with the number of a request.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (&self.advice, &other.advice) {
             (Some(advice), Some(other)) => advice == other,
