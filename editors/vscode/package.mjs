@@ -40,13 +40,12 @@ if (more.length > 0) {
 if (given === undefined && values.target !== undefined) {
   fail(`a package for ${target} needs the program built for ${TARGETS[target] ?? "it"}`);
 }
-if (!(target in TARGETS)) {
-  fail(`there is no platform ${target}; there are ${Object.keys(TARGETS).join(", ")}`);
-}
-
 rmSync(bin, { recursive: true, force: true });
 const vsce = ["package", "--no-dependencies", "--skip-license"];
 if (given !== undefined) {
+  if (!Object.hasOwn(TARGETS, target)) {
+    fail(`there is no platform ${target}; there are ${Object.keys(TARGETS).join(", ")}`);
+  }
   const program = resolve(given);
   if (!existsSync(program)) {
     fail(`there is no program at ${program}: build it (cargo build --release), then name it`);
@@ -57,7 +56,7 @@ if (given !== undefined) {
   chmodSync(join(bin, name), 0o755);
   if (target === own) {
     strip(join(bin, name));
-    const said = execFileSync(join(bin, name), ["--version"], { encoding: "utf8" });
+    const said = version(join(bin, name));
     if (!said.startsWith("fillrate ")) {
       fail(
         `${basename(program)} is not Fillrate: its --version is ${JSON.stringify(said.split("\n")[0])}`,
@@ -74,6 +73,15 @@ try {
   execFileSync(tool, vsce, { cwd: here, stdio: "inherit" });
 } finally {
   rmSync(bin, { recursive: true, force: true });
+}
+
+/** What a program prints of its version. */
+function version(program) {
+  try {
+    return execFileSync(program, ["--version"], { encoding: "utf8" });
+  } catch (error) {
+    return fail(`${basename(program)} can't be run: ${error.message}`);
+  }
 }
 
 /** Drops the program's symbols; one that was built for release has none. */

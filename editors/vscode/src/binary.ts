@@ -108,9 +108,9 @@ async function search(
 ): Promise<string | undefined> {
   const name = process.platform === "win32" ? "fillrate.exe" : "fillrate";
   const own = extension === undefined ? [] : [join(extension, "bin")];
-  for (const folder of own) {
+  if (own[0] !== undefined) {
     // Not every way of unpacking an extension keeps the mode.
-    await chmod(join(folder, name), 0o755).catch(() => undefined);
+    await chmod(join(own[0], name), 0o755).catch(() => undefined);
   }
   const folders = (environment.PATH ?? "").split(delimiter).filter(isAbsolute);
   for (const folder of [...own, ...folders, join(homedir(), ".cargo", "bin")]) {

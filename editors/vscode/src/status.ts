@@ -51,9 +51,14 @@ export function statusItem(situation: Situation, edited?: Edited): Item {
 function running(status: Status, edited: Edited | undefined): Item {
   const lines = details(status);
   const severity = status.content === true ? "warning" : "none";
-  const name = status.model ?? (status.trial === true ? "blind trial" : "ready");
+  const trial = status.trial === true;
+  const name =
+    typeof status.model === "string"
+      ? `${status.model}${trial ? " (trial)" : ""}`
+      : trial
+        ? "blind trial"
+        : "ready";
   const text = shortened(status.text ?? name);
-  const message = status.message ?? undefined;
   switch (status.state) {
     case "starting":
       return item("loading~spin", text, ["The server is starting.", ...lines], severity);
@@ -70,7 +75,7 @@ function running(status: Status, edited: Edited | undefined): Item {
       return item("error", text, [...faultLines(status), ...lines], "error");
     case "silent":
     case "ready":
-      return resting(status, edited, name, text, lines, severity, message);
+      return resting(status, edited, name, { lines, severity });
     default:
       return item(
         "question",
@@ -86,22 +91,17 @@ function resting(
   status: Status,
   edited: Edited | undefined,
   name: string,
-  text: string,
-  lines: string[],
-  severity: Item["severity"],
-  message: string | undefined,
+  { lines, severity }: Pick<Item, "lines" | "severity">,
 ): Item {
-  const own = edited?.silent;
-  if (own !== undefined) {
-    const words = shortened(`${name}: silent (${own})`);
-    return item("dash", words, [`Nothing is shown: ${own}`, ...lines], severity);
-  }
   // What was said of another document, such as a secret file, is not true of this one.
   const here = edited === undefined || status.uri === undefined || status.uri === edited.uri;
-  if (status.state === "silent" && here) {
-    return item("dash", text, [`Nothing is shown: ${message ?? "no reason"}`, ...lines], severity);
+  const said = status.state === "silent" && here ? (status.message ?? "no reason") : undefined;
+  const why = edited?.silent ?? said;
+  if (why === undefined) {
+    return item("sparkle", shortened(name), ["Ready.", ...lines], severity);
   }
-  return item("sparkle", status.state === "ready" ? text : name, ["Ready.", ...lines], severity);
+  const words = shortened(`${name}: silent (${why})`);
+  return item("dash", words, [`Nothing is shown: ${why}`, ...lines], severity);
 }
 
 /** What is wrong, since when, and what to do. */

@@ -81,6 +81,10 @@ end
 --- @type table<string, { waiting: fun(path: string)[], fault?: string, done?: boolean }>
 local asked = {}
 
+--- What keeps the program that was looked for last from being used.
+--- @type string?
+local problem
+
 --- Says something to the person, once what runs is done: an error message within an autocommand
 --- keeps those that come after it from running, such as syntax highlighting's.
 ---
@@ -92,12 +96,12 @@ function M.say(message, level)
   end)
 end
 
---- What keeps the program from being used, if it was looked for.
+--- What keeps the program from being used, if it was looked for. Status lines ask on every redraw,
+--- so that nothing is looked for here.
 ---
 --- @return string?
 function M.problem()
-  local path, fault = M.program()
-  return fault or (asked[path] and asked[path].fault)
+  return problem
 end
 
 --- Finds the program and asks for its version. Reports a fault once.
@@ -108,6 +112,7 @@ function M.find(use)
   local key = path or ""
   local asking = asked[key]
   if asking then
+    problem = asking.fault
     if not asking.done then
       table.insert(asking.waiting, use)
     elseif not asking.fault and path then
@@ -116,6 +121,7 @@ function M.find(use)
     return
   end
   asked[key] = { waiting = { use }, fault = fault, done = fault ~= nil }
+  problem = fault
   if not path then
     M.say(assert(fault))
     return
@@ -126,6 +132,7 @@ function M.find(use)
     vim.schedule_wrap(function(said)
       asking = asked[key]
       asking.fault, asking.done = M.judge(path, said), true
+      problem = asking.fault
       if asking.fault then
         M.say(asking.fault)
         return

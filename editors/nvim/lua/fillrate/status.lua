@@ -14,7 +14,10 @@ local function words(buf, status)
   end
   -- What was said of another buffer, such as a secret file, is not true of this one.
   if status.state == "silent" and status.uri ~= vim.uri_from_bufnr(buf) then
-    return status.model or (status.trial and "blind trial" or "ready")
+    if status.model then
+      return status.model .. (status.trial and " (trial)" or "")
+    end
+    return status.trial and "blind trial" or "ready"
   end
   return status.text or status.state
 end
