@@ -99,6 +99,14 @@ pub fn import(
                 line,
                 reason,
             };
+            let reject = |reason: String, list: &mut Vec<ImportError>| {
+                let error = refuse(reason);
+                if options.strict {
+                    return Err(error);
+                }
+                list.push(error);
+                Ok(())
+            };
             progress(before + lines.bytes(), all);
             let parsed: Result<Value, String> = serde_json::from_str(&text)
                 .map_err(|error| format!("this is not a JSON object: {error}"));
@@ -109,9 +117,8 @@ pub fn import(
             });
             let mut task = match task {
                 Ok(task) => task,
-                Err(reason) if options.strict => return Err(refuse(reason)),
                 Err(reason) => {
-                    unusable.push(refuse(reason));
+                    reject(reason, &mut unusable)?;
                     continue;
                 }
             };
@@ -121,29 +128,21 @@ pub fn import(
                     task.id,
                     files[*file].display()
                 );
-                if options.strict {
-                    return Err(refuse(reason));
-                }
-                let free = (2..).map(|count| format!("{}#{count}", task.id));
-                task.id = free
-                    .into_iter()
-                    .find(|id| !seen.contains_key(id))
-                    .unwrap_or_default();
-                let warning = refuse(format!("{reason}; this one is called {}", task.id));
-                renamed.push(warning);
+                let mut free = (2..).map(|count| format!("{}#{count}", task.id));
+                let name = free.find(|id| !seen.contains_key(id)).unwrap_or_default();
+                let warning = match options.strict {
+                    true => reason,
+                    false => format!("{reason}; this one is called {name}"),
+                };
+                reject(warning, &mut renamed)?;
+                task.id = name;
             }
             let id = task.id.clone();
             match writer.add(task) {
                 Ok(()) => {
                     seen.insert(id, (number, line));
                 }
-                Err(AddError::Record(fault)) => {
-                    let error = refuse(format!("`{}` {}", fault.field, fault.reason));
-                    if options.strict {
-                        return Err(error);
-                    }
-                    unusable.push(error);
-                }
+                Err(AddError::Record(fault)) => reject(fault.to_string(), &mut unusable)?,
                 Err(AddError::Import(error)) => return Err(error),
             }
         }
@@ -170,18 +169,17 @@ pub fn import(
 
 /// Describes a fault in a sentence, with a hint where the record is one of another format.
 fn describe(fault: &RecordFault, format: &BenchmarkFormat, record: &BenchmarkRecord<'_>) -> String {
-    let sentence = format!("`{}` {}", fault.field, fault.reason);
     let other = FORMATS
         .iter()
         .filter(|other| other.name != format.name)
         .find(|other| other.fits(record));
     match other {
         Some(other) if !format.fits(record) => format!(
-            "{sentence}; the record has the fields of `{}`, and all files of an import are of one \
+            "{fault}; the record has the fields of `{}`, and all files of an import are of one \
              format",
             other.name
         ),
-        _ => sentence,
+        _ => fault.to_string(),
     }
 }
 

@@ -45,7 +45,8 @@ impl ImportError {
 }
 
 /// What is wrong with a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {reason}")]
 pub(super) struct RecordFault {
     /// The dotted field.
     pub(super) field: String,

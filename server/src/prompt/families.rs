@@ -324,7 +324,9 @@ pub static FAMILIES: &[Family] = &[
     },
     // The suffix comes first, from single files, so windows are comments: "Seed-Coder: Let the Code
     // Model Curate Data for Itself", §2.2, <https://arxiv.org/abs/2506.03524>. The other members
-    // are trained for chat: <https://huggingface.co/ByteDance-Seed/Seed-Coder-8B-Base>.
+    // are trained for chat: <https://huggingface.co/ByteDance-Seed/Seed-Coder-8B-Base>. The tokens
+    // of beginning and end are those of a conversion's vocabulary,
+    // <https://huggingface.co/cgus/Seed-Coder-8B-Base-exl2>.
     Family {
         name: "seed-coder",
         names: &["seed-coder"],
@@ -349,7 +351,8 @@ pub static FAMILIES: &[Family] = &[
         ],
     },
     // <https://huggingface.co/JetBrains/Mellum-4b-base>, "Fill in the middle generation" and "with
-    // additional files as context". Mellum 2 is another model, of other tokens.
+    // additional files as context". Mellum 2 is another model, of other tokens. The page names no
+    // token of an end: stops and reserved tokens are StarCoder's, whose tokens the form has.
     Family {
         name: "mellum",
         names: &["mellum"],
@@ -368,8 +371,9 @@ pub static FAMILIES: &[Family] = &[
         stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
     },
-    // <https://huggingface.co/stabilityai/stable-code-3b>, "Run with Fill in Middle (FIM)". That
-    // page has no form for other files. Stable Code Instruct is tuned for chat.
+    // <https://huggingface.co/stabilityai/stable-code-3b>, "Run with Fill in Middle (FIM)", as a
+    // conversion quotes it: <https://huggingface.co/duyntnet/stable-code-3b-imatrix-GGUF>. No form
+    // for other files is known. Stable Code Instruct is tuned for chat.
     Family {
         name: "stable-code",
         names: &["stable-code"],
