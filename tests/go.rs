@@ -125,6 +125,14 @@ fn go_verdicts_are_right() {
         ],
         "{judged:#?}"
     );
+    // Every engine judges alike.
+    let first = &completions[..5];
+    let naive = judge(&go, &dir, &corpus, &hole, first, "naive");
+    let naive: Vec<&str> = naive
+        .iter()
+        .map(|verdict| verdict["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(naive, outcomes[..5]);
     let unasked = json!(["signature", "quiet", "framework", "process"]);
     assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
     assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"os/exec"
@@ -94,6 +95,8 @@ type Run struct {
 	Instructions
 	goProgram string
 	root      string
+	// The folder of the module, and its path in imports.
+	directory string
 	module    string
 	scratch   string
 	options   []string
@@ -104,7 +107,11 @@ type Run struct {
 	tests     map[string]*Outcome
 	sentinels map[string]*Outcome
 	broken    map[string]*strings.Builder
-	mutex     sync.Mutex
+	// Whether the first failure ended the run.
+	stopped bool
+	// Whether `go test` says of a package that all its tests passed, in spite of the sentinels.
+	passed bool
+	mutex  sync.Mutex
 }
 
 func main() {
@@ -118,6 +125,9 @@ func main() {
 		run.write("harness_error", map[string]any{"message": err.Error()})
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
+	}
+	if run.passed {
+		os.Exit(0)
 	}
 	// The sentinels fail.
 	os.Exit(1)
@@ -209,6 +219,9 @@ func (run *Run) prepare(arguments []string) error {
 	if len(run.patterns) == 0 {
 		run.patterns = []string{"./..."}
 	}
+	if run.directory, err = os.Getwd(); err != nil {
+		return err
+	}
 	text, err := os.ReadFile("go.mod")
 	if err != nil {
 		return err
@@ -230,15 +243,12 @@ func (run *Run) prepare(arguments []string) error {
 
 // folderOf returns the folder of a package within the repository.
 func (run *Run) folderOf(path string) string {
-	directory, err := os.Getwd()
-	if err == nil {
-		inside := strings.TrimPrefix(strings.TrimPrefix(path, run.module), "/")
-		directory, err = filepath.Rel(run.root, filepath.Join(directory, inside))
-	}
+	inside := strings.TrimPrefix(strings.TrimPrefix(path, run.module), "/")
+	folder, err := filepath.Rel(run.root, filepath.Join(run.directory, inside))
 	if err != nil {
 		return path
 	}
-	return filepath.ToSlash(directory)
+	return filepath.ToSlash(folder)
 }
 
 // findPackages finds the packages of the selected tests, or all that have tests.
@@ -253,11 +263,7 @@ func (run *Run) findPackages() error {
 		XTestGoFiles []string
 	}
 	arguments := []string{"list", "-e", "-json=ImportPath,Name,TestGoFiles,XTestGoFiles"}
-	for _, option := range run.options {
-		if strings.HasPrefix(strings.TrimLeft(option, "-"), "tags") {
-			arguments = append(arguments, option)
-		}
-	}
+	arguments = append(arguments, buildOptions(run.options)...)
 	output, err := run.command(append(arguments, run.patterns...)...).Output()
 	if err != nil {
 		var failed *exec.ExitError
@@ -280,7 +286,7 @@ func (run *Run) findPackages() error {
 		}
 		name := one.Name
 		if name == "" {
-			name = packageName(run.inModule(folder))
+			name = run.packageName(run.inModule(folder))
 		}
 		run.packages = append(run.packages, &Package{one.ImportPath, folder, name})
 	}
@@ -306,7 +312,7 @@ func (run *Run) selectedPackages() error {
 		if inside != "." {
 			path += "/" + filepath.ToSlash(inside)
 		}
-		run.packages = append(run.packages, &Package{path, folder, packageName(inside)})
+		run.packages = append(run.packages, &Package{path, folder, run.packageName(inside)})
 	}
 	sort.Slice(run.packages, func(i, j int) bool {
 		return run.packages[i].folder < run.packages[j].folder
@@ -316,42 +322,31 @@ func (run *Run) selectedPackages() error {
 
 // inModule returns a folder of the repository, relative to the module's folder.
 func (run *Run) inModule(folder string) string {
-	directory, err := os.Getwd()
-	if err == nil {
-		directory, err = filepath.Rel(directory, filepath.Join(run.root, folder))
-	}
+	inside, err := filepath.Rel(run.directory, filepath.Join(run.root, folder))
 	if err != nil {
 		return folder
 	}
-	return directory
+	return inside
 }
 
-// packageName reads the name of the package in a folder.
-func packageName(folder string) string {
-	entries, _ := os.ReadDir(folder)
-	clause := regexp.MustCompile(`(?m)^package\s+(\w+)`)
-	name := "fillrate"
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), ".go") {
-			continue
-		}
-		text, _ := os.ReadFile(filepath.Join(folder, entry.Name()))
-		found := clause.FindSubmatch(text)
-		if found == nil || string(found[1]) == "ignore" {
-			continue
-		}
-		name = string(found[1])
-		if !strings.HasSuffix(entry.Name(), "_test.go") {
-			return name
+// packageName returns the name of the package in a folder.
+func (run *Run) packageName(folder string) string {
+	context := build.Default
+	for _, option := range run.options {
+		if tags, found := strings.CutPrefix(strings.TrimLeft(option, "-"), "tags="); found {
+			context.BuildTags = strings.Split(tags, ",")
 		}
 	}
-	return strings.TrimSuffix(name, "_test")
+	// Of a package that does not compile, the name is known all the same.
+	found, _ := context.ImportDir(folder, 0)
+	if found == nil || found.Name == "" {
+		return "fillrate"
+	}
+	return found.Name
 }
 
 func (run *Run) command(arguments ...string) *exec.Cmd {
-	command := exec.Command(run.goProgram, arguments...)
-	command.Stderr = nil
-	return command
+	return exec.Command(run.goProgram, arguments...)
 }
 
 // writeOverlay adds the sentinels to the packages; returns the file that says so.
@@ -417,6 +412,7 @@ func (run *Run) runTests() error {
 		line, err := reader.ReadBytes('\n')
 		var event Event
 		if json.Unmarshal(line, &event) == nil && run.take(event) && run.FirstFailureEnds {
+			run.stopped = true
 			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 			break
 		}
@@ -452,8 +448,9 @@ func (run *Run) take(event Event) bool {
 		return false
 	}
 	if event.Test == "" {
-		output := strings.TrimSpace(event.Output)
-		if strings.HasSuffix(output, "[build failed]") || strings.HasSuffix(output, "[setup failed]") {
+		run.passed = run.passed || event.Action == "pass"
+		reason := strings.TrimPrefix(strings.TrimSpace(event.Output), "FAIL\t"+event.Package+" ")
+		if reason == "[build failed]" || reason == "[setup failed]" {
 			run.noteBroken(event.Package, "")
 		}
 		return false
@@ -503,10 +500,14 @@ func (run *Run) test(path, name string) *Outcome {
 	return known[id]
 }
 
-// report writes the outcomes. A test that began and did not end has failed.
+// report writes the outcomes. A test that began and did not end has failed, unless the failure of
+// another ended the run.
 func (run *Run) report() {
 	for id, test := range run.tests {
 		if test.outcome == "" {
+			if run.stopped {
+				continue
+			}
 			test.outcome = "failed"
 		}
 		members := map[string]any{"id": id, "outcome": test.outcome, "seconds": test.seconds}
