@@ -65,10 +65,23 @@ pub(crate) enum NameTarget {
 }
 
 impl Definitions {
-    /// Adds a definition; returns its index.
+    /// Adds a definition, as a member of its owner if it has one; returns its index.
     pub(crate) fn add(&mut self, definition: Definition) -> usize {
+        let index = self.all.len();
+        if let Some(owner) = definition.owner {
+            let members = &mut self.all[owner].members;
+            members.entry(definition.name.clone()).or_insert(index);
+        }
         self.all.push(definition);
-        self.all.len() - 1
+        index
+    }
+
+    /// Adds a definition and binds its name in the outermost scope; returns its index.
+    pub(crate) fn declare(&mut self, definition: Definition) -> usize {
+        let name = definition.name.clone();
+        let index = self.add(definition);
+        self.bind(&name, index);
+        index
     }
 
     /// Binds a name of the outermost scope, unless it is bound already.

@@ -78,7 +78,9 @@ pub trait PackageManager: Sync {
     ) -> Result<Vec<String>, EnvironmentError>;
 
     /// The program that runs code in an environment in the folder `root`.
-    fn program(&self, root: &Path, interpreter: &Path) -> PathBuf;
+    fn program(&self, _root: &Path, interpreter: &Path) -> PathBuf {
+        interpreter.to_owned()
+    }
 }
 
 /// A kind of environment.
@@ -137,6 +139,14 @@ pub struct Interpreter {
     pub roots: Vec<PathBuf>,
     /// What compiled packages for it depend on: system, processor, binary interface.
     pub platform: String,
+}
+
+impl Interpreter {
+    /// Whether its version is this one or begins with it, as `20.11.1` does with `20`.
+    pub(crate) fn has_version(&self, wanted: &str) -> bool {
+        let rest = self.version.strip_prefix(wanted);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
 }
 
 /// What `fillrate doctor` finds out about one outside program.

@@ -55,6 +55,15 @@ pub(super) struct AssertionEdits {
     pub(super) complement: Option<SourceEdit>,
 }
 
+/// The other word of the pair that has this one.
+pub(super) fn opposite(word: &str, pairs: &[(&'static str, &'static str)]) -> Option<&'static str> {
+    pairs.iter().find_map(|(one, other)| {
+        (word == *one)
+            .then_some(*other)
+            .or_else(|| (word == *other).then_some(*one))
+    })
+}
+
 /// A change of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceEdit {

@@ -91,7 +91,6 @@ impl Verdict {
 }
 
 /// Whether no twin ran.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(seconds: &f64) -> bool {
     *seconds == 0.0
 }

@@ -340,49 +340,65 @@ fn make_twins(
             Some(index) if test.opposite.is_empty() => function.complements.get(index).cloned(),
             Some(_) => None,
         };
-        let edits: Vec<Option<SourceEdit>> = tests.iter().map(candidate).collect();
-        let chosen: Vec<&SourceEdit> = edits.iter().flatten().collect();
-        let ids: Vec<&str> = tests
+        let edits: Vec<(usize, SourceEdit)> = tests
             .iter()
-            .zip(&edits)
-            .filter(|(_, edit)| edit.is_some())
-            .flat_map(|((_, test), _)| test.ids.iter().map(String::as_str))
+            .enumerate()
+            .filter_map(|(index, test)| Some((index, candidate(test)?)))
             .collect();
-        if ids.is_empty() {
-            continue;
-        }
-        let changed = twins::apply(&chosen, &text);
-        let run = TestRun {
-            replaced: &[(path, &changed)],
-            select: Some(&ids),
-            coverage: None,
-            first_failure_ends: false,
-            limits: executor.limits(&ids),
-        };
-        let result = executor.execute(engine, &run)?;
-        let outcomes = &result.report.tests;
-        for ((_, test), edit) in tests.iter_mut().zip(edits) {
-            let failing: BTreeSet<String> = test
-                .ids
-                .iter()
-                .filter(|id| {
-                    outcomes
-                        .get(*id)
-                        .is_some_and(|test| test.outcome.is_failure())
-                })
-                .cloned()
-                .collect();
-            if let (Some(edit), false) = (edit, failing.is_empty()) {
-                let twins = match complements {
-                    None => &mut test.altered,
-                    Some(_) => &mut test.opposite,
-                };
-                twins.push(Twin { edit, failing });
+        let all: Vec<&TwinnedTest> = tests.iter().map(|(_, test)| test).collect();
+        for (index, twin) in try_edits(executor, engine, (path, &text), &all, edits)? {
+            let (_, test) = &mut tests[index];
+            match complements {
+                None => test.altered.push(twin),
+                Some(_) => test.opposite.push(twin),
             }
         }
     }
     let tests = tests.into_iter().map(|(_, test)| test);
     Ok(tests.filter(|test| test.count() > 0).collect())
+}
+
+/// Runs the reference with an edit of each of some tests, given by their indexes: the edits under
+/// which it fails. One that does not compile keeps the others from running, so each half is tried.
+fn try_edits(
+    executor: &Executor,
+    engine: Engine,
+    (path, text): (&str, &str),
+    tests: &[&TwinnedTest],
+    mut edits: Vec<(usize, SourceEdit)>,
+) -> Result<Vec<(usize, Twin)>, VerdictError> {
+    if edits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let chosen: Vec<&SourceEdit> = edits.iter().map(|(_, edit)| edit).collect();
+    let changed = twins::apply(&chosen, text);
+    let ids: Vec<&str> = edits
+        .iter()
+        .flat_map(|(index, _)| tests[*index].ids.iter().map(String::as_str))
+        .collect();
+    let run = TestRun {
+        replaced: &[(path, &changed)],
+        select: Some(&ids),
+        coverage: None,
+        first_failure_ends: false,
+        limits: executor.limits(&ids),
+    };
+    let report = executor.execute(engine, &run)?.report;
+    if edits.len() > 1 && report.collect_errors.iter().any(|error| error.compile) {
+        let rest = edits.split_off(edits.len() / 2);
+        let mut found = try_edits(executor, engine, (path, text), tests, edits)?;
+        found.extend(try_edits(executor, engine, (path, text), tests, rest)?);
+        return Ok(found);
+    }
+    let fails = |id: &&String| {
+        let outcome = report.tests.get(*id);
+        outcome.is_some_and(|test| test.outcome.is_failure())
+    };
+    let found = edits.into_iter().filter_map(|(index, edit)| {
+        let failing: BTreeSet<String> = tests[index].ids.iter().filter(fails).cloned().collect();
+        (!failing.is_empty()).then_some((index, Twin { edit, failing }))
+    });
+    Ok(found.collect())
 }
 
 /// The functions that are tests of the baseline, each with the ids of its tests. An id that more

@@ -24,9 +24,7 @@ pub(super) fn define(
             "function_declaration" => {
                 if let Some(name) = node.child_by_field_name("name") {
                     let kind = DefinitionKind::Function;
-                    let definition = Definition::new(file.text(name), kind, *node, *node, file);
-                    let index = found.add(definition);
-                    found.bind(file.text(name), index);
+                    found.declare(Definition::new(file.text(name), kind, *node, *node, file));
                 }
             }
             "type_declaration" | "const_declaration" | "var_declaration" => {
@@ -83,8 +81,7 @@ fn type_definition(
         "type_alias" => DefinitionKind::Type,
         _ => DefinitionKind::Class,
     };
-    let index = found.add(Definition::new(name, kind, statement, spec, file));
-    found.bind(name, index);
+    let index = found.declare(Definition::new(name, kind, statement, spec, file));
     let fields = spec
         .child_by_field_name("type")
         .filter(|of| matches!(of.kind(), "struct_type" | "interface_type"));
@@ -142,11 +139,7 @@ fn member(
 ) {
     let mut definition = Definition::new(name, kind, node, node, file);
     definition.owner = Some(owner);
-    let index = found.add(definition);
-    found.all[owner]
-        .members
-        .entry(name.to_owned())
-        .or_insert(index);
+    found.add(definition);
 }
 
 /// The names of a specification of constants or variables.
@@ -166,8 +159,7 @@ fn variables(spec: Node<'_>, statement: Node<'_>, file: &SourceFile, found: &mut
                 .and_then(|value| value.named_child(0))
                 .and_then(|value| RULES.path(value, file));
         }
-        let index = found.add(definition);
-        found.bind(text, index);
+        found.declare(definition);
     }
 }
 

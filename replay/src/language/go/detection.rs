@@ -3,6 +3,7 @@
 use super::super::detection::{DetectedProject, RepositoryFiles};
 use super::super::environment::Packages;
 use super::super::runner::{RunnerName, TestSettings};
+use super::imports::usual_name;
 
 /// Patterns of files that are no sources of the module.
 const NOT_SOURCES: [&str; 6] = [
@@ -29,19 +30,25 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     if sources.is_empty() {
         return None;
     }
-    let mut findings = vec![format!("{} sources in Go", sources.len())];
+    let count = |files: &[&str], what: &str| match files.len() {
+        1 => format!("1 {what}"),
+        many => format!("{many} {what}s"),
+    };
+    let mut findings = vec![format!("sources: {} in Go", count(&sources, "file"))];
     let module = find_module(files);
     let folder = module.and_then(|module| module.rsplit_once('/'));
     let start = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
-    let runnable = module.filter(|_| tests.iter().any(|path| path.starts_with(&start)));
+    let own_tests: Vec<&str> = tests
+        .into_iter()
+        .filter(|path| path.starts_with(&start))
+        .collect();
+    let runnable = module.filter(|_| !own_tests.is_empty());
     let mut environment = Packages::default();
     let test = match (runnable, module) {
         (Some(module), _) => {
             findings.push(format!("packages: what {module} requires, by go"));
-            findings.push(format!(
-                "tests: go test, as there are {} files of tests",
-                tests.len()
-            ));
+            let files = count(&own_tests, "file");
+            findings.push(format!("tests: {files}, run by `go test`"));
             environment.file = Some(module.to_owned());
             Some(TestSettings::new(RunnerName::Go))
         }
@@ -93,13 +100,7 @@ fn module_name(text: &str) -> Option<String> {
         .split_whitespace()
         .next()?
         .trim_matches('"');
-    let is_version = |part: &&str| {
-        part.strip_prefix('v')
-            .is_some_and(|digits| digits.parse::<u32>().is_ok())
-    };
-    path.rsplit('/')
-        .find(|part| !is_version(part))
-        .map(str::to_owned)
+    Some(usual_name(path).to_owned())
 }
 
 #[cfg(test)]

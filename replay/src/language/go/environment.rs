@@ -71,18 +71,14 @@ impl PackageManager for GoModules {
     ) -> Result<Interpreter, EnvironmentError> {
         let found = go(toolchain)?;
         match wanted {
-            Some(wanted)
-                if found.version != wanted && !found.version.starts_with(&format!("{wanted}.")) =>
-            {
-                Err(EnvironmentError::missing(
-                    &format!("go {wanted}"),
-                    "a project of the corpus",
-                    format!(
-                        "the one found is {}, so put that version first on the PATH",
-                        found.version
-                    ),
-                ))
-            }
+            Some(wanted) if !found.has_version(wanted) => Err(EnvironmentError::missing(
+                &format!("go {wanted}"),
+                "a project of the corpus",
+                format!(
+                    "the one found is {}, so put that version first on the PATH",
+                    found.version
+                ),
+            )),
             _ => Ok(found),
         }
     }
@@ -147,40 +143,33 @@ impl PackageManager for GoModules {
         for (name, text) in request.files {
             lines.extend(text.lines().map(|line| format!("{name} {line}")));
         }
-        let command = |arguments: &[&str], folder: &Path| {
+        let go = |arguments: &[&str], folder: &Path| {
             let mut go = Command::new(&request.interpreter.path);
             go.args(arguments)
                 .current_dir(folder)
                 .envs(SETTINGS)
                 .env("GOMODCACHE", root.join(MODULES))
                 .env("GOCACHE", root.join(BUILT));
-            programs::run(&mut go, request.project, CHECK_NETWORK)
+            go
         };
+        let run = |mut go: Command| programs::run(&mut go, request.project, CHECK_NETWORK);
         let (name, text) = DRIVER;
         let driver = root.join(name);
         fs::write(&driver, text).map_err(EnvironmentError::io("writing", &driver))?;
         let program = root.join(driver_name());
-        command(&["build", "-o", &program.display().to_string(), name], root)?;
+        let output = program.display().to_string();
+        run(go(&["build", "-o", &output, name], root))?;
         if !sources.join("vendor").is_dir() {
-            command(&["mod", "download", "-modcacherw"], &sources)?;
+            run(go(&["mod", "download", "-modcacherw"], &sources))?;
         }
         // Compiles and links all tests, and runs none: with them the cache is warm. What does not
         // compile is for the baseline to say.
-        let mut warm = Command::new(&request.interpreter.path);
-        warm.args(["test", "-vet=off", "-count=1", "-exec=true", "./..."])
-            .current_dir(&sources)
-            .envs(SETTINGS)
-            .env("GOMODCACHE", root.join(MODULES))
-            .env("GOCACHE", root.join(BUILT));
-        if let Err(error) = programs::capture(&mut warm) {
+        let warm = ["test", "-vet=off", "-count=1", "-exec=true", "./..."];
+        if let Err(error) = programs::capture(&mut go(&warm, &sources)) {
             tracing::debug!("the packages are not compiled ahead: {error}");
         }
         lines.sort();
         Ok(lines)
-    }
-
-    fn program(&self, _: &Path, interpreter: &Path) -> PathBuf {
-        interpreter.to_owned()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a file of Go imports from its repository.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use tree_sitter::Node;
 
@@ -51,7 +52,7 @@ fn package(spec: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Option<
 }
 
 /// The name that a package most likely has, given its path: the last part that is no version.
-fn usual_name(path: &str) -> &str {
+pub(super) fn usual_name(path: &str) -> &str {
     let is_version = |part: &str| {
         part.strip_prefix('v')
             .is_some_and(|digits| digits.parse::<u32>().is_ok())
@@ -149,10 +150,12 @@ fn package_files<'f, 'a: 'f>(
         "" => String::new(),
         folder => format!("{folder}/"),
     };
-    files.iter().copied().filter(move |path| {
-        path.strip_prefix(start.as_str())
-            .is_some_and(|name| !name.contains('/') && name.ends_with(".go"))
-    })
+    let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+    let below = files.range::<str, _>(from).copied();
+    below
+        .map_while(move |path| Some((path, path.strip_prefix(start.as_str())?)))
+        .filter(|(_, name)| !name.contains('/') && name.ends_with(".go"))
+        .map(|(path, _)| path)
 }
 
 /// The other files of a file's package, whose names it knows without an import. Files of tests may

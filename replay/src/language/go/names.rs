@@ -76,7 +76,7 @@ fn is_other_name(node: Node<'_>) -> bool {
 fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
     let field = |name: &str| node.child_by_field_name(name);
     match node.kind() {
-        "short_var_declaration" => assigned(node, "left", "right"),
+        "short_var_declaration" => assigned(node),
         "var_spec" | "const_spec" => declared(node),
         "parameter_declaration" | "variadic_parameter_declaration" => declared(node),
         // Without `:=`, these are names that there are already.
@@ -103,15 +103,15 @@ fn unknown(pattern: Option<Node<'_>>) -> Vec<Binding<'_>> {
 }
 
 /// `a, b := x, y`: each name and its value, where there are as many.
-fn assigned<'t>(node: Node<'t>, names: &str, values: &str) -> Vec<Binding<'t>> {
+fn assigned(node: Node<'_>) -> Vec<Binding<'_>> {
     let children = |field: &str| {
         node.child_by_field_name(field)
             .map_or_else(Vec::new, |list| {
                 let mut cursor = list.walk();
-                list.named_children(&mut cursor).collect::<Vec<Node<'t>>>()
+                list.named_children(&mut cursor).collect::<Vec<_>>()
             })
     };
-    let (names, values) = (children(names), children(values));
+    let (names, values) = (children("left"), children("right"));
     let value = |index: usize| match names.len() == values.len() {
         true => BoundTo::Value(values[index]),
         false => BoundTo::Unknown,

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
-    named_children,
+    named_children, opposite,
 };
 use super::test_conventions::is_test;
 
@@ -170,11 +170,7 @@ fn call<'t>(node: Node<'t>, test: TestBody<'t, '_>) -> Option<AssertionEdits> {
     }
     let word = &test.text[method.byte_range()];
     let arguments = named_children(node.child_by_field_name("arguments")?);
-    let opposite = OPPOSITES.iter().find_map(|(one, other)| {
-        (word == *one)
-            .then_some(*other)
-            .or_else(|| (word == *other).then_some(*one))
-    });
+    let opposite = opposite(word, &OPPOSITES);
     let compared = arguments.into_iter().skip(1).take(2);
     Some(AssertionEdits {
         altered: compared

@@ -152,15 +152,8 @@ fn add(
 ) -> usize {
     let mut definition = Definition::new(name, kind, statement, core, file);
     definition.owner = owner;
-    let index = found.add(definition);
     match owner {
-        Some(owner) => {
-            found.all[owner]
-                .members
-                .entry(name.to_owned())
-                .or_insert(index);
-        }
-        None => found.bind(name, index),
+        Some(_) => found.add(definition),
+        None => found.declare(definition),
     }
-    index
 }

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
-    loop_cells, named_children, unquoted, value_used_once,
+    loop_cells, named_children, opposite, unquoted, value_used_once,
 };
 
 /// An exception class that no code under test raises.
@@ -268,11 +268,7 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
             complement: Some(SourceEdit::new(class.byte_range(), UNRAISED)),
         });
     }
-    let opposite = OPPOSITES.iter().find_map(|(one, other)| {
-        (word == *one)
-            .then_some(*other)
-            .or_else(|| (word == *other).then_some(*one))
-    });
+    let opposite = opposite(word, &OPPOSITES);
     let is_equality = EQUALITIES.contains(&word);
     if opposite.is_none() && !is_equality {
         return None;

@@ -85,9 +85,7 @@ fn named(
     found: &mut Definitions,
 ) -> Option<usize> {
     let name = file.text(node.child_by_field_name("name")?);
-    let index = found.add(Definition::new(name, kind, statement, node, file));
-    found.bind(name, index);
-    Some(index)
+    Some(found.declare(Definition::new(name, kind, statement, node, file)))
 }
 
 /// `name = value`, or a pattern of names.
@@ -117,8 +115,7 @@ fn variable(
             if current.id() == pattern.id() {
                 definition.value = value.and_then(|value| RULES.path(value, file));
             }
-            let index = found.add(definition);
-            found.bind(name, index);
+            found.declare(definition);
             continue;
         }
         let mut cursor = current.walk();
@@ -172,11 +169,7 @@ fn class(node: Node<'_>, index: usize, file: &SourceFile, found: &mut Definition
         definition.value = member
             .child_by_field_name("value")
             .and_then(|value| RULES.path(value, file));
-        let member = found.add(definition);
-        found.all[index]
-            .members
-            .entry(name.to_owned())
-            .or_insert(member);
+        found.add(definition);
     }
 }
 

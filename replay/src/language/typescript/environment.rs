@@ -5,7 +5,7 @@ mod interpreters;
 pub(crate) mod modules;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::super::environment::{
@@ -193,10 +193,6 @@ impl PackageManager for Npm {
             }
         }
         Ok(listed)
-    }
-
-    fn program(&self, _root: &Path, interpreter: &Path) -> PathBuf {
-        interpreter.to_owned()
     }
 }
 

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
-    loop_cells, named_children, unquoted, value_used_once,
+    loop_cells, named_children, opposite, unquoted, value_used_once,
 };
 
 /// Matchers that compare with an expected value.
@@ -375,11 +375,7 @@ fn assertion<'t>(
     } else {
         compared(*condition, text)
     };
-    let opposite = OPPOSITES.iter().find_map(|(one, other)| {
-        (word == *one)
-            .then_some(*other)
-            .or_else(|| (word == *other).then_some(*one))
-    });
+    let opposite = opposite(word, &OPPOSITES);
     let complement = match (method, opposite) {
         (Some(method), Some(opposite)) => Some(SourceEdit::new(method.byte_range(), opposite)),
         (_, None) if word == "ok" => {

@@ -37,9 +37,7 @@ pub(super) fn find(toolchain: &Toolchain, wanted: &str) -> Result<Interpreter, E
                 .to_owned(),
         ));
     }
-    let is_wanted = |found: &Interpreter| {
-        found.version == wanted || found.version.starts_with(&format!("{wanted}."))
-    };
+    let is_wanted = |found: &Interpreter| found.has_version(wanted);
     let usual = ask(&toolchain.node);
     if let Ok(found) = &usual
         && is_wanted(found)
