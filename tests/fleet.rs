@@ -261,8 +261,8 @@ fn conflicts_are_reported_settled_and_counted() {
         shown.contains("1 verdicts in which the parts of the run differed were judged again"),
         "{shown}"
     );
-    let has_failed = |attempt: &Value| attempt["verdict"]["outcome"] == "failed";
-    assert!(all.values().all(has_failed));
+    let has_passed = |attempt: &Value| attempt["verdict"]["outcome"] == "passed";
+    assert!(!all.values().any(has_passed));
 }
 
 #[test]
