@@ -35,6 +35,7 @@ mod rounds;
 mod runners;
 mod score;
 mod serve;
+mod sessions;
 mod soak;
 mod stats;
 mod study;

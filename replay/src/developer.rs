@@ -19,12 +19,12 @@ use fillrate_server::completion::{RetrievedWindows, Trace};
 use fillrate_server::context::GivenContext;
 use fillrate_server::lsp::{
     EVENT, EXPLAIN, Explanation, INLINE_COMPLETION, InlineCompletionContext, InlineCompletionList,
-    InlineCompletionParams, RETRIEVE, RetrieveParams, ServerState, ServerStatus, TRIGGER_AUTOMATIC,
-    TRIGGER_INVOKED,
+    InlineCompletionParams, NEW_SESSION, RETRIEVE, RetrieveParams, ServerState, ServerStatus,
+    TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
 use fillrate_server::telemetry::SIMULATION;
 use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
-use lsp_types::{Command, TextDocumentIdentifier, Url};
+use lsp_types::{Command, FileChangeType, FileEvent, TextDocumentIdentifier, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,6 +37,9 @@ pub struct Developer {
     server: Child,
     wire: Wire,
     encoding: Encoding,
+    /// Whether every request was answered.
+    answered: bool,
+    open_files: usize,
 }
 
 /// How the language server is started.
@@ -124,6 +127,8 @@ impl Developer {
             server: child,
             wire,
             encoding: Encoding::default(),
+            answered: true,
+            open_files: 0,
         };
         let ready =
             tokio::time::timeout(server.patience, developer.initialize(server, workspace)).await;
@@ -187,6 +192,32 @@ impl Developer {
         }
     }
 
+    /// Whether no file is open and the server has nothing left to do: it may still be busy with a
+    /// request that was not answered in time.
+    pub fn is_idle(&self) -> bool {
+        self.answered && self.open_files == 0
+    }
+
+    /// Begins another session in the same workspace, in which the server has seen nothing but the
+    /// files as they are now. `changed` are those that changed on disk since it read them.
+    ///
+    /// # Errors
+    /// The server went away, or can't read its settings.
+    pub async fn begin_session(&mut self, changed: &[PathBuf]) -> Result<(), DeveloperError> {
+        let mut changes = Vec::new();
+        for path in changed {
+            changes.push(FileEvent::new(uri(path)?, FileChangeType::CHANGED));
+        }
+        self.notify(
+            "workspace/didChangeWatchedFiles",
+            json!({"changes": changes}),
+        )
+        .await?;
+        let _: Value = self.request(NEW_SESSION, json!({})).await?;
+        self.wire.forget_notifications();
+        Ok(())
+    }
+
     /// Changes the server's settings, as an editor does when a person edits theirs.
     ///
     /// # Errors
@@ -217,6 +248,7 @@ impl Developer {
             }}),
         )
         .await?;
+        self.open_files += 1;
         Ok(OpenFile {
             uri,
             version: 1,
@@ -278,6 +310,7 @@ impl Developer {
                 (true, list.unwrap_or_default())
             }
             Err(_) => {
+                self.answered = false;
                 self.notify("$/cancelRequest", json!({"id": id})).await?;
                 (false, InlineCompletionList::default())
             }
@@ -388,6 +421,7 @@ impl Developer {
     /// # Errors
     /// The server went away.
     pub async fn close(&mut self, file: OpenFile) -> Result<(), DeveloperError> {
+        self.open_files -= 1;
         self.notify(
             "textDocument/didClose",
             json!({"textDocument": {"uri": file.uri}}),

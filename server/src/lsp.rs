@@ -49,6 +49,7 @@ pub use requests::inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
     METHOD as INLINE_COMPLETION, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
+pub use requests::new_session::NEW_SESSION;
 pub use requests::retrieve::{RETRIEVE, RetrieveParams};
 pub use status::{ServerState, ServerStatus};
 

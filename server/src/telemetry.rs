@@ -196,6 +196,16 @@ impl Recorder {
         }
     }
 
+    /// Creates a recorder for another session of the same client.
+    pub fn for_next_session(&self) -> Self {
+        let Session {
+            client,
+            client_version,
+            ..
+        } = self.session.clone();
+        Self::new(client, client_version, self.warnings.clone())
+    }
+
     /// Applies settings.
     pub fn configure(&self, settings: &TelemetrySettings) {
         let mut state = self.state();

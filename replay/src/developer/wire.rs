@@ -115,6 +115,11 @@ impl Wire {
         }
     }
 
+    /// Drops the notifications that nobody waited for.
+    pub(super) fn forget_notifications(&mut self) {
+        self.notifications.clear();
+    }
+
     /// Reads one message and puts it where its reader looks for it.
     async fn receive(&mut self) -> Result<(), DeveloperError> {
         let mut message = self.read().await?;

@@ -101,7 +101,7 @@ impl<'a> SubjectReplay<'a> {
         Ok(self.run.into_inner())
     }
 
-    /// Makes what is missing at one hole. Each hole has a fresh server, so none sees another.
+    /// Makes what is missing at one hole. Each hole is a session of its own, so none sees another.
     fn run_job(
         &self,
         job: &HoleJob<'_>,
@@ -139,43 +139,59 @@ impl<'a> SubjectReplay<'a> {
                 let shown = presented.get(&hole.id).ok_or_else(missing)?;
                 let cut = [prefix, suffix].concat();
                 let workspace = worker.write_cut_file(project, hole, &cut)?;
-                let done = worker.block_on(async {
-                    if !job.samples.is_empty() {
-                        self.fill(&site, &job.samples, &workspace, shown, progress)
-                            .await?;
-                    }
-                    for policy in &job.policies {
-                        self.type_in(&site, policy, &workspace, shown).await?;
-                        progress.advance(1);
-                    }
-                    Ok(())
-                });
+                let done = self.converse(&site, job, worker, &workspace, shown, progress);
                 worker.restore_file(project, hole)?;
                 done
             }
         }
     }
 
-    /// Requests the missing samples of a hole, each with its repair rounds. The tests run between
-    /// the requests of a conversation.
-    async fn fill(
+    /// Has the conversations of one hole: one for its samples, one for each policy.
+    fn converse(
         &self,
         site: &HoleSite<'_>,
-        samples: &[MissingSample],
+        job: &HoleJob<'_>,
+        worker: &mut ReplayWorker,
         workspace: &Path,
         shown: &HoleView,
         progress: &PhaseProgress<'_>,
     ) -> Result<(), PlayError> {
-        let mut developer = Developer::start(&self.server_command()?, workspace).await?;
-        let seed = self.parameters.subject.configuration.model.seed;
+        let command = self.server_command()?;
         let path = workspace.join(&site.hole.path);
+        if !job.samples.is_empty() {
+            worker.converse(&command, workspace, &path, async |developer| {
+                self.fill(developer, site, &job.samples, &path, shown, progress)
+                    .await
+            })?;
+        }
+        for policy in &job.policies {
+            worker.converse(&command, workspace, &path, async |developer| {
+                self.type_in(developer, site, policy, &path, shown).await
+            })?;
+            progress.advance(1);
+        }
+        Ok(())
+    }
+
+    /// Requests the missing samples of a hole, each with its repair rounds. The tests run between
+    /// the requests of a conversation.
+    async fn fill(
+        &self,
+        developer: &mut Developer,
+        site: &HoleSite<'_>,
+        samples: &[MissingSample],
+        path: &Path,
+        shown: &HoleView,
+        progress: &PhaseProgress<'_>,
+    ) -> Result<(), PlayError> {
+        let seed = self.parameters.subject.configuration.model.seed;
         for sample in samples {
             let mut settings = self.hole_settings(site.hole);
             if self.parameters.samples_at(site.hole) > 1 {
                 let seed = seed + u64::from(sample.number);
                 settings.insert("model".to_owned(), json!({"seed": seed}));
             }
-            configure(&mut developer, settings).await?;
+            configure(developer, settings).await?;
             let mut sample = MissingSample {
                 earlier: sample.earlier.clone(),
                 ..*sample
@@ -183,7 +199,7 @@ impl<'a> SubjectReplay<'a> {
             loop {
                 let earlier = sample.earlier.take();
                 let reply = self
-                    .request_completion(&mut developer, site.hole, &path, shown, earlier)
+                    .request_completion(developer, site.hole, path, shown, earlier)
                     .await?;
                 let attempt = self.judge_and_store(site, &sample, reply)?;
                 if !attempt.is_repairable() || sample.repair_round == self.parameters.repair_rounds
@@ -195,7 +211,6 @@ impl<'a> SubjectReplay<'a> {
             }
             progress.advance(1);
         }
-        developer.shut_down().await?;
         Ok(())
     }
 
@@ -232,13 +247,14 @@ impl<'a> SubjectReplay<'a> {
         Ok(reply)
     }
 
-    /// Types the reference under a policy, with a fresh server, judges the accepted completions
-    /// and stores the session. If the model fails, nothing is stored.
+    /// Types the reference under a policy, judges the accepted completions and stores the session.
+    /// If the model fails, nothing is stored.
     async fn type_in(
         &self,
+        developer: &mut Developer,
         site: &HoleSite<'_>,
         policy: &Policy,
-        workspace: &Path,
+        path: &Path,
         shown: &HoleView,
     ) -> Result<(), PlayError> {
         let Some(settings) = self.parameters.developer else {
@@ -246,18 +262,16 @@ impl<'a> SubjectReplay<'a> {
         };
         let (hole, subject) = (site.hole, self.parameters.subject);
         let HoleView { prefix, suffix, .. } = shown;
-        let mut developer = Developer::start(&self.server_command()?, workspace).await?;
         let mut server_settings = self.hole_settings(hole);
         if settings.typing.pace == Pace::Virtual {
             // The wait for the next key is counted and does not pass.
             server_settings.insert("typing".to_owned(), json!({"wait_ms": 0}));
         }
-        configure(&mut developer, server_settings).await?;
+        configure(developer, server_settings).await?;
         let cut = [prefix.as_str(), suffix].concat();
-        let path = workspace.join(&hole.path);
-        let file = developer.open(&path, language_id(hole), &cut).await?;
+        let file = developer.open(path, language_id(hole), &cut).await?;
         let mut editor = ServerEditor {
-            developer: &mut developer,
+            developer: &mut *developer,
             file,
             given: subject.given(hole, shown, None),
             configuration: String::new(),
@@ -280,7 +294,6 @@ impl<'a> SubjectReplay<'a> {
         let (file, configuration) = (editor.file, editor.configuration);
         check_contents(hole, &file.contents(), &[prefix, &hole.reference, suffix])?;
         developer.close(file).await?;
-        developer.shut_down().await?;
         for index in requests_to_judge(&session.requests) {
             let request = &session.requests[index];
             let completion = [

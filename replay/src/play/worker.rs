@@ -1,23 +1,72 @@
-//! A worker of a replay: the copies of projects that its servers see.
+//! A worker of a replay: the copies of projects, and the server that sees one of them.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::PlayError;
 use super::projects::PlayableProject;
 use crate::corpus::tree;
+use crate::developer::{Developer, ServerCommand};
 use crate::task::Hole;
 
-/// A worker's own state: a copy of each project it works on, and what runs its conversations.
+/// A worker's own state: a copy of each project it works on, the server of the last one, and what
+/// runs its conversations.
 #[derive(Default)]
 pub(super) struct ReplayWorker {
     copies: HashMap<String, tempfile::TempDir>,
+    server: Option<IdleServer>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
+/// A server between two holes.
+struct IdleServer {
+    developer: Developer,
+    workspace: PathBuf,
+    /// The file that changed since the server last read the workspace.
+    restored: PathBuf,
+}
+
 impl ReplayWorker {
+    /// Runs a conversation with a server that has seen nothing but the workspace, in which one file
+    /// is cut. A server that is idle afterwards serves the next hole of the workspace, so that a
+    /// repository is read once: see [`Developer::begin_session`].
+    pub(super) fn converse<T>(
+        &mut self,
+        command: &ServerCommand,
+        workspace: &Path,
+        cut: &Path,
+        conversation: impl AsyncFnOnce(&mut Developer) -> Result<T, PlayError>,
+    ) -> Result<T, PlayError> {
+        let earlier = self.server.take();
+        let (result, developer) = self.block_on(async {
+            let mut developer = match earlier {
+                Some(mut idle) if idle.workspace == workspace => {
+                    let changed = [idle.restored, cut.to_owned()];
+                    idle.developer.begin_session(&changed).await?;
+                    idle.developer
+                }
+                other => {
+                    if let Some(idle) = other {
+                        idle.developer.shut_down().await?;
+                    }
+                    Developer::start(command, workspace).await?
+                }
+            };
+            let result = conversation(&mut developer).await?;
+            Ok((result, developer))
+        })?;
+        if developer.is_idle() {
+            self.server = Some(IdleServer {
+                developer,
+                workspace: workspace.to_owned(),
+                restored: cut.to_owned(),
+            });
+        }
+        Ok(result)
+    }
+
     /// Runs a conversation with a server to its end.
-    pub(super) fn block_on<T>(
+    fn block_on<T>(
         &mut self,
         conversation: impl Future<Output = Result<T, PlayError>>,
     ) -> Result<T, PlayError> {
@@ -75,5 +124,15 @@ impl ReplayWorker {
             std::fs::copy(&source, &path).map_err(PlayError::file(&path))?;
         }
         Ok(())
+    }
+}
+
+impl Drop for ReplayWorker {
+    /// Lets the server store its telemetry.
+    fn drop(&mut self) {
+        if let Some(idle) = self.server.take() {
+            // A server that went away has nothing left to store.
+            let _ = self.block_on(async { Ok(idle.developer.shut_down().await?) });
+        }
     }
 }

@@ -94,13 +94,27 @@ impl Engines {
     /// Engines under other settings over the same repository, at once; `None` if a model has to be
     /// opened first or the repository has to be indexed differently.
     pub fn with_settings(&self, configuration: &Configuration) -> Option<Self> {
-        let all = configuration.answering_models().iter().all(|contestant| {
-            let settings = &contestant.configuration.model;
-            settings.check().is_ok() && self.shared.model(settings).is_some()
-        });
-        (all && self.index_serves(configuration)).then(|| {
+        self.serves(configuration).then(|| {
             let shared = Arc::clone(&self.shared);
             Self::over(shared, configuration.clone(), &self.engines)
+        })
+    }
+
+    /// Engines for another session over the same repository and models, at once: without this one's
+    /// completions, typing and recent files. `None` if a model has to be opened first or the
+    /// repository has to be indexed differently.
+    pub fn for_session(&self, configuration: &Configuration, session: &str) -> Option<Self> {
+        self.serves(configuration).then(|| {
+            self.shared.repository.forget_recent();
+            let shared = Arc::new(Shared {
+                repository: Arc::clone(&self.shared.repository),
+                embeddings: self.shared.embeddings.clone(),
+                session: session.to_owned(),
+                opened: Mutex::new(self.shared.opened.lock().clone()),
+                called: Mutex::default(),
+                last_edit: Mutex::default(),
+            });
+            Self::over(shared, configuration.clone(), &[])
         })
     }
 
@@ -117,6 +131,15 @@ impl Engines {
         }
         self.shared.open(configuration)?;
         Ok(self.with_settings(configuration))
+    }
+
+    /// Whether the opened models and the repository as it is indexed serve these settings.
+    fn serves(&self, configuration: &Configuration) -> bool {
+        let all = configuration.answering_models().iter().all(|contestant| {
+            let settings = &contestant.configuration.model;
+            settings.check().is_ok() && self.shared.model(settings).is_some()
+        });
+        all && self.index_serves(configuration)
     }
 
     /// Whether the repository as it is indexed serves these settings.
@@ -274,6 +297,11 @@ impl Engines {
     /// for [`Engines::discover`].
     pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
         self.shared.repository.file_changed(path)
+    }
+
+    /// Indexes the changes of all files. It may read and lex them, so call it in the background.
+    pub fn settle(&self) {
+        self.shared.repository.settle();
     }
 
     /// Notes the visible files in a folder that are not known yet. It reads the whole workspace, so

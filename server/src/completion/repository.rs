@@ -145,6 +145,11 @@ impl RepositoryState {
         others.cloned().collect()
     }
 
+    /// Forgets which files were opened or edited.
+    pub(super) fn forget_recent(&self) {
+        self.recent.lock().clear();
+    }
+
     /// The index's windows for a query, best first, at most `limit`; none if the profile has no
     /// index.
     pub(super) fn indexed(

@@ -24,10 +24,11 @@ use super::requests::inline_completion::{
     InlineCompletionList, InlineCompletionParams, METHOD as INLINE_COMPLETION,
 };
 use super::requests::models::{MODELS, ModelList};
+use super::requests::new_session::{NEW_SESSION, NewSessionParams};
 use super::requests::purge::{PURGE, PurgeParams, PurgeResult};
 use super::requests::retrieve::{RETRIEVE, RetrieveParams};
 use super::requests::{
-    completion, execute_command, explain, inline_completion, models, purge, retrieve,
+    completion, execute_command, explain, inline_completion, models, new_session, purge, retrieve,
 };
 use super::session::EditorSession;
 use crate::completion::RetrievedWindows;
@@ -44,6 +45,7 @@ pub(super) fn build(options: ServerOptions) -> LspServiceBuilder<Backend> {
         .custom_method(MODELS, Backend::models)
         .custom_method(EVENT, Backend::event)
         .custom_method(PURGE, Backend::purge)
+        .custom_method(NEW_SESSION, Backend::new_session)
 }
 
 impl Backend {
@@ -79,6 +81,10 @@ impl Backend {
 
     async fn purge(&self, _: PurgeParams) -> Result<PurgeResult> {
         purge::handle(&self.0).await
+    }
+
+    async fn new_session(&self, _: NewSessionParams) -> Result<()> {
+        new_session::handle(&self.0).await
     }
 }
 

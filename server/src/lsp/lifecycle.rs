@@ -12,7 +12,7 @@ use tower_lsp::lsp_types::{InitializeParams, InitializeResult, MessageType, Serv
 use super::background;
 use super::capabilities::{ClientFeatures, file_watching, server_capabilities};
 use super::options::unwrap_settings;
-use super::session::{BackgroundJob, EditorSession, Queues, SessionState};
+use super::session::{BackgroundJob, EditorSession, Queues, SessionState, random_id};
 use crate::completion::Engines;
 use crate::documents::{Documents, file_path};
 use crate::telemetry::Recorder;
@@ -46,7 +46,7 @@ pub(super) fn initialize(
     let (job_sender, jobs) = mpsc::unbounded_channel();
     let _ = job_sender.send(BackgroundJob::Configure(Box::new(configuration)));
     session.start(SessionState {
-        id: format!("{:032x}", rand::random::<u128>()),
+        id: random_id(),
         features,
         folders,
         initialization_options,

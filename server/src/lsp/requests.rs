@@ -6,5 +6,6 @@ pub(super) mod execute_command;
 pub(super) mod explain;
 pub(super) mod inline_completion;
 pub(super) mod models;
+pub(super) mod new_session;
 pub(super) mod purge;
 pub(super) mod retrieve;

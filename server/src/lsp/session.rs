@@ -210,3 +210,8 @@ impl SessionState {
         self.running.retain(|(document, _), _| document != uri);
     }
 }
+
+/// A random id of a session.
+pub(super) fn random_id() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}

@@ -1,0 +1,64 @@
+//! `fillrate/newSession`: begins another session over the same index and models.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+
+use crate::lsp::session::{BackgroundJob, EditorSession, random_id};
+
+/// The request's method. The response is `null`, once the session's telemetry is stored and the
+/// index has every change of a file that the client told of.
+pub const NEW_SESSION: &str = "fillrate/newSession";
+
+/// The parameters of [`NEW_SESSION`].
+#[derive(Debug, Deserialize)]
+pub(in crate::lsp) struct NewSessionParams {}
+
+/// Forgets what the session has left: settings of the client, completions, the rhythm of typing,
+/// recent files. What follows is as after a start of the server.
+pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
+    let Some((id, ended)) = session.state().map(|mut state| {
+        state.id = random_id();
+        state.client_settings = Value::Null;
+        state.running.clear();
+        state.completions.clear();
+        state.status = None;
+        let next = Arc::new(state.recorder.for_next_session());
+        for document in state.documents.all() {
+            next.document_opened(&document);
+        }
+        let ended = std::mem::replace(&mut state.recorder, next);
+        (state.id.clone(), ended)
+    }) else {
+        return Ok(());
+    };
+    let configuration = match session.configuration() {
+        Ok(configuration) => configuration,
+        Err(error) => {
+            session.suspend(&error).await;
+            return Err(Error {
+                code: ErrorCode::ServerError(1),
+                message: error.to_string().into(),
+                data: None,
+            });
+        }
+    };
+    if let Some(recorder) = session.recorder() {
+        recorder.configure(&configuration.telemetry);
+    }
+    let engines = session.engines();
+    match engines.and_then(|engines| engines.for_session(&configuration, &id)) {
+        Some(engines) => {
+            let engines = session.install_engines(engines);
+            let settled = tokio::task::spawn_blocking(move || engines.settle()).await;
+            if let Err(error) = settled {
+                tracing::error!(%error, "indexing changes failed");
+            }
+        }
+        None => session.queue(BackgroundJob::Configure(Box::new(configuration))),
+    }
+    ended.finish().await;
+    Ok(())
+}

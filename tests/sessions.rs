@@ -1,0 +1,161 @@
+//! A server that serves one session after the other answers as one that was just started.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fillrate::developer::{Developer, ServerCommand};
+use fillrate_server::context::{GivenContext, Window};
+use fillrate_server::text::ByteOffset;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+
+/// Sessions for each profile.
+const SESSIONS: usize = 60;
+
+/// What a server made of a hole: the windows with their scores' bits, and the completions.
+type Seen = (Vec<(String, usize, String, u64)>, Vec<String>);
+
+fn server(profile: &str) -> ServerCommand {
+    ServerCommand {
+        program: env!("CARGO_BIN_EXE_fillrate").into(),
+        arguments: ["serve", "--context", profile].map(str::to_owned).into(),
+        patience: Duration::from_secs(60),
+        telemetry: None,
+    }
+}
+
+/// The demos' sources in one workspace, with their paths.
+fn workspace() -> (tempfile::TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut paths = Vec::new();
+    for demo in ["demo-python", "demo-typescript", "demo-go"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../corpora")
+            .join(demo);
+        let mut folders = vec![root.clone()];
+        while let Some(current) = folders.pop() {
+            for entry in std::fs::read_dir(current).unwrap() {
+                let path = entry.unwrap().path();
+                let known = path.extension().and_then(|extension| extension.to_str());
+                if path.is_dir() {
+                    folders.push(path);
+                } else if matches!(known, Some("py" | "ts" | "go")) {
+                    let copy = folder
+                        .path()
+                        .join(demo)
+                        .join(path.strip_prefix(&root).unwrap());
+                    std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+                    std::fs::copy(&path, &copy).unwrap();
+                    paths.push(copy);
+                }
+            }
+        }
+    }
+    paths.sort();
+    (folder, paths)
+}
+
+/// The byte offsets of a text's line starts and its end.
+fn line_starts(text: &str) -> Vec<usize> {
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// Cuts some lines out of a text; returns what is before and after them.
+fn cut(text: &str, random: &mut ChaCha8Rng) -> (String, String) {
+    let starts = line_starts(text);
+    let first = random.random_range(0..starts.len());
+    let last = (first + random.random_range(1..8)).min(starts.len() - 1);
+    let last = last.max(first);
+    (
+        text[..starts[first]].to_owned(),
+        text[starts[last]..].to_owned(),
+    )
+}
+
+/// Opens a file with a hole, types into it, and asks for windows and a completion.
+async fn play(developer: &mut Developer, path: &Path, before: &str, after: &str) -> Seen {
+    // Settings that the next session must not keep.
+    let settings = json!({"cleanup": {"extent": "anything"}});
+    let language = match path.extension().unwrap().to_str() {
+        Some("py") => "python",
+        Some("go") => "go",
+        _ => "typescript",
+    };
+    let text = format!("{before}{after}");
+    let mut file = developer.open(path, language, &text).await.unwrap();
+    let cursor = ByteOffset(before.len());
+    let given = || Some(GivenContext::default());
+    let windows = developer.retrieve(&file, cursor, given()).await.unwrap();
+    let bits = |window: &Window| {
+        let score = window.score.to_bits();
+        (
+            window.path.clone(),
+            window.first_line,
+            window.text.clone(),
+            score,
+        )
+    };
+    let windows = windows.windows.iter().map(bits).collect();
+    let patience = Duration::from_secs(60);
+    let reply = developer
+        .request_completion(&file, cursor, patience, given())
+        .await
+        .unwrap();
+    assert!(reply.answered);
+    if let Some(text) = reply.candidates.first() {
+        developer.accept(&mut file, cursor, text).await.unwrap();
+    }
+    developer.configure(&settings).await.unwrap();
+    developer.close(file).await.unwrap();
+    (windows, reply.candidates)
+}
+
+/// What a server that was just started makes of it.
+async fn play_fresh(profile: &str, root: &Path, path: &Path, before: &str, after: &str) -> Seen {
+    let mut developer = Developer::start(&server(profile), root).await.unwrap();
+    let seen = play(&mut developer, path, before, after).await;
+    developer.shut_down().await.unwrap();
+    seen
+}
+
+#[tokio::test]
+async fn sessions_of_one_server_learn_nothing_from_each_other() {
+    for (seed, profile) in (7..).zip(["editor", "cceval", "repocoder"]) {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (folder, paths) = workspace();
+        let root = folder.path();
+        let mut kept = Developer::start(&server(profile), root).await.unwrap();
+        let mut changed: Vec<PathBuf> = Vec::new();
+        let (mut found, mut completed) = (0, 0);
+        for session in 0..SESSIONS {
+            // Now and then other files change for good.
+            if random.random_bool(0.3) {
+                let path = paths.choose(&mut random).unwrap();
+                let text = std::fs::read_to_string(path).unwrap();
+                let (before, after) = cut(&text, &mut random);
+                std::fs::write(path, before + &after).unwrap();
+                changed.push(path.clone());
+            }
+            let path = paths.choose(&mut random).unwrap();
+            let whole = std::fs::read_to_string(path).unwrap();
+            let (before, after) = cut(&whole, &mut random);
+            std::fs::write(path, format!("{before}{after}")).unwrap();
+            changed.push(path.clone());
+            kept.begin_session(&changed).await.unwrap();
+            changed.clear();
+            let seen = play(&mut kept, path, &before, &after).await;
+            let expected = play_fresh(profile, root, path, &before, &after).await;
+            assert_eq!(seen, expected, "{profile}, session {session}, {path:?}");
+            found += usize::from(!seen.0.is_empty());
+            completed += usize::from(!seen.1.is_empty());
+            std::fs::write(path, whole).unwrap();
+            changed.push(path.clone());
+        }
+        assert!(found > SESSIONS / 2, "{profile}: {found}");
+        assert!(completed > SESSIONS / 4, "{profile}: {completed}");
+        kept.shut_down().await.unwrap();
+    }
+}
