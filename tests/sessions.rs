@@ -23,6 +23,7 @@ fn server(profile: &str) -> ServerCommand {
         arguments: ["serve", "--context", profile].map(str::to_owned).into(),
         patience: Duration::from_secs(60),
         telemetry: None,
+        keeps_index: false,
     }
 }
 

@@ -53,6 +53,8 @@ pub struct ServerCommand {
     pub patience: Duration,
     /// The telemetry store of its completions; `None` disables recording.
     pub telemetry: Option<PathBuf>,
+    /// Whether the server keeps its index for the next one in this workspace.
+    pub keeps_index: bool,
 }
 
 /// What the server returned at a cursor.
@@ -155,7 +157,10 @@ impl Developer {
                 json!({
                     "processId": std::process::id(),
                     "clientInfo": {"name": SIMULATION, "version": env!("CARGO_PKG_VERSION")},
-                    "initializationOptions": {"telemetry": telemetry},
+                    "initializationOptions": {
+                        "telemetry": telemetry,
+                        "context": {"keep_index": server.keeps_index},
+                    },
                     "rootUri": uri,
                     "workspaceFolders": [{"uri": uri, "name": "workspace"}],
                     "capabilities": {

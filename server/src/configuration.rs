@@ -49,7 +49,8 @@ pub struct Configuration {
 impl Configuration {
     /// Identifies the settings that decide a completion's text: 16 hex digits of their SHA-256.
     /// Excluded are how a model is reached (address or file) and waited for, so that one model
-    /// reached in two ways counts as one, and the settings of typing and telemetry.
+    /// reached in two ways counts as one, where an index is kept, and the settings of typing and
+    /// telemetry.
     pub fn fingerprint(&self) -> String {
         let defaults = Self::default();
         let model = model::ModelSettings {
@@ -69,6 +70,7 @@ impl Configuration {
                 name: self.context.embeddings.name.clone(),
                 ..EmbeddingSettings::default()
             },
+            keep_index: true,
             ..self.context.clone()
         };
         let deciding =
@@ -126,6 +128,14 @@ pub struct ContextSettings {
     pub windows: usize,
     /// The source of embeddings, for the profiles that compare them.
     pub embeddings: EmbeddingSettings,
+    /// Whether the index of the profile `editor` is kept in the cache for the next start.
+    #[serde(rename = "keep_index", skip_serializing_if = "is_true")]
+    pub keep_index: bool,
+}
+
+/// Keeps a default out of what is hashed and written, where it did not stand before.
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// How windows of other files are found.
@@ -459,6 +469,7 @@ impl Default for ContextSettings {
             profile: Profile::default(),
             windows: 5,
             embeddings: EmbeddingSettings::default(),
+            keep_index: true,
         }
     }
 }
@@ -604,6 +615,7 @@ mod tests {
             json!({"model": {"key_command": ["k"], "ca_file": "c", "timeout_ms": 9}}),
             json!({"model": {"stream": false, "retries": 0, "recording": "r.jsonl"}}),
             json!({"context": {"embeddings": {"url": "http://a.example", "batch": 1}}}),
+            json!({"context": {"keep_index": false}}),
             json!({"typing": {"wait_ms": 0}, "telemetry": {"enabled": false}}),
         ];
         for options in alike {

@@ -2,6 +2,7 @@
 
 mod bm25;
 mod index;
+mod kept;
 pub mod lines;
 mod query;
 mod terms;
@@ -10,7 +11,8 @@ pub mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use index::{Index, IndexError};
+pub use index::{Index, IndexError, IndexParts};
+pub use kept::{FileStamp, KeptEntry, KeptIndex, KeptIndexError, KnownFiles, kept_indexes, prune};
 pub use query::{
     IMPORT_BOOST, LINE_DECAY, PREFIX_LINES, Query, RECENT_BOOST, RECENT_FILES, SAME_FOLDER_BOOST,
     SIGNATURE_WEIGHT, SUFFIX_LINES,

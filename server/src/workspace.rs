@@ -151,6 +151,20 @@ impl Workspace {
 
     /// The visible files, sorted by the bytes of their relative paths.
     pub fn files(&self) -> Vec<WorkspaceFile> {
+        let mut files = self.candidates();
+        files.retain(|file| match contents(&file.absolute) {
+            Ok(_) => true,
+            Err(obstacle) => {
+                tracing::debug!(path = %file.absolute.display(), %obstacle, "left out");
+                false
+            }
+        });
+        files
+    }
+
+    /// The files that are visible unless their contents hide them, which [`Workspace::read`] tells;
+    /// sorted like [`Workspace::files`].
+    pub fn candidates(&self) -> Vec<WorkspaceFile> {
         let mut files = Vec::new();
         for folder in &self.folders {
             let mut rules = IgnoreRules::above(&folder.root);
@@ -273,8 +287,6 @@ impl Workspace {
                 tracing::debug!(path = %absolute.display(), %reason, "left out");
             } else if kind.is_dir() {
                 self.walk(folder, &absolute, rules, files);
-            } else if let Err(obstacle) = contents(&absolute) {
-                tracing::debug!(path = %absolute.display(), %obstacle, "left out");
             } else if let Some(path) = self.relative(&absolute) {
                 files.push(WorkspaceFile { path, absolute });
             }

@@ -79,6 +79,7 @@ pub(super) async fn complete_once(
         arguments: [vec!["serve".to_owned()], flags].concat(),
         patience,
         telemetry: None,
+        keeps_index: true,
     };
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);

@@ -71,6 +71,7 @@ async fn ask(
         arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
         patience: Duration::from_secs(arguments.patience),
         telemetry: None,
+        keeps_index: true,
     };
     let mut developer = Developer::start(&server, workspace).await?;
     let language = Language::for_path(file).map_or("plaintext", |language| language.id);

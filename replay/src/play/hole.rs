@@ -449,6 +449,8 @@ impl<'a> SubjectReplay<'a> {
             ],
             patience: SERVER_PATIENCE,
             telemetry: self.parameters.telemetry.clone(),
+            // Its workspace is a copy that is gone afterwards.
+            keeps_index: false,
         })
     }
 }

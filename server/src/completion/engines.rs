@@ -58,11 +58,12 @@ impl Engines {
         folders: Vec<PathBuf>,
         session: &str,
     ) -> Result<Self, EngineError> {
-        let repository = RepositoryState::new(folders, configuration.context.profile)?;
         let context = &configuration.context;
+        let environment = |name: &str| std::env::var(name).ok();
+        let cache = embeddings::cache_folder(&environment);
+        let kept = cache.as_deref().filter(|_| context.keep_index);
+        let repository = RepositoryState::new(folders, context.profile, kept)?;
         let embeddings = if context.profile.needs_vectors() {
-            let environment = |name: &str| std::env::var(name).ok();
-            let cache = embeddings::cache_folder(&environment);
             let embeddings = Embeddings::open(&context.embeddings, &environment, cache.as_deref())?;
             Some(Arc::new(embeddings))
         } else {
@@ -229,6 +230,11 @@ impl Engines {
     /// The index failed.
     pub fn index(&self, progress: impl FnMut(usize, usize)) -> Result<IndexSummary, EngineError> {
         Ok(self.shared.repository.read(progress)?)
+    }
+
+    /// Keeps the index for the next start. It writes to the disk, so call it in the background.
+    pub fn keep_index(&self) {
+        self.shared.repository.keep();
     }
 
     /// Notes an open document's text: when it was opened, or when other engines noted its edits.

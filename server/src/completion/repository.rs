@@ -4,16 +4,20 @@
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 use crate::configuration::Profile;
 use crate::context::lines::{CandidateWindows, LineWindows, WindowScheme};
-use crate::context::{Index, IndexError, Query, RECENT_FILES, Window};
+use crate::context::{
+    FileStamp, Index, IndexError, KeptIndex, KeptIndexError, KnownFiles, Query, RECENT_FILES,
+    Window,
+};
 use crate::documents::Snapshot;
 use crate::model::Model;
 use crate::syntax::Language;
 use crate::text::Text;
-use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError};
+use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError, WorkspaceFile};
 
 /// A repository's files as they are indexed, and the models that learn from them.
 #[derive(Debug)]
@@ -29,10 +33,21 @@ pub(super) struct RepositoryState {
     pending: Mutex<BTreeMap<String, Change>>,
     /// The files that are indexed and learnt.
     known: Mutex<BTreeSet<String>>,
+    /// While the repository is read: the files of which a change is indexed, which is newer than what
+    /// reading finds.
+    overtaken: Mutex<Option<BTreeSet<String>>>,
     /// Files that were opened or edited, the last first.
     recent: Mutex<Vec<String>>,
     /// Held while changes are indexed, so that no search misses them.
     catching_up: Mutex<()>,
+    /// Where the index is kept between two starts; `None` if it isn't.
+    kept: Option<KeptIndex>,
+    /// What is known of the files that the index has from the disk.
+    stamps: Mutex<KnownFiles>,
+    /// Whether the index has no file that is hidden by now. Before that it is not searched.
+    searchable: AtomicBool,
+    /// Whether reading found the index to be other than the kept one.
+    differs: AtomicBool,
 }
 
 /// The repository's files as the profile searches them.
@@ -55,6 +70,9 @@ enum Change {
     Gone,
 }
 
+/// The most files that are indexed and not yet learnt.
+const READ_AHEAD: usize = 64;
+
 /// How many files were indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexSummary {
@@ -65,8 +83,25 @@ pub struct IndexSummary {
 }
 
 impl RepositoryState {
-    /// A repository before it is indexed.
-    pub(super) fn new(folders: Vec<PathBuf>, profile: Profile) -> Result<Self, IndexError> {
+    /// A repository before it is indexed, or with the index that was kept.
+    pub(super) fn new(
+        folders: Vec<PathBuf>,
+        profile: Profile,
+        cache: Option<&Path>,
+    ) -> Result<Self, IndexError> {
+        let kept = cache.filter(|_| profile == Profile::Editor);
+        let kept = kept.map(|cache| KeptIndex::new(cache, &folders));
+        let loaded = kept.as_ref().and_then(|kept| match kept.load() {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                tracing::warn!(%error, "the index is built anew");
+                None
+            }
+        });
+        let (store, stamps) = match loaded {
+            Some((index, stamps)) => (WindowStore::Index(Box::new(index)), stamps),
+            None => (WindowStore::for_profile(profile)?, KnownFiles::new()),
+        };
         Ok(Self {
             name: folders
                 .first()
@@ -74,10 +109,15 @@ impl RepositoryState {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
             workspace: Workspace::new(folders),
-            store: WindowStore::for_profile(profile)?,
+            searchable: stamps.is_empty().into(),
+            differs: AtomicBool::default(),
+            known: Mutex::new(stamps.keys().cloned().collect()),
+            stamps: Mutex::new(stamps),
+            store,
+            kept,
             learners: RwLock::default(),
             pending: Mutex::default(),
-            known: Mutex::default(),
+            overtaken: Mutex::default(),
             recent: Mutex::default(),
             catching_up: Mutex::default(),
         })
@@ -106,22 +146,114 @@ impl RepositoryState {
         learners.push(Arc::clone(model));
     }
 
-    /// Indexes the whole repository. `progress` gets (files done, files in all) now and then.
+    /// Indexes the whole repository. `progress` gets (files done, files in all) now and then. Requests
+    /// may be served and changes noted meanwhile.
     pub(super) fn read(
         &self,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<IndexSummary, IndexError> {
+        if matches!(self.store, WindowStore::Empty) {
+            return Ok(IndexSummary::default());
+        }
+        {
+            let _order = self.catching_up.lock();
+            *self.overtaken.lock() = Some(BTreeSet::new());
+        }
+        let files = self.workspace.candidates();
+        self.forget_changed(&files)?;
+        let (sender, contents) = mpsc::sync_channel(READ_AHEAD);
+        let indexed = std::thread::scope(|scope| {
+            // Learning takes about as long as all the rest.
+            scope.spawn(|| self.learn_all(contents));
+            self.index_all(&files, sender, progress)
+        });
+        let _order = self.catching_up.lock();
+        *self.overtaken.lock() = None;
+        self.store.commit()?;
+        indexed
+    }
+
+    /// Takes files that are gone, hidden or changed out of a kept index.
+    fn forget_changed(&self, files: &[WorkspaceFile]) -> Result<(), IndexError> {
+        let _order = self.catching_up.lock();
+        let mut stamps = self.stamps.lock();
+        let now: BTreeMap<&str, Option<FileStamp>> = files
+            .iter()
+            .map(|file| (file.path.as_str(), FileStamp::read(&file.absolute)))
+            .collect();
+        let mut changed = Vec::new();
+        stamps.retain(|path, stamp| {
+            let now = now.get(path.as_str());
+            let is_same = stamp.is_some() && now.is_some_and(|now| *now == *stamp);
+            if !is_same {
+                changed.push(path.clone());
+            }
+            is_same
+        });
+        drop(stamps);
+        for path in &changed {
+            if !self.is_overtaken(path) {
+                self.known().remove(path);
+                self.store.index_file(path, None)?;
+            }
+        }
+        if !changed.is_empty() {
+            self.store.commit()?;
+            self.differs.store(true, Ordering::Relaxed);
+        }
+        self.searchable.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Keeps the index for the next start, if reading found it to be other than the kept one.
+    pub(super) fn keep(&self) {
+        let (Some(kept), WindowStore::Index(index)) = (&self.kept, &self.store) else {
+            return;
+        };
+        if !self.differs.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let (parts, stamps) = {
+            let _order = self.catching_up.lock();
+            (index.parts(), self.stamps.lock().clone())
+        };
+        let saved = parts.map_err(KeptIndexError::from);
+        if let Err(error) = saved.and_then(|parts| kept.save(&parts, stamps)) {
+            tracing::warn!(%error, "the index can't be kept for the next start");
+        }
+    }
+
+    /// Puts all files into the store and passes their contents on to models that learn. What a kept
+    /// index has is read for these only.
+    fn index_all(
+        &self,
+        files: &[WorkspaceFile],
+        contents: mpsc::SyncSender<(String, String)>,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<IndexSummary, IndexError> {
         let mut indexed = IndexSummary::default();
-        if matches!(self.store, WindowStore::Empty) {
-            return Ok(indexed);
-        }
-        let files = self.workspace.files();
+        let learns = !self.learners.read().is_empty();
         for (done, file) in files.iter().enumerate() {
             progress(done, files.len());
+            let is_kept = self.stamps.lock().contains_key(&file.path);
+            if is_kept && !learns {
+                indexed.files += 1;
+                continue;
+            }
+            let stamp = FileStamp::read(&file.absolute);
             match self.workspace.read(file) {
-                Ok(contents) => {
-                    self.index_file(&file.path, Some(&contents))?;
+                Ok(read) => {
                     indexed.files += 1;
+                    let order = self.catching_up.lock();
+                    if !is_kept && !self.is_overtaken(&file.path) {
+                        self.known().insert(file.path.clone());
+                        self.store.index_file(&file.path, Some(&read))?;
+                        self.stamps.lock().insert(file.path.clone(), stamp);
+                        self.differs.store(true, Ordering::Relaxed);
+                    }
+                    drop(order);
+                    // The receiver lives as long as this sender.
+                    let _ = contents.send((file.path.clone(), read));
                 }
                 Err(error) => {
                     tracing::debug!(path = file.path, %error, "a file was left out");
@@ -133,9 +265,26 @@ impl RepositoryState {
                 }
             }
         }
-        self.store.commit()?;
         progress(files.len(), files.len());
         Ok(indexed)
+    }
+
+    /// Has the models learn contents as they come.
+    fn learn_all(&self, contents: mpsc::Receiver<(String, String)>) {
+        for (path, contents) in contents {
+            let _order = self.catching_up.lock();
+            if !self.is_overtaken(&path) {
+                for model in self.learners.read().iter() {
+                    model.observe(&path, Some(&contents));
+                }
+            }
+        }
+    }
+
+    /// Whether a change of a file is indexed that is newer than what reading found.
+    fn is_overtaken(&self, path: &str) -> bool {
+        let overtaken = self.overtaken.lock();
+        overtaken.as_ref().is_some_and(|paths| paths.contains(path))
     }
 
     /// Files that were opened or edited, the last first, without the current one.
@@ -159,8 +308,10 @@ impl RepositoryState {
     ) -> Result<Vec<Window>, IndexError> {
         self.catch_up(Some(query.path))?;
         match &self.store {
-            WindowStore::Index(index) => Ok(index.retrieve(query, limit)?),
-            WindowStore::Empty | WindowStore::Lines(_) => Ok(Vec::new()),
+            WindowStore::Index(index) if self.searchable.load(Ordering::Acquire) => {
+                Ok(index.retrieve(query, limit)?)
+            }
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -315,13 +466,19 @@ impl RepositoryState {
         }
     }
 
-    /// Indexes one file's contents and has the models learn them.
+    /// Indexes one file's changed contents and has the models learn them.
     fn index_file(&self, path: &str, contents: Option<&str>) -> Result<(), IndexError> {
-        let learners = self.learners.read();
-        for model in learners.iter() {
+        for model in self.learners.read().iter() {
             model.observe(path, contents);
         }
-        drop(learners);
+        if let Some(overtaken) = &mut *self.overtaken.lock() {
+            overtaken.insert(path.to_owned());
+        }
+        // The index has it from a buffer, or from a moment without a stamp.
+        match contents {
+            Some(_) => self.stamps.lock().insert(path.to_owned(), None),
+            None => self.stamps.lock().remove(path),
+        };
         if contents.is_some() {
             self.known().insert(path.to_owned());
         } else {

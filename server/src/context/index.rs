@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use tantivy::columnar::StrColumn;
+use tantivy::directory::{Directory, RamDirectory, TerminatingWrite};
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
@@ -37,11 +39,16 @@ use super::{Window, windows};
 /// are counted over the living windows of the query's language outside of the query's own file,
 /// and the sums run in the order of the terms.
 pub struct Index {
+    /// Holds the engine's files.
+    memory: RamDirectory,
     fields: Fields,
     writer: Mutex<IndexWriter>,
     reader: IndexReader,
     catalogue: RwLock<Arc<Catalogue>>,
 }
+
+/// The files of an index, by name.
+pub type IndexParts = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Why the index failed.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +73,9 @@ struct Fields {
 /// own, which costs little.
 const WRITER_BYTES: usize = 15_000_000;
 
+/// The engine's list of its own files.
+const FILE_LIST: &str = ".managed.json";
+
 const FIRST_LINE: &str = "first_line";
 const PATH: &str = "path";
 
@@ -75,21 +85,62 @@ impl Index {
     /// # Errors
     /// The engine can't start its threads.
     pub fn new() -> Result<Self, IndexError> {
-        let mut schema = Schema::builder();
-        let path = schema.add_text_field(PATH, STRING | FAST);
-        let first_line = schema.add_u64_field(FIRST_LINE, FAST);
-        let text = schema.add_text_field("text", STORED);
-        let mut terms = BTreeMap::new();
-        for language in LANGUAGES {
-            terms.entry(language.name).or_insert_with(|| {
-                let indexing = TextFieldIndexing::default()
-                    .set_tokenizer(language.name)
-                    .set_index_option(IndexRecordOption::WithFreqs);
-                let options = TextOptions::default().set_indexing_options(indexing);
-                schema.add_text_field(&format!("terms_{}", language.name), options)
-            });
+        let memory = RamDirectory::create();
+        let (schema, fields) = schema();
+        let index = tantivy::Index::builder()
+            .schema(schema)
+            .open_or_create(memory.clone())?;
+        Self::over(index, memory, fields)
+    }
+
+    /// The index of these files, which [`Index::parts`] gave.
+    ///
+    /// # Errors
+    /// The files are those of no index, or of one with other fields.
+    pub fn from_parts(parts: IndexParts) -> Result<Self, IndexError> {
+        let memory = RamDirectory::create();
+        for (name, bytes) in parts {
+            let mut file = memory.open_write(&name).map_err(TantivyError::from)?;
+            file.write_all(&bytes)?;
+            file.terminate()?;
         }
-        let index = tantivy::Index::create_in_ram(schema.build());
+        let (schema, fields) = schema();
+        let index = tantivy::Index::builder()
+            .schema(schema)
+            .open_or_create(memory.clone())?;
+        Self::over(index, memory, fields)
+    }
+
+    /// The index's files as of the last commit.
+    ///
+    /// # Errors
+    /// The engine can't read its own files.
+    pub fn parts(&self) -> Result<IndexParts, IndexError> {
+        // A copy at one moment: merges remove files at any time.
+        let copy = RamDirectory::create();
+        self.memory.persist(&copy)?;
+        let read = |name: &Path| -> Result<Vec<u8>, IndexError> {
+            let file = copy.open_read(name).map_err(TantivyError::from)?;
+            Ok(file.read_bytes()?.as_slice().to_vec())
+        };
+        let list = read(Path::new(FILE_LIST))?;
+        let names: Vec<PathBuf> = serde_json::from_slice(&list).map_err(std::io::Error::from)?;
+        let mut parts = IndexParts::from([(PathBuf::from(FILE_LIST), list)]);
+        for name in names {
+            // The list may be ahead of the files.
+            if copy.exists(&name).map_err(TantivyError::from)? {
+                parts.insert(name.clone(), read(&name)?);
+            }
+        }
+        Ok(parts)
+    }
+
+    /// An index over the engine's.
+    fn over(
+        index: tantivy::Index,
+        memory: RamDirectory,
+        fields: Fields,
+    ) -> Result<Self, IndexError> {
         for language in LANGUAGES {
             index
                 .tokenizers()
@@ -109,14 +160,9 @@ impl Index {
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
-        let fields = Fields {
-            path,
-            first_line,
-            text,
-            terms,
-        };
         let catalogue = Catalogue::new(&fields, reader.searcher(), &[])?;
         Ok(Self {
+            memory,
             fields,
             writer: Mutex::new(writer),
             reader,
@@ -231,6 +277,31 @@ impl Index {
     fn writer(&self) -> MutexGuard<'_, IndexWriter> {
         self.writer.lock()
     }
+}
+
+/// The fields of a window.
+fn schema() -> (Schema, Fields) {
+    let mut schema = Schema::builder();
+    let path = schema.add_text_field(PATH, STRING | FAST);
+    let first_line = schema.add_u64_field(FIRST_LINE, FAST);
+    let text = schema.add_text_field("text", STORED);
+    let mut terms = BTreeMap::new();
+    for language in LANGUAGES {
+        terms.entry(language.name).or_insert_with(|| {
+            let indexing = TextFieldIndexing::default()
+                .set_tokenizer(language.name)
+                .set_index_option(IndexRecordOption::WithFreqs);
+            let options = TextOptions::default().set_indexing_options(indexing);
+            schema.add_text_field(&format!("terms_{}", language.name), options)
+        });
+    }
+    let fields = Fields {
+        path,
+        first_line,
+        text,
+        terms,
+    };
+    (schema.build(), fields)
 }
 
 impl fmt::Debug for Index {

@@ -11,7 +11,7 @@ use super::indexing::IndexingProgress;
 use super::reporting::{report, report_indexed, report_indexing, report_switch};
 use super::session::{BackgroundJob, EditorSession};
 use super::status::ServerState;
-use crate::completion::{EngineError, Engines};
+use crate::completion::Engines;
 use crate::configuration::Configuration;
 
 /// Runs jobs one after the other until the session is dropped.
@@ -38,22 +38,29 @@ pub(super) async fn run(
 /// Opens engines for these settings, indexes the repository and reports both to the client.
 async fn configure(session: &EditorSession, configuration: Configuration) {
     report_indexing(session, 0).await;
-    let (folders, id, shows_progress) = {
-        let Some(mut state) = session.state() else {
-            return;
-        };
-        state.changed_while_indexing = Some(Vec::new());
-        let shows_progress = state.features.shows_progress;
-        (state.folders.clone(), state.id.clone(), shows_progress)
+    let Some((folders, id, shows_progress)) = session.state().map(|state| {
+        (
+            state.folders.clone(),
+            state.id.clone(),
+            state.features.shows_progress,
+        )
+    }) else {
+        return;
     };
+    let opened = tokio::task::spawn_blocking(move || Engines::open(configuration, folders, &id));
+    let engines = match opened.await {
+        Ok(Ok(engines)) => session.install_engines(engines),
+        Ok(Err(error)) => return session.suspend(error).await,
+        Err(error) => return session.suspend(error).await,
+    };
+    // From here on requests are answered from what is indexed so far.
     let progress = IndexingProgress::begin(&session.client, shows_progress).await;
     let (counts, mut receive) = mpsc::unbounded_channel();
-    let build = tokio::task::spawn_blocking(move || -> Result<_, EngineError> {
-        let engines = Engines::open(configuration, folders, &id)?;
-        let indexed = engines.index(|done, all| {
+    let indexing = Arc::clone(&engines);
+    let indexed = tokio::task::spawn_blocking(move || {
+        indexing.index(|done, all| {
             let _ = counts.send((done, all));
-        })?;
-        Ok((engines, indexed))
+        })
     });
     let mut tenths = 0;
     while let Some((done, all)) = receive.recv().await {
@@ -65,24 +72,22 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
             report_indexing(session, tenths * 10).await;
         }
     }
-    let built = build.await;
+    let indexed = indexed.await;
     progress.end().await;
-    let (engines, indexed) = match built {
-        Ok(Ok(built)) => built,
+    let indexed = match indexed {
+        Ok(Ok(indexed)) => indexed,
         Ok(Err(error)) => return session.suspend(error).await,
         Err(error) => return session.suspend(error).await,
     };
-    let engines = session.install_engines(engines);
-    let changed = session
-        .state()
-        .and_then(|mut state| state.changed_while_indexing.take());
-    for path in changed.unwrap_or_default() {
-        session.file_changed(&path);
-    }
     report_indexed(session, &engines, &indexed).await;
-    // Settings that changed meanwhile were applied to the engines before these.
+    let kept = Arc::clone(&engines);
+    if let Err(error) = tokio::task::spawn_blocking(move || kept.keep_index()).await {
+        tracing::error!(%error, "keeping the index failed");
+    }
+    // Settings that changed meanwhile may need other models or another index.
     let now = session.configuration();
-    if now.is_ok_and(|now| now != *engines.configuration()) {
+    let in_force = session.engines();
+    if now.is_ok_and(|now| in_force.is_none_or(|engines| now != *engines.configuration())) {
         session.queue(BackgroundJob::Switch);
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn initialize(
         completions: HashMap::new(),
         status: None,
         fault: None,
-        changed_while_indexing: None,
+        indexing: None,
         recorder,
         jobs: job_sender,
         queues: Some(Queues { jobs, warnings }),

@@ -13,11 +13,10 @@ pub(super) async fn report(session: &EditorSession, state: ServerState) {
 
 /// Reports how much of the repository is indexed, in percent.
 pub(super) async fn report_indexing(session: &EditorSession, percent: usize) {
-    let status = ServerStatus {
-        percent: Some(percent),
-        ..ServerStatus::new(ServerState::Indexing, None)
-    };
-    report_status(session, None, status).await;
+    if let Some(mut state) = session.state() {
+        state.indexing = Some(percent);
+    }
+    report(session, ServerState::Ready).await;
 }
 
 /// Reports what came of a request in a document: why it was empty, or what failed.
@@ -106,7 +105,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
             model: answering.or(answered_last),
             trial,
             files: last.and_then(|last| last.files),
-            ..status
+            ..status.unless_indexing(session.indexing)
         };
         // What is under way is said in spite of a fault; a silence is not its end.
         let is_over = matches!(
@@ -160,6 +159,9 @@ pub(super) async fn report_indexed(
         message.push_str(&format!("; left out {count}: {reason}"));
     }
     session.client.log_message(MessageType::INFO, message).await;
+    if let Some(mut state) = session.state() {
+        state.indexing = None;
+    }
     report_engines(session, engines, Some(indexed.files)).await;
 }
 
@@ -183,7 +185,7 @@ async fn report_engines(session: &EditorSession, engines: &Engines, files: Optio
             content: session.recorder.keeps_content(),
             model: engines.model_names(None),
             trial: engines.configuration().trial().is_some(),
-            ..ServerStatus::new(ServerState::Ready, files)
+            ..ServerStatus::new(ServerState::Ready, files).unless_indexing(session.indexing)
         };
         session.status.insert(status.with_text()).clone()
     };

@@ -51,8 +51,8 @@ pub(super) struct SessionState {
     pub(super) status: Option<ServerStatus>,
     /// What keeps completions from being shown, since it began.
     pub(super) fault: Option<ServerFault>,
-    /// Files that changed on disk while an index is built, which may have read them before.
-    pub(super) changed_while_indexing: Option<Vec<PathBuf>>,
+    /// While the repository is read: how much of it is indexed, in percent.
+    pub(super) indexing: Option<usize>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) jobs: mpsc::UnboundedSender<BackgroundJob>,
     /// What `initialized` starts to consume.
@@ -174,14 +174,11 @@ impl EditorSession {
     /// Tells the engines that a file changed on disk. The file of an open document does not count.
     pub(super) fn file_changed(&self, path: &Path) {
         let engines = {
-            let Some(mut state) = self.state() else {
+            let Some(state) = self.state() else {
                 return;
             };
             if state.documents.find_by_path(path).is_some() {
                 return;
-            }
-            if let Some(changed) = &mut state.changed_while_indexing {
-                changed.push(path.to_owned());
             }
             state.engines.clone()
         };

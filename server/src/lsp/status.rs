@@ -123,6 +123,18 @@ impl ServerStatus {
         }
     }
 
+    /// Says `indexing` in place of `ready` while the repository is read.
+    pub(super) fn unless_indexing(self, percent: Option<usize>) -> Self {
+        match (self.state, percent) {
+            (ServerState::Ready, Some(_)) => Self {
+                state: ServerState::Indexing,
+                percent,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The state of a fault.
     pub(super) fn with_fault(self, fault: &ServerFault) -> Self {
         Self {

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
+use smallvec::SmallVec;
+
 use super::lexer::{Indents, lex};
 use super::vocabulary::{Class, Intern, Symbol};
 
@@ -39,8 +41,8 @@ pub(super) struct Counts {
 pub(super) struct Followers {
     /// The sum of all counts.
     pub(super) total: u32,
-    /// Symbols with their counts above 0, by symbol.
-    pub(super) counts: Vec<(Symbol, u32)>,
+    /// Symbols with their counts above 0, by symbol. Few contexts have more than two.
+    pub(super) counts: SmallVec<[(Symbol, u32); 2]>,
 }
 
 /// A place in a text: the sequence and the index of the token that followed.
@@ -145,7 +147,7 @@ impl Followers {
     /// These counts less some of them, which were counted here too.
     pub(super) fn without(&self, less: &Self) -> Self {
         let mut less_counts = less.counts.iter().peekable();
-        let mut counts = Vec::with_capacity(self.counts.len());
+        let mut counts = SmallVec::with_capacity(self.counts.len());
         for &(symbol, count) in &self.counts {
             let taken = less_counts
                 .next_if(|entry| entry.0 == symbol)

@@ -1,0 +1,426 @@
+//! An index in the cache between two starts of a server.
+//!
+//! One file holds one workspace: a line that says whose it is, a line with the files that the index
+//! knows, and the index's own files. It is put in place by a rename, so any number of servers may
+//! read and write it, and one that is killed leaves the file as it was. A server holds its index in
+//! memory and never writes to the file that it read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::index::{Index, IndexError, IndexParts};
+
+/// The place of one workspace's index in the cache.
+#[derive(Clone, Debug)]
+pub struct KeptIndex {
+    file: PathBuf,
+    origin: Origin,
+}
+
+/// The files that an index knows, by relative path. Without a stamp the index has other contents
+/// than the disk, or may have.
+pub type KnownFiles = BTreeMap<String, Option<FileStamp>>;
+
+/// By what a file's contents are taken to be unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileStamp {
+    /// Bytes.
+    size: u64,
+    /// Nanoseconds from 1970 to the last change.
+    modified: u64,
+}
+
+/// A kept index of the cache, as it is listed.
+#[derive(Clone, Debug)]
+pub struct KeptEntry {
+    /// The workspace's folders.
+    pub folders: Vec<PathBuf>,
+    /// Bytes on disk.
+    pub size: u64,
+    /// When it was last written.
+    pub written: SystemTime,
+    file: PathBuf,
+}
+
+/// Why an index can't be kept or read back.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptIndexError {
+    /// The disk fails.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not what was written.
+    #[error("{0} is damaged")]
+    Damaged(PathBuf),
+    /// The index can't be opened.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+/// Whose index a file holds, and which program made it: its first line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Origin {
+    folders: Vec<PathBuf>,
+    /// The program's version, size and time of building, since any change of it may cut windows in
+    /// another way.
+    program: String,
+}
+
+/// The second line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Contents {
+    files: KnownFiles,
+    /// The names and lengths of the index's files, which follow in this order.
+    parts: Vec<(PathBuf, usize)>,
+    /// The SHA-256 of what follows, in hex.
+    sha256: String,
+}
+
+/// The folder of all kept indexes in the cache.
+const FOLDER: &str = "index";
+
+/// The most bytes that all kept indexes take together.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// A file that changed less than this ago may change again without another time.
+/// <https://git-scm.com/docs/racy-git>
+const SETTLED: Duration = Duration::from_secs(2);
+
+impl KeptIndex {
+    /// The place of these folders' index in a cache.
+    pub fn new(cache: &Path, folders: &[PathBuf]) -> Self {
+        let folders = folders
+            .iter()
+            .map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
+        let folders: Vec<PathBuf> = folders.collect();
+        let digest = Sha256::digest(format!("{folders:?}"));
+        Self {
+            file: cache.join(FOLDER).join(hex(&digest[..16])),
+            origin: Origin {
+                folders,
+                program: program(),
+            },
+        }
+    }
+
+    /// Reads the index back; `None` if there is none of this program.
+    ///
+    /// # Errors
+    /// The file can't be read, or is damaged.
+    pub fn load(&self) -> Result<Option<(Index, KnownFiles)>, KeptIndexError> {
+        let bytes = match fs::read(&self.file) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error(&self.file)(error)),
+        };
+        let damaged = || KeptIndexError::Damaged(self.file.clone());
+        let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
+        let mut next = || lines.next().ok_or_else(damaged);
+        let (origin, contents, mut rest) = (next()?, next()?, next()?);
+        let origin: Origin = serde_json::from_slice(origin).map_err(|_| damaged())?;
+        if origin != self.origin {
+            return Ok(None);
+        }
+        let contents: Contents = serde_json::from_slice(contents).map_err(|_| damaged())?;
+        if hex(&Sha256::digest(rest)) != contents.sha256 {
+            return Err(damaged());
+        }
+        let mut parts = IndexParts::new();
+        for (name, length) in contents.parts {
+            let (part, more) = rest.split_at_checked(length).ok_or_else(damaged)?;
+            parts.insert(name, part.to_vec());
+            rest = more;
+        }
+        Ok(Some((Index::from_parts(parts)?, contents.files)))
+    }
+
+    /// Writes the index, and removes kept indexes of folders that are gone, and the oldest ones
+    /// beyond 2 GiB.
+    ///
+    /// # Errors
+    /// The disk is full or can't be written to.
+    pub fn save(&self, parts: &IndexParts, files: KnownFiles) -> Result<(), KeptIndexError> {
+        let mut digest = Sha256::new();
+        for bytes in parts.values() {
+            digest.update(bytes);
+        }
+        let contents = Contents {
+            files,
+            parts: parts
+                .iter()
+                .map(|(name, bytes)| (name.clone(), bytes.len()))
+                .collect(),
+            sha256: hex(&digest.finalize()),
+        };
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        create_private_folder(folder).map_err(io_error(folder))?;
+        let part = self
+            .file
+            .with_extension(format!("{}.part", std::process::id()));
+        let write = || -> io::Result<()> {
+            let mut file = io::BufWriter::new(fs::File::create(&part)?);
+            serde_json::to_writer(&mut file, &self.origin)?;
+            file.write_all(b"\n")?;
+            serde_json::to_writer(&mut file, &contents)?;
+            file.write_all(b"\n")?;
+            for bytes in parts.values() {
+                file.write_all(bytes)?;
+            }
+            file.into_inner()?.sync_all()?;
+            fs::rename(&part, &self.file)
+        };
+        let written = write();
+        if written.is_err() {
+            // What is left of it is of no use; the first fault is the one to tell.
+            let _ = fs::remove_file(&part);
+        }
+        written.map_err(io_error(&self.file))?;
+        prune(folder.parent().unwrap_or(folder))?;
+        Ok(())
+    }
+}
+
+impl FileStamp {
+    /// The stamp of a file; `None` if it has none, or changed a moment ago.
+    pub fn read(path: &Path) -> Option<Self> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        let modified = metadata.modified().ok()?;
+        if SystemTime::now().duration_since(modified).ok()? < SETTLED {
+            return None;
+        }
+        let since = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(Self {
+            size: metadata.len(),
+            modified: u64::try_from(since.as_nanos()).ok()?,
+        })
+    }
+}
+
+/// The kept indexes of a cache, the last written first.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn kept_indexes(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
+    let folder = cache.join(FOLDER);
+    let listed = match fs::read_dir(&folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error(&folder)(error)),
+    };
+    let mut entries = Vec::new();
+    for entry in listed.flatten() {
+        let file = entry.path();
+        // Files being written have an extension.
+        let Some(metadata) = entry.metadata().ok().filter(|_| file.extension().is_none()) else {
+            continue;
+        };
+        let folders = first_line(&file)
+            .and_then(|line| serde_json::from_str::<Origin>(&line).ok())
+            .map_or_else(Vec::new, |origin| origin.folders);
+        entries.push(KeptEntry {
+            folders,
+            size: metadata.len(),
+            written: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            file,
+        });
+    }
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.written));
+    Ok(entries)
+}
+
+/// Removes the kept indexes of folders that are gone, damaged ones, and the oldest ones beyond 2 GiB.
+/// Returns them.
+///
+/// # Errors
+/// The folder can't be read, or a file can't be removed.
+pub fn prune(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
+    let mut total = 0;
+    let mut removed = Vec::new();
+    for entry in kept_indexes(cache)? {
+        let is_used = entry.folders.iter().any(|folder| folder.is_dir());
+        if is_used && total + entry.size <= MOST_BYTES {
+            total += entry.size;
+            continue;
+        }
+        match fs::remove_file(&entry.file) {
+            // Another server was faster.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io_error(&entry.file)(error));
+            }
+            _ => removed.push(entry),
+        }
+    }
+    Ok(removed)
+}
+
+/// Identifies the running program.
+fn program() -> String {
+    let metadata = std::env::current_exe().and_then(fs::metadata).ok();
+    let built = metadata.as_ref().and_then(|metadata| {
+        let modified = metadata.modified().ok()?;
+        modified.duration_since(SystemTime::UNIX_EPOCH).ok()
+    });
+    format!(
+        "{} {} {}",
+        env!("CARGO_PKG_VERSION"),
+        metadata.map_or(0, |metadata| metadata.len()),
+        built.unwrap_or_default().as_nanos(),
+    )
+}
+
+fn first_line(file: &Path) -> Option<String> {
+    let mut line = String::new();
+    let file = fs::File::open(file).ok()?;
+    io::BufRead::read_line(&mut io::BufReader::new(file), &mut line).ok()?;
+    Some(line)
+}
+
+/// Creates a folder that only its owner may read, since the index holds code.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> KeptIndexError {
+    let path = path.to_owned();
+    |source| KeptIndexError::Io { path, source }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Query;
+    use crate::syntax::Language;
+
+    fn index() -> Index {
+        let index = Index::new().expect("an index");
+        let python = Language::for_path(Path::new("a.py")).expect("a language");
+        index
+            .update(
+                "tax.py",
+                "def tax(amount):\n    return amount * RATE\n",
+                python,
+            )
+            .expect("it is indexed");
+        index.commit().expect("it is committed");
+        index
+    }
+
+    fn parts() -> IndexParts {
+        index().parts().expect("its files")
+    }
+
+    fn found(index: &Index) -> Vec<String> {
+        let query = Query {
+            path: "main.py",
+            language: Language::for_path(Path::new("a.py")).expect("a language"),
+            prefix: "total = tax(amount",
+            suffix: "",
+            tree: None,
+            recent: &[],
+        };
+        let windows = index.retrieve(&query, 5).expect("windows");
+        windows.into_iter().map(|window| window.path).collect()
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again_by_the_same_program_and_folders_only() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a folder");
+        let folders = [folder.path().to_owned()];
+        let kept = KeptIndex::new(cache.path(), &folders);
+        assert!(kept.load().expect("nothing is no fault").is_none());
+        let stamp = FileStamp {
+            size: 3,
+            modified: 4,
+        };
+        let files = KnownFiles::from([
+            ("tax.py".to_owned(), Some(stamp)),
+            ("b.py".to_owned(), None),
+        ]);
+        kept.save(&parts(), files.clone()).expect("it is written");
+        let (again, known) = kept.load().expect("it is read").expect("it is there");
+        assert_eq!(found(&again), ["tax.py"]);
+        assert_eq!(known, files);
+        // It goes on as an index does.
+        again.remove("tax.py").expect("it is removed");
+        again.commit().expect("it is committed");
+        assert!(found(&again).is_empty());
+
+        let elsewhere = KeptIndex::new(cache.path(), &[cache.path().to_owned()]);
+        assert!(elsewhere.load().expect("nothing is no fault").is_none());
+        let mut rebuilt = kept.clone();
+        rebuilt.origin.program.push('1');
+        assert!(rebuilt.load().expect("no fault").is_none());
+    }
+
+    #[test]
+    fn damage_is_noticed_wherever_it_is() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let kept = KeptIndex::new(cache.path(), &[cache.path().to_owned()]);
+        kept.save(&parts(), KnownFiles::new())
+            .expect("it is written");
+        let whole = fs::read(&kept.file).expect("it is there");
+        let lines = whole.iter().filter(|byte| **byte == b'\n').count();
+        assert!(lines >= 2);
+        for length in (0..whole.len()).step_by(101) {
+            fs::write(&kept.file, &whole[..length]).expect("it is written");
+            assert!(kept.load().is_err(), "cut at {length} of {}", whole.len());
+        }
+        let start = whole.len() / 2;
+        for at in (start..whole.len()).step_by(97) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            fs::write(&kept.file, flipped).expect("it is written");
+            assert!(kept.load().is_err(), "flipped at {at} of {}", whole.len());
+        }
+    }
+
+    #[test]
+    fn indexes_of_folders_that_are_gone_are_removed() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let gone = tempfile::tempdir().expect("a folder");
+        let folders = [cache.path(), gone.path()].map(Path::to_owned);
+        for folder in &folders {
+            let kept = KeptIndex::new(cache.path(), std::slice::from_ref(folder));
+            kept.save(&parts(), KnownFiles::new())
+                .expect("it is written");
+        }
+        assert_eq!(kept_indexes(cache.path()).expect("a list").len(), 2);
+        gone.close().expect("it is removed");
+        let removed = prune(cache.path()).expect("a list");
+        assert_eq!(removed.len(), 1);
+        assert_eq!(removed[0].folders, [folders[1].clone()]);
+        let left = kept_indexes(cache.path()).expect("a list");
+        assert_eq!(left[0].folders, [folders[0].clone()]);
+    }
+
+    #[test]
+    fn files_that_changed_a_moment_ago_have_no_stamp() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.py");
+        fs::write(&path, "a = 1\n").expect("it is written");
+        assert_eq!(FileStamp::read(&path), None);
+        let file = fs::File::options().write(true).open(&path).expect("a file");
+        let earlier = SystemTime::now() - Duration::from_secs(60);
+        file.set_modified(earlier).expect("a time");
+        assert_eq!(FileStamp::read(&path).map(|stamp| stamp.size), Some(6));
+    }
+}
