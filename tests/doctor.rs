@@ -1,5 +1,5 @@
-//! `fillrate doctor --model` with models that are asked rightly and wrongly, `fillrate completions`
-//! and `fillrate man`.
+//! `fillrate doctor --model` with models that are asked rightly and wrongly, `fillrate doctor --cache`,
+//! `fillrate completions` and `fillrate man`.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -130,4 +130,33 @@ fn completions_and_manual_pages_know_every_subcommand() {
     assert_eq!(unknown.status.code(), Some(1));
     let said = String::from_utf8(unknown.stderr).unwrap();
     assert!(said.contains("there is no subcommand `sing`"), "{said}");
+}
+
+#[test]
+fn kept_indexes_are_listed_until_their_workspace_is_gone() {
+    let cache = tempfile::tempdir().unwrap();
+    let workspace = tempfile::tempdir().unwrap();
+    let file = workspace.path().join("a.py");
+    std::fs::write(&file, "def tax(amount):\n    return amount\n").unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fillrate"))
+            .args(arguments)
+            .current_dir(cache.path())
+            .env("FILLRATE_CACHE", cache.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let place = format!("{}:2:5", file.display());
+    run(&["retrieve", &place]);
+    let name = workspace.path().display().to_string();
+    let kept = run(&["doctor", "--cache"]);
+    assert!(kept.contains(&name) && !kept.contains("Removed"), "{kept}");
+    workspace.close().unwrap();
+    let removed = run(&["doctor", "--cache"]);
+    let (_, removed) = removed.split_once("Removed").unwrap();
+    assert!(removed.contains(&name), "{removed}");
+    assert!(!run(&["doctor", "--cache"]).contains(&name));
 }

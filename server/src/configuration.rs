@@ -126,11 +126,11 @@ pub struct ContextSettings {
     pub profile: Profile,
     /// Maximum number of windows of other files in the prompt.
     pub windows: usize,
-    /// The source of embeddings, for the profiles that compare them.
-    pub embeddings: EmbeddingSettings,
     /// Whether the index of the profile `editor` is kept in the cache for the next start.
     #[serde(rename = "keep_index", skip_serializing_if = "is_true")]
     pub keep_index: bool,
+    /// The source of embeddings, for the profiles that compare them.
+    pub embeddings: EmbeddingSettings,
 }
 
 /// Keeps a default out of what is hashed and written, where it did not stand before.

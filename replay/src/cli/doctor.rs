@@ -1,5 +1,6 @@
 //! `fillrate doctor`.
 
+mod cache;
 mod probe;
 
 use std::path::PathBuf;
@@ -11,18 +12,23 @@ use super::{CliError, Success};
 use crate::corpus::environment;
 use crate::language::environment::Toolchain;
 
-/// Say what this machine lacks and how to get it, or whether a model is asked as it was trained.
+/// Say what this machine lacks and how to get it, whether a model is asked as it was trained, or
+/// what the cache holds.
 #[derive(Args)]
 pub(super) struct DoctorArguments {
     /// Ask the model of this settings file to fill holes, and say whether its family fits; the
     /// rest of the machine is not looked at
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// List what the cache holds, and remove indexes of workspaces that are gone
+    #[arg(long, conflicts_with = "model")]
+    cache: bool,
 }
 
 pub(super) fn run(arguments: &DoctorArguments) -> Result<Success, CliError> {
     match &arguments.model {
         Some(settings) => probe::run(settings),
+        None if arguments.cache => cache::run(),
         None => check_machine(),
     }
 }

@@ -96,6 +96,9 @@ const MOST_BYTES: u64 = 2 << 30;
 /// <https://git-scm.com/docs/racy-git>
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// The age of an unfinished file that no server writes to any more.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
 impl KeptIndex {
     /// The place of these folders' index in a cache.
     pub fn new(cache: &Path, folders: &[PathBuf]) -> Self {
@@ -244,6 +247,7 @@ pub fn kept_indexes(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
 /// # Errors
 /// The folder can't be read, or a file can't be removed.
 pub fn prune(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
+    remove_unfinished(&cache.join(FOLDER));
     let mut total = 0;
     let mut removed = Vec::new();
     for entry in kept_indexes(cache)? {
@@ -261,6 +265,19 @@ pub fn prune(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
         }
     }
     Ok(removed)
+}
+
+/// Removes files that a server was killed while writing.
+fn remove_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|written| written.elapsed().ok());
+        if path.extension().is_some() && age.is_some_and(|age| age > ABANDONED) {
+            // Whatever keeps it there, the next one may succeed.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// Identifies the running program.

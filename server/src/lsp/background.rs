@@ -79,11 +79,13 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
         Ok(Err(error)) => return session.suspend(error).await,
         Err(error) => return session.suspend(error).await,
     };
+    let keeping = session.keeping.lock().await;
     report_indexed(session, &engines, &indexed).await;
     let kept = Arc::clone(&engines);
     if let Err(error) = tokio::task::spawn_blocking(move || kept.keep_index()).await {
         tracing::error!(%error, "keeping the index failed");
     }
+    drop(keeping);
     // Settings that changed meanwhile may need other models or another index.
     let now = session.configuration();
     let in_force = session.engines();

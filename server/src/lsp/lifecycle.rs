@@ -98,8 +98,9 @@ pub(super) fn initialized(session: &Arc<EditorSession>) {
     tokio::spawn(background::run(Arc::clone(session), jobs));
 }
 
-/// Waits until all telemetry is stored.
+/// Waits until all telemetry is stored, and the index, if it is being kept.
 pub(super) async fn shutdown(session: &EditorSession) {
+    drop(session.keeping.lock().await);
     if let Some(recorder) = session.recorder() {
         recorder.finish().await;
     }

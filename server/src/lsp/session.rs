@@ -26,6 +26,8 @@ pub(super) struct EditorSession {
     pub(super) options: ServerOptions,
     /// `None` until `initialize` succeeds.
     state: Mutex<Option<SessionState>>,
+    /// Held while the index is kept for the next start, which `shutdown` waits for.
+    pub(super) keeping: tokio::sync::Mutex<()>,
 }
 
 /// The state since `initialize`. Its lock is held for moments only, never across an await.
@@ -82,6 +84,7 @@ impl EditorSession {
             client,
             options,
             state: Mutex::default(),
+            keeping: tokio::sync::Mutex::default(),
         }
     }
 
