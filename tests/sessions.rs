@@ -1,7 +1,8 @@
-//! A server that serves one session after the other answers as one that was just started.
+//! A server that serves one session after the other, or finds an index that another one kept, answers
+//! as one that was just started and read everything.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fillrate::developer::{Developer, ServerCommand};
 use fillrate_server::context::{GivenContext, Window};
@@ -16,6 +17,9 @@ const SESSIONS: usize = 60;
 
 /// What a server made of a hole: the windows with their scores' bits, and the completions.
 type Seen = (Vec<(String, usize, String, u64)>, Vec<String>);
+
+/// How often servers are killed.
+const KILLS: usize = 40;
 
 fn server(profile: &str) -> ServerCommand {
     ServerCommand {
@@ -159,4 +163,68 @@ async fn sessions_of_one_server_learn_nothing_from_each_other() {
         assert!(completed > SESSIONS / 4, "{profile}: {completed}");
         kept.shut_down().await.unwrap();
     }
+}
+
+/// A server that keeps its index in a cache.
+fn keeping_server(cache: &Path) -> ServerCommand {
+    let variable = format!("FILLRATE_CACHE={}", cache.display());
+    ServerCommand {
+        program: "/usr/bin/env".into(),
+        arguments: [&variable, env!("CARGO_BIN_EXE_fillrate"), "serve"]
+            .map(str::to_owned)
+            .into(),
+        keeps_index: true,
+        ..server("editor")
+    }
+}
+
+/// Dates a file back, so that its time of change counts.
+fn settle(path: &Path, seconds: u64) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let earlier = SystemTime::now() - Duration::from_secs(10_000 - seconds);
+    file.set_modified(earlier).unwrap();
+}
+
+#[tokio::test]
+async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let (folder, paths) = workspace();
+    let cache = tempfile::tempdir().unwrap();
+    let command = keeping_server(cache.path());
+    let root = folder.path();
+    for path in &paths {
+        settle(path, 0);
+    }
+    let kept =
+        || std::fs::read_dir(cache.path().join("index")).is_ok_and(|mut all| all.next().is_some());
+    let mut found = 0;
+    for kill in 0..KILLS {
+        let path = paths.choose(&mut random).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, after) = cut(&text, &mut random);
+        if random.random_bool(0.5) {
+            std::fs::write(path, format!("{before}{after}")).unwrap();
+            settle(path, 1 + kill as u64);
+        }
+        // Two at once, each killed at any moment of its start, some after it.
+        let mut start = || {
+            let patience = Duration::from_millis(random.random_range(0..400));
+            tokio::time::timeout(patience, Developer::start(&command, root))
+        };
+        // A server is killed when its developer is dropped.
+        let _ = tokio::join!(start(), start());
+        let path = paths.choose(&mut random).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, after) = cut(&text, &mut random);
+        let mut developer = Developer::start(&command, root).await.unwrap();
+        let seen = play(&mut developer, path, &before, &after).await;
+        if random.random_bool(0.5) {
+            developer.shut_down().await.unwrap();
+            assert!(kept(), "kill {kill}");
+        }
+        let expected = play_fresh("editor", root, path, &before, &after).await;
+        assert_eq!(seen, expected, "kill {kill}, {path:?}");
+        found += usize::from(!seen.0.is_empty());
+    }
+    assert!(found > KILLS / 2, "{found}");
 }
