@@ -158,6 +158,67 @@ fn of<'a>(completions: &'a [RecordedCompletion], offered: &Offered) -> &'a Recor
 }
 
 #[test]
+fn accepts_without_the_command_are_inferred_from_the_edit() {
+    let mut typist = Typist::new("");
+    typist.open("a.py", "x = \ny = \nz = \nw = \nv = \n");
+    // The edit inserts the whole text; the editor says nothing of it.
+    let taken = typist.request_completion("a.py", 0, 4);
+    typist.edit("a.py", 0, 4, 4, &taken.text);
+    // Another text, and a part of the text, are no accepts.
+    let other = typist.request_completion("a.py", 1, 4);
+    typist.edit("a.py", 1, 4, 4, "something else");
+    let begun = typist.request_completion("a.py", 2, 4);
+    typist.edit("a.py", 2, 4, 4, &begun.text[..begun.text.len() - 1]);
+    // Nor is the text itself, typed by hand.
+    let typed = typist.request_completion("a.py", 3, 4);
+    for (column, key) in (4..).zip(typed.text.chars()) {
+        typist.edit("a.py", 3, column, column, &key.to_string());
+    }
+    // The session ends at once.
+    let last = typist.request_completion("a.py", 4, 4);
+    typist.edit("a.py", 4, 4, 4, &last.text);
+    let completions = typist.leave();
+    for taken in [&taken, &last] {
+        let one = of(&completions, taken);
+        let accepted = one.accepted.as_ref().expect("it is inferred");
+        assert_eq!(accepted.characters, taken.text.chars().count());
+        let shown = one.shown.expect("it was seen");
+        assert_eq!((shown.certainty, shown.ms), (Certainty::Estimated, None));
+    }
+    for offered in [&other, &begun, &typed] {
+        assert!(of(&completions, offered).accepted.is_none());
+    }
+}
+
+#[test]
+fn an_accept_that_the_client_reports_is_not_inferred_too() {
+    let mut typist = Typist::new("");
+    typist.open("a.py", "x = \ny = \n");
+    // The command comes late, after the edit was taken for an accept.
+    let offered = typist.request_completion("a.py", 0, 4);
+    typist.edit("a.py", 0, 4, 4, &offered.text);
+    std::thread::sleep(Duration::from_millis(1500));
+    typist.run(&offered, json!({"certainty": "confirmed"}));
+    // From now on the client is believed: it would say so.
+    let pasted = typist.request_completion("a.py", 1, 4);
+    typist.edit("a.py", 1, 4, 4, &pasted.text);
+    let completions = typist.leave();
+    assert!(of(&completions, &offered).accepted.is_some());
+    assert!(of(&completions, &pasted).accepted.is_none());
+
+    let mut typist = Typist::new("");
+    typist.open("a.py", "x = \n");
+    let offered = typist.request_completion("a.py", 0, 4);
+    typist.tell(
+        &offered,
+        json!({"event": "shown", "certainty": "confirmed"}),
+    );
+    typist.edit("a.py", 0, 4, 4, &offered.text);
+    let completions = typist.leave();
+    assert!(of(&completions, &offered).accepted.is_none());
+}
+
+#[test]
 fn the_fate_of_completions_is_recorded() {
     let mut typist = Typist::new("");
     let lines = "x = \n".repeat(8);

@@ -111,6 +111,10 @@ const MAX_OFFERS: usize = 128;
 /// or added an import.
 const SEARCH_RADIUS: usize = 400;
 
+/// How long after an edit the command of an accepted item may come. Clients that run it do so at
+/// once.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Number of inserted characters after which their count is written.
 const FLUSH_CHARACTERS: usize = 2000;
 
@@ -122,6 +126,9 @@ struct RecorderState {
     replaced: Vec<StoreWriter>,
     /// By URI.
     documents: HashMap<String, DocumentActivity>,
+    /// Whether the client says what becomes of completions: by events, or by the command of an
+    /// accepted item. Then no accept is inferred.
+    client_reports: bool,
 }
 
 /// Telemetry under the settings in force.
@@ -139,6 +146,8 @@ struct DocumentActivity {
     offers: VecDeque<Offer>,
     /// Accepted texts that are tracked, by completion.
     tracked: Vec<TrackedText>,
+    /// Accepts that edits tell of, until they are recorded.
+    inferred: Vec<InferredAcceptance>,
     /// Inserted characters that are not written yet.
     characters: usize,
     overtaken: usize,
@@ -158,6 +167,15 @@ struct Offer {
     /// Whether it was accepted, dismissed or superseded.
     ended: bool,
     accepted: bool,
+}
+
+/// An accept that an edit tells of: the edit inserts a candidate.
+#[derive(Debug)]
+struct InferredAcceptance {
+    completion: String,
+    candidate: usize,
+    /// Where the candidate stands.
+    span: TrackedSpan,
 }
 
 /// An accepted text, or the accepted parts of one.
@@ -215,6 +233,7 @@ impl Recorder {
             // Activity while telemetry is disabled is not recorded later.
             for activity in state.documents.values_mut() {
                 activity.tracked.clear();
+                activity.inferred.clear();
                 (activity.characters, activity.overtaken) = (0, 0);
             }
         }
@@ -250,11 +269,12 @@ impl Recorder {
     }
 
     /// Starts observing a document.
-    pub fn document_opened(&self, document: &Arc<Snapshot>) {
+    pub fn document_opened(self: &Arc<Self>, document: &Arc<Snapshot>) {
         let activity = DocumentActivity {
             document: Arc::clone(document),
             offers: VecDeque::new(),
             tracked: Vec::new(),
+            inferred: Vec::new(),
             characters: 0,
             overtaken: 0,
             model: None,
@@ -267,15 +287,21 @@ impl Recorder {
         }
     }
 
-    /// Tracks edits of a document.
-    pub fn document_edited(&self, document: &Arc<Snapshot>, changes: &[TextChange]) {
+    /// Tracks edits of a document. An edit that inserts a candidate counts as an accept if the
+    /// client reports none soon.
+    pub fn document_edited(self: &Arc<Self>, document: &Arc<Snapshot>, changes: &[TextChange]) {
         let mut state = self.state();
         let RecorderState {
-            active, documents, ..
+            active,
+            documents,
+            client_reports,
+            ..
         } = &mut *state;
         let Some(activity) = documents.get_mut(&document.uri) else {
             return;
         };
+        let infers = active.is_some() && !*client_reports && !self.session.simulated;
+        let inferred = infers.then(|| activity.accepted_by_edit(document, changes));
         activity.document = Arc::clone(document);
         for change in changes {
             activity.characters += change.inserted.chars().count();
@@ -288,6 +314,13 @@ impl Recorder {
                     span.follow(change);
                 }
             }
+            for inferred in &mut activity.inferred {
+                inferred.span.follow(change);
+            }
+        }
+        if let Some(inferred) = inferred.flatten() {
+            activity.inferred.push(inferred);
+            self.settle_later(&document.uri);
         }
         for tracked in &mut activity.tracked {
             // Some clients run an item's command before they send the edit.
@@ -301,15 +334,16 @@ impl Recorder {
     }
 
     /// Ends the observation of a document. Horizons still to come are recorded as unobserved.
-    pub fn document_closed(&self, uri: &str) {
+    pub fn document_closed(self: &Arc<Self>, uri: &str) {
         let mut state = self.state();
         if let Some(activity) = state.documents.remove(uri) {
             self.write_unobserved(&state, activity);
         }
     }
 
-    fn write_unobserved(&self, state: &RecorderState, mut activity: DocumentActivity) {
+    fn write_unobserved(self: &Arc<Self>, state: &RecorderState, mut activity: DocumentActivity) {
         let Some(active) = &state.active else { return };
+        self.settle(active, &mut activity, state.client_reports);
         for tracked in std::mem::take(&mut activity.tracked) {
             for after_s in tracked.horizons.clone() {
                 let event = tracked.event(active, after_s, None);
@@ -478,6 +512,7 @@ impl Recorder {
         client_event: ClientEvent,
     ) {
         let mut state = self.state();
+        state.client_reports = true;
         let RecorderState {
             active, documents, ..
         } = &mut *state;
@@ -510,8 +545,8 @@ impl Recorder {
         }
     }
 
-    /// Records that a candidate was accepted and waits until the store has it. Unknown or already
-    /// accepted completions are ignored.
+    /// Records that a client ran the command of an accepted candidate, and waits until the store has
+    /// it. Unknown or already accepted completions are ignored.
     pub async fn record_acceptance(
         self: &Arc<Self>,
         completion: &str,
@@ -520,6 +555,7 @@ impl Recorder {
     ) {
         let writer = {
             let mut state = self.state();
+            state.client_reports = true;
             let RecorderState {
                 active, documents, ..
             } = &mut *state;
@@ -528,26 +564,91 @@ impl Recorder {
             else {
                 return;
             };
-            let Some(text) = activity.offers[index].candidates.get(candidate).cloned() else {
-                return;
-            };
-            let offer = &mut activity.offers[index];
-            if offer.accepted {
+            if !self.write_acceptance(active, activity, index, candidate, shown, None) {
                 return;
             }
-            (offer.ended, offer.accepted) = (true, true);
-            let accepted = CompletionEventKind::Accepted {
-                characters: text.chars().count(),
-                text: active.settings.content.then(|| text.clone()),
-            };
-            let event = event(completion, Some(candidate), shown, accepted);
-            active.writer.write(StoreEntry::Event(event));
-            self.track(active, activity, index, candidate, text, None);
-            // An acceptance is never stored without the characters it inserted.
-            self.write_entered(active, activity);
             active.writer.clone()
         };
         writer.flush().await;
+    }
+
+    /// Records an accept and tracks the text. Returns whether the candidate exists and was not
+    /// accepted before.
+    fn write_acceptance(
+        self: &Arc<Self>,
+        active: &Active,
+        activity: &mut DocumentActivity,
+        index: usize,
+        candidate: usize,
+        shown: Option<Displayed>,
+        span: Option<TrackedSpan>,
+    ) -> bool {
+        let offer = &mut activity.offers[index];
+        let Some(text) = offer.candidates.get(candidate).cloned() else {
+            return false;
+        };
+        if offer.accepted {
+            return false;
+        }
+        (offer.ended, offer.accepted) = (true, true);
+        let accepted = CompletionEventKind::Accepted {
+            characters: text.chars().count(),
+            text: active.settings.content.then(|| text.clone()),
+        };
+        let event = event(&offer.id, Some(candidate), shown, accepted);
+        active.writer.write(StoreEntry::Event(event));
+        self.track(active, activity, index, candidate, text, span);
+        // An acceptance is never stored without the characters it inserted.
+        self.write_entered(active, activity);
+        true
+    }
+
+    /// Records the accepts that edits of a document tell of, once the client had the time to report
+    /// them itself.
+    fn settle_later(self: &Arc<Self>, uri: &str) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let (recorder, uri) = (Arc::downgrade(self), uri.to_owned());
+        runtime.spawn(async move {
+            tokio::time::sleep(COMMAND_PATIENCE).await;
+            let Some(recorder) = recorder.upgrade() else {
+                return;
+            };
+            let mut state = recorder.state();
+            let RecorderState {
+                active,
+                documents,
+                client_reports,
+                ..
+            } = &mut *state;
+            if let (Some(active), Some(activity)) = (active, documents.get_mut(&uri)) {
+                recorder.settle(active, activity, *client_reports);
+            }
+        });
+    }
+
+    /// Records the accepts that edits tell of, unless the client reports accepts itself. They are
+    /// estimated: the person may have pasted the same text.
+    fn settle(
+        self: &Arc<Self>,
+        active: &Active,
+        activity: &mut DocumentActivity,
+        client_reports: bool,
+    ) {
+        for inferred in std::mem::take(&mut activity.inferred) {
+            let mut offers = activity.offers.iter();
+            let index = offers.position(|offer| offer.id == inferred.completion);
+            let Some(index) = index.filter(|_| !client_reports) else {
+                continue;
+            };
+            let shown = Displayed {
+                certainty: Certainty::Estimated,
+                ms: None,
+            };
+            let (candidate, span) = (inferred.candidate, Some(inferred.span));
+            self.write_acceptance(active, activity, index, candidate, Some(shown), span);
+        }
     }
 
     /// Tracks a text from now on, in place of an earlier one of the same completion.
@@ -653,6 +754,7 @@ impl Recorder {
             for activity in state.documents.values_mut() {
                 activity.offers.clear();
                 activity.tracked.clear();
+                activity.inferred.clear();
                 (activity.characters, activity.overtaken) = (0, 0);
             }
             state.active.as_ref().map(|active| active.writer.clone())
@@ -671,7 +773,7 @@ impl Recorder {
     }
 
     /// Ends the observation of all documents and waits until the store has everything.
-    pub async fn finish(&self) {
+    pub async fn finish(self: &Arc<Self>) {
         let writers = {
             let mut state = self.state();
             for (_, activity) in std::mem::take(&mut state.documents) {
@@ -688,6 +790,49 @@ impl Recorder {
 
     fn state(&self) -> MutexGuard<'_, RecorderState> {
         self.state.lock()
+    }
+}
+
+impl DocumentActivity {
+    /// The accept that changes tell of, which lead from the document to `after`: they differ by an
+    /// open candidate at its place, or by its rest, and most of that came in one piece, as no
+    /// typing does.
+    fn accepted_by_edit(
+        &self,
+        after: &Snapshot,
+        changes: &[TextChange],
+    ) -> Option<InferredAcceptance> {
+        let grown = after.text.len().0.checked_sub(self.document.text.len().0)?;
+        let pieces = changes.iter().map(|change| change.inserted.len());
+        if 2 * pieces.max()? <= grown {
+            return None;
+        }
+        let open = self.offers.iter().rev().filter(|offer| !offer.ended);
+        open.filter_map(|offer| {
+            let stands = |candidate: &&String| {
+                let range = offer.place..offer.place + candidate.len();
+                let typed = candidate.len().checked_sub(grown)?;
+                let rest = candidate.get(typed..)?;
+                // One character is a key, and so is a pair that the editor closes.
+                let is_key = rest.chars().count() < 2 || matches!(rest, "()" | "[]" | "{}");
+                let slice =
+                    |text: &Text, end: usize| text.slice(ByteOffset(offer.place)..ByteOffset(end));
+                let begun = slice(&self.document.text, offer.place + typed);
+                (!is_key
+                    && begun == candidate[..typed]
+                    && slice(&after.text, range.end) == **candidate)
+                    .then_some(range)
+            };
+            let mut candidates = offer.candidates.iter().enumerate();
+            let (candidate, range) =
+                candidates.find_map(|(index, text)| Some((index, stands(&text)?)))?;
+            Some(InferredAcceptance {
+                completion: offer.id.clone(),
+                candidate,
+                span: TrackedSpan::new(range),
+            })
+        })
+        .next()
     }
 }
 

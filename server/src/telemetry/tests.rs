@@ -43,15 +43,21 @@ impl RecordedSession {
 
     /// Replaces characters of a line.
     fn edit(&mut self, line: u32, characters: Range<u32>, text: &str) {
+        self.edit_at_once(line, &[(characters, text)]);
+    }
+
+    /// Replaces characters of a line several times, which the editor sends together.
+    fn edit_at_once(&mut self, line: u32, edits: &[(Range<u32>, &str)]) {
         self.version += 1;
         let at = |character| Position { line, character };
-        let edit = ContentChange {
+        let edit = |(characters, text): &(Range<u32>, &str)| ContentChange {
             range: Some(at(characters.start)..at(characters.end)),
-            text: text.to_owned(),
+            text: (*text).to_owned(),
         };
+        let edits: Vec<ContentChange> = edits.iter().map(edit).collect();
         let changes = self
             .documents
-            .change(URI, self.version, &[edit], Encoding::Utf8)
+            .change(URI, self.version, &edits, Encoding::Utf8)
             .expect("it is open");
         self.recorder.document_edited(&self.document(), &changes);
     }
@@ -172,6 +178,47 @@ async fn accepted_parts_are_tracked_together_without_typed_text() {
     assert_eq!((partly.steps, partly.characters), (2, 5));
     let left = completions[0].retention[&1].expect("it was found");
     assert!((left.distance - 3.0 / 5.0).abs() < 1e-9, "{left:?}");
+}
+
+#[tokio::test]
+async fn insertions_of_candidates_are_accepts_and_typing_is_not() {
+    let mut session = RecordedSession::new("value = pri\nb = \nc = \nd = \ne = \n");
+    let id = |line: usize, session: &RecordedSession, text| {
+        let lines = session.document().text.to_string();
+        let end: usize = lines
+            .lines()
+            .take(line + 1)
+            .map(|line| line.len() + 1)
+            .sum();
+        session.offer(RequestKind::List, end - 1, &["no such", text])
+    };
+    // An item replaces the word before it, and what the editor inserted of it before.
+    let replaced = id(0, &session, "ce * rate");
+    let edits = [(11..11, "ce"), (8..13, "pri"), (8..11, "price * rate")];
+    session.edit_at_once(0, &edits);
+    // The beginning is typed, the rest inserted.
+    let continued = id(1, &session, "größe(1)");
+    session.edit(1, 4..4, "g");
+    session.edit(1, 5..5, "röße(1)");
+    // Editors may send keys together, and close pairs.
+    let typed = id(2, &session, "ab()");
+    session.edit_at_once(2, &[(4..4, "a"), (5..5, "b"), (6..6, "()")]);
+    let paired = id(3, &session, "()");
+    session.edit(3, 4..4, "()");
+    // A later edit doesn't matter, if the accept was inferred.
+    session.edit(0, 8..9, "P");
+    let completions = session.finish().await;
+    let accepted = |id: &str| {
+        let one = completions.iter().find(|one| one.answered.completion == id);
+        let one = one.expect("it is recorded");
+        assert_eq!(one.accepted.is_some(), one.shown.is_some());
+        one.accepted.as_ref().map(|accepted| accepted.characters)
+    };
+    assert_eq!(
+        [accepted(&replaced), accepted(&continued)],
+        [Some(9), Some(8)]
+    );
+    assert_eq!([accepted(&typed), accepted(&paired)], [None, None]);
 }
 
 #[test]
