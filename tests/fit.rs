@@ -1,6 +1,7 @@
 //! `fillrate fit`: from an export of telemetry to a policy that a replay takes, with the real
 //! program.
 
+use fillrate_server::completion::{FittedGate, GateFeature, GateSignals, TokenBefore};
 use fillrate_server::telemetry::{
     AcceptedCandidate, Certainty, CompletionRow, CursorKind, Displayed, ExportLine,
     RecordedCompletion, TextSize, Timings,
@@ -37,6 +38,15 @@ fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
                     latency_ms: (index * 13 % 400) as f64,
                     ..Timings::default()
                 },
+                signals: Some(GateSignals {
+                    before: match index % 2 {
+                        0 => TokenBefore::Word,
+                        _ => TokenBefore::Other,
+                    },
+                    characters,
+                    lines: 1 + index % 4,
+                    ..GateSignals::default()
+                }),
                 ..CompletionRow::default()
             },
             shown: shown.then_some(Displayed {
@@ -112,6 +122,43 @@ fn a_fitted_policy_accepts_in_a_replay() {
     assert_eq!(policies["policy"], "probabilistic: people");
     let shown = &policies["metrics"]["acceptance/shown(probabilistic: people)"];
     assert!(shown["n"].as_u64().unwrap() > 0, "{report:#}");
+}
+
+#[test]
+fn a_fitted_gate_says_what_it_holds_back() {
+    let dir = TestDir::new();
+    let telemetry = text(&dir.write("telemetry.jsonl", &export(2000, |_| false)));
+    let path = dir.path("gate.toml");
+    let fit = ["fit", "--gate", &telemetry, "-o", &text(&path)];
+    let finished = dir.fillrate(&fit).exits_with(0);
+    let out = &finished.out;
+    assert!(out.starts_with("gate: "), "{out}");
+    assert!(
+        out.contains("of 1800 shown completions accepted, in 18 sessions"),
+        "{out}"
+    );
+    assert_eq!(out.matches("the gate's").count(), 1, "{out}");
+    let gate = FittedGate::load(&path).unwrap();
+    assert!(!gate.simulated);
+    assert!(gate.coefficients[&GateFeature::LogCharacters] < 0.0);
+    assert!(gate.evidence.characters_lost <= 0.02, "{gate:?}");
+    let chance = |characters| {
+        let signals = GateSignals {
+            characters,
+            lines: 1,
+            ..GateSignals::default()
+        };
+        gate.probability(&signals).unwrap()
+    };
+    assert!(chance(4) > 0.6 && chance(60) < 0.25);
+
+    let few = text(&dir.write("few.jsonl", &export(60, |_| false)));
+    let refused = dir.fillrate(&["fit", "--gate", &few, "-o", &text(&path)]);
+    let refused = refused.exits_with(1).error_message().to_owned();
+    assert!(
+        refused.starts_with("too little to fit a gate to"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -106,6 +106,41 @@ fn a_completion_stays_while_its_beginning_is_typed() {
 }
 
 #[test]
+fn a_gate_holds_back_what_would_hardly_be_accepted() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("gate.toml");
+    // Within a word nothing is shown.
+    let fitted = "schema = 1\nsimulated = false\nthreshold = 0.5\nintercept = 1.0\n\
+                  coefficients = { after_word = -4.0 }\n\
+                  evidence = { shown = 9, accepted = 3, sessions = 1, held_back = 0.5, \
+                  characters_lost = 0.0 }\n";
+    std::fs::write(&gate, fitted).unwrap();
+    let mut typist = Typist::with(&scripted, &format!("[typing]\ngate = {gate:?}\n"));
+    assert_eq!(typist.response().as_deref(), Some(LINE));
+    // What is displayed stays.
+    typist.type_in(&LINE[..1]);
+    assert_eq!(typist.response().as_deref(), Some(&LINE[1..]));
+    typist.type_in("q");
+    assert_eq!(typist.response(), None);
+    let uri = typist.uri.clone();
+    let explained = typist
+        .editor
+        .request("fillrate/explain", json!({"textDocument": {"uri": uri}}));
+    let trace = &explained["result"]["trace"];
+    assert_eq!(
+        trace["nothing"],
+        "the gate holds it back: the chance of an accept is 5 %"
+    );
+    assert_eq!(trace["signals"]["before"], "word");
+    // The person asks for it.
+    let invoked = typist.invoke();
+    assert!(text(&typist.editor.response(invoked)).is_some());
+    typist.type_in(" ");
+    assert!(typist.response().is_some());
+}
+
+#[test]
 fn a_bracket_closed_by_the_editor_is_not_closed_twice() {
     let scripted = ScriptedModel::new(Duration::ZERO, line);
     let mut typist = Typist::new(&scripted);

@@ -5,6 +5,7 @@
 //! uses nothing but the protocol.
 
 pub mod fit;
+pub mod gate;
 pub mod policy;
 pub mod typing;
 pub mod typist;

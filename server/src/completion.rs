@@ -7,6 +7,7 @@
 mod cache;
 mod engine;
 mod engines;
+mod gate;
 mod generation;
 mod model_call;
 mod repository;
@@ -17,6 +18,9 @@ mod trial;
 
 pub use engine::{EngineError, Trigger};
 pub use engines::Engines;
+pub use gate::{
+    FittedGate, GATE_SCHEMA, GateError, GateEvidence, GateFeature, GateSignals, TokenBefore,
+};
 pub use repository::IndexSummary;
 pub use retrieval::RetrievedWindows;
 pub use rhythm::{ModelTime, Rhythm};

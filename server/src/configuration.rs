@@ -73,8 +73,11 @@ impl Configuration {
             keep_index: true,
             ..self.context.clone()
         };
-        let deciding =
+        let mut deciding =
             serde_json::json!({"model": model, "context": context, "cleanup": self.cleanup});
+        if let Some(gate) = &self.typing.gate {
+            deciding["gate"] = serde_json::json!(gate);
+        }
         let digest = Sha256::digest(deciding.to_string());
         digest[..8]
             .iter()
@@ -116,6 +119,9 @@ pub struct TypingSettings {
     pub ahead: bool,
     /// Whether earlier answers and running calls are reused where they still fit.
     pub reuse: bool,
+    /// The file of a gate that holds completions back that would hardly be accepted, by
+    /// `fillrate fit --gate`.
+    pub gate: Option<PathBuf>,
 }
 
 /// What the prompt contains of the repository.
@@ -325,7 +331,8 @@ impl Layers {
         let refused = refused
             .or_else(|| of_table("/model", &|key, value| !workspace_may_set(key, value)))
             .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)))
-            .or_else(|| of_table("/telemetry", &|_, _| true));
+            .or_else(|| of_table("/telemetry", &|_, _| true))
+            .or_else(|| of_table("/typing", &|key, _| key == "gate"));
         if let Some(key) = refused {
             self.layers.pop();
             return Err(ConfigurationError::NotForWorkspaces { path, key });
@@ -448,6 +455,7 @@ impl Default for TypingSettings {
             wait_ms: 150,
             ahead: true,
             reuse: true,
+            gate: None,
         }
     }
 }
@@ -581,6 +589,14 @@ mod tests {
     }
 
     #[test]
+    fn workspace_cannot_name_a_gate() {
+        let (folder, _) = written("[typing]\ngate = \"/dev/zero\"\n");
+        let error = Layers::default().workspace(folder.path());
+        let error = error.expect_err("it names a file of this machine");
+        assert!(error.to_string().contains("`typing.gate` can't"), "{error}");
+    }
+
+    #[test]
     fn workspace_cannot_set_telemetry() {
         for line in [
             "enabled = true",
@@ -630,6 +646,7 @@ mod tests {
             json!({"context": {"windows": 1}}),
             json!({"context": {"embeddings": {"name": "m"}}}),
             json!({"cleanup": {"extent": "line"}}),
+            json!({"typing": {"gate": "/g.toml"}}),
         ];
         let mut seen = vec![plain];
         for options in others {

@@ -496,6 +496,7 @@ impl Recorder {
                 model_ms: trace.model_ms,
                 cleanup_ms: trace.cleanup_ms,
             },
+            signals: trace.signals.clone(),
             texts: active
                 .settings
                 .content

@@ -1,7 +1,7 @@
 //! Checks the tables of the reference pages in `docs/` against the code.
 
 use fillrate_server::cleanup;
-use fillrate_server::completion::TrialAssignment;
+use fillrate_server::completion::{GateFeature, GateSignals, TrialAssignment};
 use fillrate_server::configuration::{Configuration, Profile, TrialUnit};
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::Protocol;
@@ -160,6 +160,15 @@ fn flattened(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
 }
 
 #[test]
+fn every_feature_of_a_gate_has_its_row() {
+    let features: Vec<Value> = GateFeature::ALL
+        .iter()
+        .map(|feature| serde_json::to_value(feature).expect("a name"))
+        .collect();
+    assert_eq!(names(include_str!("../docs/gate.md")), features);
+}
+
+#[test]
 fn every_setting_has_its_row() {
     let mut configuration = Configuration::default();
     // It is written only where it differs from its default.
@@ -208,6 +217,11 @@ fn every_member_of_an_export_has_its_row() {
                 whose: Vec::new(),
             }),
             second: Some(SecondModel::default()),
+            signals: Some(GateSignals {
+                interval_ms: Some(0.0),
+                mean_log_probability: Some(0.0),
+                ..GateSignals::default()
+            }),
             ..CompletionRow::default()
         },
         shown: Some(Displayed {

@@ -8,13 +8,17 @@ use fillrate_server::telemetry::{self, CursorKind, RecordedCompletion};
 
 use super::{CliError, Success};
 use crate::developer::fit::{ShownObservation, fit};
+use crate::developer::gate::{FrontierPoint, GateFit, GateObservation, fit_gate};
 use crate::developer::policy::{FittedPolicy, LinePosition};
 
-/// Fit a policy that accepts completions as people did, for `replay --policy probabilistic=FILE`
+/// Fit a policy that accepts completions as people did, for `replay --policy probabilistic=FILE`,
+/// or a gate that holds completions back
 ///
 /// The command fits the probability that a shown completion is accepted, and writes a file with the
 /// coefficients, their errors, how well they predict sessions left out of the fit, and the data
-/// they are from.
+/// they are from. With --gate the file is a gate, for the setting `typing.gate`: the server shows no
+/// completion that is less likely to be accepted than its threshold. The command prints what
+/// thresholds hold back, and which accepted characters they lose, on sessions left out of the fit.
 #[derive(Args)]
 pub(super) struct FitArguments {
     /// Stores of telemetry, or exports of them
@@ -26,19 +30,26 @@ pub(super) struct FitArguments {
     /// Fit to simulated completions only, not a person's; the policy is marked so
     #[arg(long)]
     simulated: bool,
+    /// Fit a gate, not a policy
+    #[arg(long)]
+    gate: bool,
 }
 
 pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
-    let mut observations = Vec::new();
+    let mut completions = Vec::new();
     let mut known = HashSet::new();
     for path in &arguments.telemetry {
         for recorded in telemetry::read(path)?.completions {
             // A store and its export hold the same completions.
             if known.insert(recorded.answered.completion.clone()) {
-                observations.extend(observation(&recorded));
+                completions.push(recorded);
             }
         }
     }
+    if arguments.gate {
+        return write_gate(arguments, &completions);
+    }
+    let observations: Vec<_> = completions.iter().filter_map(observation).collect();
     let name = arguments.out.file_stem().unwrap_or_default();
     let fitted = fit(&name.to_string_lossy(), &observations, arguments.simulated)
         .map_err(|error| CliError::Refused(error.to_string()))?;
@@ -46,6 +57,82 @@ pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
     std::fs::write(&arguments.out, text).map_err(CliError::file(&arguments.out))?;
     out!("{}", summary(&fitted));
     Ok(Success::Whole)
+}
+
+/// Fits a gate, writes it and prints its frontier.
+fn write_gate(
+    arguments: &FitArguments,
+    completions: &[RecordedCompletion],
+) -> Result<Success, CliError> {
+    let observations: Vec<_> = completions.iter().filter_map(gate_observation).collect();
+    let fit = fit_gate(&observations, arguments.simulated)
+        .map_err(|error| CliError::Refused(error.to_string()))?;
+    let text = toml::to_string(&fit.gate).map_err(|error| CliError::Refused(error.to_string()))?;
+    std::fs::write(&arguments.out, text).map_err(CliError::file(&arguments.out))?;
+    out!("{}", gate_summary(&fit));
+    Ok(Success::Whole)
+}
+
+/// What a gate learns of a completion that was shown or accepted and that typing triggered.
+fn gate_observation(recorded: &RecordedCompletion) -> Option<GateObservation> {
+    let accepted = recorded.accepted.as_ref();
+    if recorded.shown.is_none() && accepted.is_none() {
+        return None;
+    }
+    let answered = &recorded.answered;
+    Some(GateObservation {
+        session: answered.session.clone(),
+        signals: answered.signals.clone()?,
+        accepted_characters: accepted.map(|accepted| accepted.characters),
+        simulated: answered.simulated,
+    })
+}
+
+/// The fitted gate and its frontier as text.
+fn gate_summary(fit: &GateFit) -> String {
+    let GateFit { gate, frontier } = fit;
+    let evidence = &gate.evidence;
+    let kind = if gate.simulated {
+        "simulated completions (not a person's)"
+    } else {
+        "completions"
+    };
+    let mut text = format!(
+        "gate: {} of {} shown {kind} accepted, in {} sessions\n",
+        evidence.accepted, evidence.shown, evidence.sessions
+    );
+    text.push_str(&format!("  {:<22} {:+.4}\n", "intercept", gate.intercept));
+    for (feature, coefficient) in &gate.coefficients {
+        let name = serde_json::to_value(feature).unwrap_or_default();
+        let name = name.as_str().unwrap_or_default();
+        text.push_str(&format!("  {name:<22} {coefficient:+.4}\n"));
+    }
+    text.push_str("each session judged by a fit to the others:\n");
+    text.push_str("  threshold   shown less   accepted characters lost\n");
+    let mut line = |point: &FrontierPoint, mark: &str| {
+        text.push_str(&format!(
+            "  {:>9.4}   {:>8.1} %   {:>8.1} %{mark}\n",
+            point.threshold,
+            100.0 * point.held_back,
+            100.0 * point.characters_lost
+        ));
+    };
+    for tenth in 1..10 {
+        let share = f64::from(tenth) / 10.0;
+        if let Some(point) = frontier.iter().find(|point| point.held_back >= share) {
+            line(point, "");
+        }
+    }
+    let chosen = frontier
+        .iter()
+        .find(|point| point.threshold == gate.threshold);
+    match chosen {
+        Some(point) => line(point, "   the gate's"),
+        None => {
+            text.push_str("no threshold loses as little as the gate may: it holds nothing back\n")
+        }
+    }
+    text
 }
 
 /// The observation of a completion that was shown or accepted; `None` for another.

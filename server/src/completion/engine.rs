@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::cache::{self, CachedCompletion, CompletionCache, RequestKey, SettingsKey};
+use super::gate::{FittedGate, GateError, GateSignals, TokenBefore};
 use super::generation::{build_request, generate};
 use super::model_call::{ModelCall, StreamedText, text_between};
 use super::repository::RepositoryState;
@@ -39,6 +40,8 @@ pub(super) struct ModelEngine {
     repository: Arc<RepositoryState>,
     /// The source of vectors, if the profile needs one.
     embeddings: Option<Arc<Embeddings>>,
+    /// What holds completions back, if the settings name it.
+    gate: Option<Arc<FittedGate>>,
     pub(super) typing: Arc<TypingState>,
 }
 
@@ -52,7 +55,16 @@ pub(super) struct TypingState {
     documents: Mutex<HashMap<String, DocumentTyping>>,
     /// How long the model usually takes.
     model_time: Mutex<ModelTime>,
+    /// The share of late completions that were accepted, a moving average.
+    recent_accepts: Mutex<f64>,
 }
+
+/// The weight of the newest outcome in the moving average of accepts.
+const NEWEST_OUTCOME: f64 = 0.1;
+
+/// The share of accepts before there is any outcome: about a quarter is usual (Ziegler et al.,
+/// "Productivity assessment of neural code completion", 2022, <https://arxiv.org/abs/2205.06537>).
+const USUAL_ACCEPTS: f64 = 0.25;
 
 /// The typing in one document.
 #[derive(Debug, Default)]
@@ -90,6 +102,9 @@ pub enum EngineError {
     /// The index failed.
     #[error("the index of the repository can't be built: {0}")]
     Index(#[from] IndexError),
+    /// The gate can't be used.
+    #[error(transparent)]
+    Gate(#[from] GateError),
 }
 
 impl ModelEngine {
@@ -100,6 +115,7 @@ impl ModelEngine {
         model: Arc<dyn Model>,
         repository: Arc<RepositoryState>,
         embeddings: Option<Arc<Embeddings>>,
+        gate: Option<Arc<FittedGate>>,
         typing: Option<Arc<TypingState>>,
     ) -> Self {
         Self {
@@ -110,6 +126,7 @@ impl ModelEngine {
             model,
             repository,
             embeddings,
+            gate,
             typing: typing.unwrap_or_default(),
         }
     }
@@ -143,6 +160,9 @@ impl ModelEngine {
                 .and_then(|offered| cursor_after_accept(after, &offered));
             (typing.model_call.clone(), accepted)
         };
+        if accepted.is_some() {
+            self.typing.outcome(true);
+        }
         if let Some(model_call) = model_call {
             model_call.edited(&after.text);
         }
@@ -199,6 +219,10 @@ impl ModelEngine {
             Some(completion) => completion,
             None => self.call_model(document, path, &key, trigger, given).await,
         };
+        let completion = match trigger {
+            Trigger::Invoked => completion,
+            Trigger::Typing => self.weigh(completion, &key),
+        };
         let offered = (trigger == Trigger::Typing).then(|| CachedCompletion {
             key: Arc::clone(&key),
             completion: Arc::new(completion.clone()),
@@ -209,6 +233,54 @@ impl ModelEngine {
             .or_default()
             .offered = offered;
         self.label(completion)
+    }
+
+    /// Notes what a gate weighs of a completion, and holds it back if the gate says so. One that is
+    /// displayed stays while the person types its beginning.
+    fn weigh(&self, mut completion: Completion, key: &RequestKey) -> Completion {
+        let Some(best) = completion.candidates.first() else {
+            return completion;
+        };
+        let (rhythm, displayed) = {
+            let documents = self.typing.documents();
+            let typing = documents.get(&key.uri);
+            let offered = typing.and_then(|typing| typing.offered.as_ref());
+            (
+                typing.map(|typing| typing.rhythm).unwrap_or_default(),
+                offered.is_some_and(|offered| !offered.completion.candidates.is_empty()),
+            )
+        };
+        let goes_on = displayed && completion.trace.source == CompletionOrigin::TypedThrough;
+        if displayed && !goes_on {
+            // The one before was not accepted.
+            self.typing.outcome(false);
+        }
+        let (interval_ms, in_burst) = rhythm.tempo();
+        let line_before = key.prefix.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let line_after = key.suffix.split(['\n', '\r']).next().unwrap_or_default();
+        let mid_line = !line_after.trim().is_empty();
+        let step = completion.trace.steps.first();
+        let signals = GateSignals {
+            interval_ms,
+            in_burst,
+            mid_line,
+            new_block: !mid_line && line_before.trim().is_empty(),
+            before: TokenBefore::from_prefix(line_before),
+            characters: best.chars().count(),
+            lines: best.lines().count().max(1),
+            mean_log_probability: step.and_then(|step| step.mean_log_probability),
+            recent_accepts: *self.typing.recent_accepts.lock(),
+        };
+        let held_back = self.gate.as_ref().filter(|_| !goes_on);
+        if let Some(probability) = held_back.and_then(|gate| gate.held_back(&signals)) {
+            completion.candidates.clear();
+            completion.trace.nothing = Some(format!(
+                "the gate holds it back: the chance of an accept is {:.0} %",
+                100.0 * probability
+            ));
+        }
+        completion.trace.signals = Some(signals);
+        completion
     }
 
     /// Writes the model's name and the settings' fingerprint into a completion's trace.
@@ -483,11 +555,18 @@ impl Default for TypingState {
             cache: Mutex::default(),
             documents: Mutex::default(),
             model_time: Mutex::default(),
+            recent_accepts: Mutex::new(USUAL_ACCEPTS),
         }
     }
 }
 
 impl TypingState {
+    /// Takes note of whether a completion was accepted.
+    fn outcome(&self, accepted: bool) {
+        let mut recent = self.recent_accepts.lock();
+        *recent += NEWEST_OUTCOME * (f64::from(u8::from(accepted)) - *recent);
+    }
+
     fn cache(&self) -> MutexGuard<'_, CompletionCache> {
         self.cache.lock()
     }

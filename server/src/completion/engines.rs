@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::engine::{EngineError, ModelEngine, Trigger};
+use super::gate::FittedGate;
 use super::repository::{IndexSummary, RepositoryState};
 use super::retrieval::RetrievedWindows;
 use super::trace::Completion;
@@ -38,6 +39,8 @@ struct Shared {
     session: String,
     /// Every opened model, so that none is opened, or learns the repository, twice.
     opened: Mutex<Vec<(model::ModelSettings, Arc<dyn Model>)>>,
+    /// The gate that was opened last, with its path.
+    gate: Mutex<Option<(PathBuf, Arc<FittedGate>)>>,
     /// By document: the names of the models that were called last.
     called: Mutex<HashMap<String, Vec<String>>>,
     /// When a document was last edited, while a task waits for a pause after it.
@@ -74,6 +77,7 @@ impl Engines {
             embeddings,
             session: session.to_owned(),
             opened: Mutex::default(),
+            gate: Mutex::default(),
             called: Mutex::default(),
             last_edit: Mutex::default(),
         });
@@ -112,6 +116,7 @@ impl Engines {
                 embeddings: self.shared.embeddings.clone(),
                 session: session.to_owned(),
                 opened: Mutex::new(self.shared.opened.lock().clone()),
+                gate: Mutex::new(self.shared.gate.lock().clone()),
                 called: Mutex::default(),
                 last_edit: Mutex::default(),
             });
@@ -140,7 +145,9 @@ impl Engines {
             let settings = &contestant.configuration.model;
             settings.check().is_ok() && self.shared.model(settings).is_some()
         });
-        all && self.index_serves(configuration)
+        let gate = self.shared.gate.lock().clone().map(|(path, _)| path);
+        let same_gate = configuration.typing.gate.is_none() || configuration.typing.gate == gate;
+        all && same_gate && self.index_serves(configuration)
     }
 
     /// Whether the repository as it is indexed serves these settings.
@@ -155,6 +162,8 @@ impl Engines {
         configuration: Configuration,
         earlier: &[Arc<ModelEngine>],
     ) -> Self {
+        let gate = shared.gate.lock().clone().map(|(_, gate)| gate);
+        let gate = gate.filter(|_| configuration.typing.gate.is_some());
         let engines = configuration.answering_models().into_iter();
         let engines = engines.filter_map(|contestant| {
             let model = shared.model(&contestant.configuration.model)?;
@@ -168,6 +177,7 @@ impl Engines {
                 model,
                 Arc::clone(repository),
                 embeddings.clone(),
+                gate.clone(),
                 typing,
             )))
         });
@@ -455,6 +465,10 @@ impl Shared {
 
     /// Opens those models of a configuration that are not open yet, which learn the repository.
     fn open(&self, configuration: &Configuration) -> Result<(), EngineError> {
+        if let Some(path) = &configuration.typing.gate {
+            let gate = Arc::new(FittedGate::load(path)?);
+            *self.gate.lock() = Some((path.clone(), gate));
+        }
         for contestant in configuration.answering_models() {
             let settings = contestant.configuration.model;
             let sound = settings.check();

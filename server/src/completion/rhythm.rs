@@ -52,6 +52,13 @@ impl Rhythm {
         self.last = Some(at);
     }
 
+    /// The usual time between two keys of a burst, in milliseconds, and whether the last edit was
+    /// one.
+    pub fn tempo(&self) -> (Option<f64>, bool) {
+        let interval = self.interval.map(|usual| usual.as_secs_f64() * 1000.0);
+        (interval, self.in_burst)
+    }
+
     /// How long to wait from `now` for a key that would make a request useless, at most `most`
     /// after the last key. Nothing to wait for: after a pause, after an edit that was no typing,
     /// and where the person types so slowly that the next key comes after `most` anyway.

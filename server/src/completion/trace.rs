@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::gate::GateSignals;
 use super::trial::TrialAssignment;
 use crate::cleanup::Decision;
 #[cfg(doc)]
@@ -56,6 +57,9 @@ pub struct Trace {
     /// With a fault of the model's, what the person can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
+    /// What a gate weighs, for a completion that typing triggered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signals: Option<GateSignals>,
     /// Milliseconds spent waiting for the next key.
     #[serde(default)]
     pub wait_ms: f64,

@@ -6,7 +6,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::retention::Remainder;
-use crate::completion::{CompletionOrigin, TrialAssignment};
+use crate::completion::{CompletionOrigin, GateSignals, TrialAssignment};
 use crate::text::LineIndex;
 
 /// A completion as it was returned: one row of the store.
@@ -72,6 +72,9 @@ pub struct CompletionRow {
     pub windows: usize,
     /// Durations of its steps.
     pub timings: Timings,
+    /// What a gate weighs of it, if typing triggered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signals: Option<GateSignals>,
     /// The candidates' texts, only with `telemetry.content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<Vec<String>>,
