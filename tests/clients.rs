@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use fillrate_server::telemetry::{self, RecordedCompletion, RequestKind};
+use fillrate_server::telemetry::{self, Certainty, RecordedCompletion, RequestKind};
+use serde_json::json;
 
 use crate::support::editor::ScriptedModel;
 use crate::support::programs;
@@ -15,9 +16,9 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A workspace with settings for a model that goes on from `b` in one way.
-fn workspace() -> (tempfile::TempDir, PathBuf) {
-    let scripted = ScriptedModel::new(Duration::ZERO, |_| " = a + 1".to_owned());
+/// A workspace with settings for a model that goes on in one way.
+fn workspace(completion: &'static str) -> (tempfile::TempDir, PathBuf) {
+    let scripted = ScriptedModel::new(Duration::ZERO, |_| completion.to_owned());
     let folder = tempfile::tempdir().unwrap();
     let settings = folder.path().join("settings.toml");
     std::fs::write(&settings, scripted.settings()).unwrap();
@@ -35,7 +36,7 @@ fn neovim_shows_and_accepts_a_completion() {
     let Some(neovim) = programs::install("neovim") else {
         return;
     };
-    let (folder, settings) = workspace();
+    let (folder, settings) = workspace(" = a + 1");
     let file = folder.path().join("open.py");
     std::fs::write(&file, "def f(a):\n").unwrap();
     let output = Command::new(neovim)
@@ -70,7 +71,7 @@ fn pytest_lsp_receives_both_kinds_of_completion() {
     let Some(python) = programs::install("pytest-lsp") else {
         return;
     };
-    let (folder, settings) = workspace();
+    let (folder, settings) = workspace(" = a + 1");
     let output = Command::new(python)
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir"])
         .arg(folder.path())
@@ -98,4 +99,101 @@ fn pytest_lsp_receives_both_kinds_of_completion() {
         told,
         [(RequestKind::Inline, true), (RequestKind::List, true)]
     );
+}
+
+/// A block with an empty third line, where a completion is accepted.
+const OPEN: &str = "def f(a):\n    if a:\n        \n    return 0\n";
+
+/// What follows `na` there: a snippet would expand it, and an editor that indents it again would
+/// break it.
+const REST: &str = "me = \"${HOME}\"\n        return name";
+
+/// A project with `OPEN` as its file, a home of its own, and settings for a model that says `REST`.
+fn project() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let (folder, settings) = workspace(REST);
+    let project = folder.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let file = project.join("open.py");
+    std::fs::write(&file, OPEN).unwrap();
+    (folder, settings, file)
+}
+
+/// Runs an editor and checks that it accepted the completion as it is, which is recorded once.
+fn assert_accepted(mut editor: Command, folder: &tempfile::TempDir, file: &Path, client: &str) {
+    let place = |name: &str| folder.path().join(name);
+    let output = editor
+        .current_dir(file.parent().unwrap())
+        .env("HOME", place("home"))
+        .env("XDG_CONFIG_HOME", place("config"))
+        .env("XDG_CACHE_HOME", place("cache"))
+        .env("XDG_STATE_HOME", place("state"))
+        .env("XDG_DATA_HOME", place("data"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let written = format!("        na{REST}\n");
+    assert_eq!(
+        std::fs::read_to_string(file).unwrap(),
+        OPEN.replace("        \n", &written),
+        "{output:?}"
+    );
+    let noted = noted(folder);
+    let mut accepted = noted.iter().filter(|one| one.accepted.is_some());
+    let one = accepted.next().expect("an accept");
+    assert!(accepted.next().is_none(), "{noted:#?}");
+    assert_eq!(one.answered.client.as_deref(), Some(client));
+    assert_eq!(one.accepted.as_ref().unwrap().characters, REST.len());
+    assert_eq!(one.shown.unwrap().certainty, Certainty::Estimated);
+}
+
+#[test]
+fn helix_inserts_a_completion_as_it_is() {
+    let Some(helix) = programs::install("helix") else {
+        return;
+    };
+    let (folder, settings, file) = project();
+    let server = json!([env!("CARGO_BIN_EXE_fillrate"), settings]);
+    let languages = format!(
+        "[language-server.fillrate]\ncommand = {}\nargs = [\"serve\", \"--config\", {}]\n\
+         [[language]]\nname = \"python\"\nlanguage-servers = [\"fillrate\"]\n",
+        server[0], server[1]
+    );
+    std::fs::create_dir_all(folder.path().join("config/helix")).unwrap();
+    std::fs::write(folder.path().join("config/helix/languages.toml"), languages).unwrap();
+    let settings = "[editor]\nauto-completion = false\n";
+    std::fs::write(folder.path().join("config/helix/config.toml"), settings).unwrap();
+    // The list opens by Control+X; Control+N goes to the first item.
+    let steps = json!([
+        {"keys": "", "until": "open.py"},
+        {"keys": "3ggA", "until": "INS"},
+        {"keys": "na", "until": "a"},
+        {"keys": "\u{18}", "until": "name = ", "again": true},
+        {"keys": "\u{e}", "until": "\"${HOME}\""},
+        {"keys": "\r\u{1b}", "until": "NOR"},
+        {"keys": ":write\r", "until": "written"},
+        {"keys": ":quit\r", "until": ""},
+    ]);
+    let mut editor = Command::new("python3");
+    editor
+        .arg(script("terminal.py"))
+        .arg(steps.to_string())
+        .arg(helix)
+        .arg(&file);
+    assert_accepted(editor, &folder, &file, "helix");
+}
+
+#[test]
+fn eglot_inserts_a_completion_as_it_is() {
+    let Some(emacs) = programs::install("emacs") else {
+        return;
+    };
+    let (folder, settings, file) = project();
+    let mut editor = Command::new(emacs);
+    editor
+        .args(["--quick", "--batch", "--load"])
+        .arg(script("eglot.el"))
+        .arg(env!("CARGO_BIN_EXE_fillrate"))
+        .args([&settings, &file])
+        .args(["3", "na"]);
+    assert_accepted(editor, &folder, &file, "Eglot");
 }
