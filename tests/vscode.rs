@@ -2,6 +2,7 @@
 //! compared with the code.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -85,6 +86,54 @@ fn the_extension_passes_types_style_and_unit_tests() {
     };
     run(&sources, &["check"]);
     run(&sources, &["test"]);
+}
+
+#[test]
+fn a_package_for_this_platform_has_the_program_in_it() {
+    let Some(sources) = sources("with-program") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, says: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\necho {says}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    };
+    let own = write("own", "fillrate 0.1.0");
+    run(&sources, &["package", "--", "--out", "own.vsix", &own]);
+    let unpacked = folder.path().join("unpacked");
+    let status = Command::new("python3")
+        .args(["-m", "zipfile", "-e"])
+        .arg(sources.join("own.vsix"))
+        .arg(&unpacked)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let packed = std::fs::read(unpacked.join("extension/bin/fillrate")).unwrap();
+    assert_eq!(packed, std::fs::read(&own).unwrap());
+    let manifest = std::fs::read_to_string(unpacked.join("extension.vsixmanifest")).unwrap();
+    assert!(manifest.contains("TargetPlatform=\"linux-"), "{manifest}");
+
+    let refused = |arguments: &[&str]| {
+        let output = Command::new("npm")
+            .args(["run", "--silent", "package", "--"])
+            .args(arguments)
+            .current_dir(&sources)
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        assert!(!sources.join("bin").exists());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let other = write("other", "something else");
+    let said = refused(&[&other]);
+    assert!(said.contains("is not Fillrate"), "{said}");
+    let said = refused(&["--target", "linux-arm64"]);
+    assert!(
+        said.contains("needs the program built for aarch64"),
+        "{said}"
+    );
 }
 
 /// The packaged extension, unpacked into a folder of extensions as an editor would.
