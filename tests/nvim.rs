@@ -381,6 +381,35 @@ fn turns_at_thirty_holes_are_reported_as_they_happened() {
 }
 
 #[test]
+fn accepted_text_fits_between_closed_pairs_after_a_rename_and_beside_a_menu() {
+    let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
+        let before = prompt.split("<|fim_suffix|>").next().unwrap();
+        let going_on = match before.rsplit('\n').next().unwrap() {
+            "    print(" => "'hello', name)",
+            "    prices = {" => "'a': 1, 'b': 2}",
+            "    word = '" => "hello'",
+            "    p" => "rint(word)",
+            "    b" => " = a + 1",
+            _ => "",
+        };
+        going_on.to_owned()
+    });
+    let settings = scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
+    let Some(machine) = Machine::new(&settings) else {
+        return;
+    };
+    let file = machine.write("open.py", "def f(a):\n");
+    let renamed = machine.folder.path().join("project/renamed.py");
+    let arguments = [&file, &renamed].map(|path| path.to_str().unwrap());
+    machine.play("complaints.lua", &arguments);
+    assert_eq!(
+        std::fs::read_to_string(renamed).unwrap(),
+        "def f(a):\n    print('hello', name)\n    prices = {'a': 1, 'b': 2}\n    \
+         word = 'hello'\n    print(word)\n    b = a + 1\n"
+    );
+}
+
+#[test]
 fn the_picture_shows_what_a_person_sees() {
     let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
         let before = prompt.split("<|fim_suffix|>").next().unwrap();

@@ -1,0 +1,49 @@
+-- What other tools are blamed for: brackets and quotes that stand there twice, no ghost text after a
+-- file's name has changed, ghost text and a completion menu in one another's way.
+--
+-- Run with `nvim -l complaints.lua SERVER SETTINGS FILE RENAMED`.
+
+package.path = vim.fs.dirname(arg[0]) .. "/?.lua;" .. package.path
+local Person = require("person")
+local equal = Person.equal
+
+local server, settings, file, renamed = unpack(arg)
+local person = Person.start()
+person:set_up(server, settings)
+person:open(file)
+
+-- As plugins that close pairs do.
+person:lua([[
+  for open, close in pairs({ ["("] = ")", ["{"] = "}", ["'"] = "'" }) do
+    vim.keymap.set("i", open, open .. close .. "<Left>", { buffer = 0 })
+  end
+]])
+
+--- Writes the beginning of a line and takes what follows.
+local function take(keys, ghost)
+  person:keys(keys)
+  person:wait_for_ghost(ghost)
+  person:keys("<Tab>")
+  person:wait_for_no_ghost()
+  person:keys("<Esc>")
+end
+
+take("Goprint(", "'hello', name")
+take("Goprices = {", "'a': 1, 'b': 2")
+take("Goword = '", "hello")
+
+-- The menu of Neovim's own completion opens beside ghost text, and leaves the text as it was.
+person:keys("Gop")
+person:wait_for_ghost("rint(word)")
+person:keys("<C-n>")
+person:wait("the menu", "return vim.fn.pumvisible() == 1")
+person:keys("<C-e>")
+person:wait("the menu's end", "return vim.fn.pumvisible() == 0")
+person:keys("<Esc>")
+take("A<BS>p", "rint(word)")
+
+person:lua("vim.cmd.saveas(...)", renamed)
+take("Gob", " = a + 1")
+person:lua("vim.cmd.write()")
+equal(person:said().errmsg, "")
+person:leave()
