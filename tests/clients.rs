@@ -197,3 +197,24 @@ fn eglot_inserts_a_completion_as_it_is() {
         .args(["3", "na"]);
     assert_accepted(editor, &folder, &file, "Eglot");
 }
+
+#[test]
+fn the_tests_that_the_editors_page_names_exist() {
+    let page = include_str!("../editors/README.md");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let names = page.split('`').skip(1).step_by(2);
+    let names: Vec<&str> = names.filter(|name| name.contains("::")).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        let (module, test) = name.rsplit_once("::").unwrap();
+        let file = format!("{}.rs", module.replace("::", "/"));
+        let mut folders = ["tests", "server/src"].into_iter();
+        let source =
+            folders.find_map(|folder| std::fs::read_to_string(root.join(folder).join(&file)).ok());
+        let source = source.unwrap_or_else(|| panic!("there is no module {module}"));
+        assert!(
+            source.contains(&format!("fn {test}(")),
+            "there is no {name}"
+        );
+    }
+}
