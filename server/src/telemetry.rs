@@ -132,7 +132,7 @@ struct RecorderState {
 }
 
 /// Telemetry under the settings in force.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Active {
     settings: TelemetrySettings,
     writer: StoreWriter,
@@ -214,14 +214,16 @@ impl Recorder {
         }
     }
 
-    /// Creates a recorder for another session of the same client.
+    /// Creates a recorder for another session of the same client, which writes as this one does.
     pub fn for_next_session(&self) -> Self {
         let Session {
             client,
             client_version,
             ..
         } = self.session.clone();
-        Self::new(client, client_version, self.warnings.clone())
+        let next = Self::new(client, client_version, self.warnings.clone());
+        next.state().active.clone_from(&self.state().active);
+        next
     }
 
     /// Applies settings.

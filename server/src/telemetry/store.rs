@@ -452,7 +452,12 @@ fn create_file(path: &Path) -> std::io::Result<()> {
             }
         })?;
     }
-    file.append(true).create(true).open(path).map(|_| ())
+    // A file that exists must not be opened here: closing it would take the locks from every other
+    // connection of this process. <https://www.sqlite.org/howtocorrupt.html>, §2.2
+    match file.append(true).create_new(true).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
