@@ -17,6 +17,7 @@ mod fleet;
 mod go;
 mod hostile;
 mod import;
+mod java;
 mod kills;
 mod llama;
 mod mine;

@@ -11,6 +11,7 @@ pub mod environment;
 pub(crate) mod go;
 pub(crate) mod holes;
 pub(crate) mod imports;
+pub(crate) mod java;
 pub(crate) mod mutation;
 pub(crate) mod names;
 pub(crate) mod outline;

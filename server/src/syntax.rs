@@ -4,6 +4,7 @@
 
 mod go;
 mod imports;
+mod java;
 mod python;
 mod typescript;
 
@@ -72,12 +73,13 @@ pub struct Quote {
 const DEFAULT_LINE_COMMENT: &str = "#";
 
 /// Every language there is.
-pub static LANGUAGES: [&Language; 5] = [
+pub static LANGUAGES: [&Language; 6] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::TYPESCRIPT_REACT,
     &typescript::JAVASCRIPT,
     &go::GO,
+    &java::JAVA,
 ];
 
 impl Language {
@@ -231,6 +233,7 @@ mod tests {
         assert_eq!(id("b.tsx"), Some("typescriptreact"));
         assert_eq!(id("c.test.mjs"), Some("javascript"));
         assert_eq!(id("a/b_test.go"), Some("go"));
+        assert_eq!(id("a/B.java"), Some("java"));
         assert_eq!(id("README"), None);
     }
 

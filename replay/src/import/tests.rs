@@ -122,15 +122,27 @@ fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
         Some(json!("project_cc_java/8")),
     );
     java = with(&java, "metadata.repository", Some(json!("harbour-ships-9")));
-    let records = [crosscodeeval("src/boats.py"), java];
+    let mut csharp = with(
+        &crosscodeeval("src/Boats.cs"),
+        "metadata.task_id",
+        Some(json!("project_cc_csharp/9")),
+    );
+    csharp = with(
+        &csharp,
+        "metadata.repository",
+        Some(json!("harbour-rafts-2")),
+    );
+    let records = [crosscodeeval("src/boats.py"), java, csharp];
     let summary = folder
         .import("crosscodeeval", &records, &ImportOptions::default())
         .expect("the records are sound");
-    assert_eq!((summary.holes, summary.judged, summary.projects), (2, 0, 1));
-    assert_eq!(summary.unplayable, BTreeMap::from([("java".to_owned(), 1)]));
+    assert_eq!((summary.holes, summary.judged, summary.projects), (3, 0, 2));
+    let unplayable = BTreeMap::from([("csharp".to_owned(), 1)]);
+    assert_eq!(summary.unplayable, unplayable);
     insta::assert_snapshot!(folder.holes(), @r#"
     harbour-boats-0a1b2c3/project_cc_python_7/src/boats.py:3:api [project_cc_python/7] "rope(boat)" []
     harbour-ships-9/project_cc_java_8/src/Boats.java:3:api [project_cc_java/8] "rope(boat)" []
+    harbour-rafts-2/project_cc_csharp_9/src/Boats.cs:3:api [project_cc_csharp/9] "rope(boat)" []
     "#);
     insta::assert_snapshot!(folder.manifest(), @r#"
     # Written by `fillrate import crosscodeeval`; the next import to here replaces it.
@@ -140,6 +152,13 @@ fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
     name = "harbour-boats-0a1b2c3"
     language = "python"
     source = { path = "harbour-boats-0a1b2c3" }
+    holes = ["*"]
+    hidden = ["*"]
+
+    [[project]]
+    name = "harbour-ships-9"
+    language = "java"
+    source = { path = "harbour-ships-9" }
     holes = ["*"]
     hidden = ["*"]
     "#);

@@ -93,6 +93,8 @@ pub enum EnvironmentKind {
     Node,
     /// Go's modules and its compiled packages.
     Go,
+    /// Java's archives of classes.
+    Java,
 }
 
 /// The names or paths of the outside programs that fetch sources and build environments.

@@ -40,6 +40,8 @@ pub(crate) struct NameRules {
     pub(crate) classes: &'static [&'static str],
     /// Kinds of statements that take names from the outermost scope.
     pub(crate) global_statements: &'static [&'static str],
+    /// Whether members of the class around are used without an object before them.
+    pub(crate) implicit_members: bool,
     /// Whether a name by itself is undefined once its import is gone, not only its members.
     pub(crate) is_undefined_alone: bool,
     /// Whether every class has a member of this name, be it empty.

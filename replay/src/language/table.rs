@@ -7,14 +7,15 @@ use fillrate_server::syntax::Language;
 use super::environment::{EnvironmentKind, PackageManager};
 use super::support::LanguageSupport;
 use super::unread::UNREAD_LANGUAGES;
-use super::{go, python, typescript};
+use super::{go, java, python, typescript};
 
 /// Every language whose projects can be replayed, in the order of tables.
-pub static LANGUAGES: [&LanguageSupport; 4] = [
+pub static LANGUAGES: [&LanguageSupport; 5] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::JAVASCRIPT,
     &go::GO,
+    &java::JAVA,
 ];
 
 impl LanguageSupport {
@@ -71,6 +72,7 @@ mod tests {
             EnvironmentKind::Python,
             EnvironmentKind::Node,
             EnvironmentKind::Go,
+            EnvironmentKind::Java,
         ] {
             assert_eq!(package_manager(kind).kind(), kind);
         }

@@ -177,7 +177,9 @@ fn find_literals(node: Node<'_>, text: &str, kinds: LiteralKinds, edits: &mut Ve
 /// Another number that looks like this one: its last digit is another. `None` where it is not
 /// written in plain decimal digits.
 fn altered_number(source: &str) -> Option<String> {
+    // What says which type it is of is kept.
     let is_plain = source
+        .trim_end_matches(['L', 'l', 'F', 'f', 'D', 'd'])
         .chars()
         .all(|digit| digit.is_ascii_digit() || digit == '.' || digit == '_');
     let last = source.rfind(|digit: char| digit.is_ascii_digit())?;
@@ -515,10 +517,62 @@ func Testify() {}
     }
 
     #[test]
+    fn java_assertions_have_altered_and_opposite_twins() {
+        let text = r#"package f;
+
+class FTest {
+    @Test
+    void plain() {
+        assertEquals(2, f(1));
+        String want = "four";
+        assertEquals(want, f(2), "message 1");
+        assertEquals(0.5, f(3), 0.01);
+        assertTrue(f(4).ok());
+        assertThrows(IllegalStateException.class, () -> f(5));
+        assertThat(f(6)).as("six").isEqualTo(List.of(7L, 8L));
+        assertArrayEquals(new int[] {1, 2}, f(7));
+        check(9);
+    }
+
+    @Nested
+    class Inner {
+        @ParameterizedTest
+        @ValueSource(ints = {1, 2})
+        void small(int n) {
+            Assertions.assertFalse(f(n));
+        }
+
+        void helper() { assertTrue(f(8)); }
+    }
+}
+"#;
+        assert_eq!(
+            twins_of("FTest.java", text),
+            [
+                "FTest > plain",
+                "  assertArrayEquals(new int[] {1, 3}, f(7));",
+                "  assertThat(f(6)).as(\"six\").isEqualTo(List.of(7L, 9L));",
+                "  assertEquals(0.6, f(3), 0.01);",
+                "  String want = \"fous\";",
+                "  assertEquals(3, f(1));",
+                "  assertArrayEquals(new int[] {2, 2}, f(7));",
+                "  assertThat(f(6)).as(\"six\").isEqualTo(List.of(8L, 8L));",
+                "  assertNotEquals(2, f(1));",
+                "  assertNotEquals(want, f(2), \"message 1\");",
+                "  assertFalse(f(4).ok());",
+                "  assertThat(f(6)).as(\"six\").isNotEqualTo(List.of(7L, 8L));",
+                "FTest > Inner > small",
+                "  Assertions.assertTrue(f(n));"
+            ]
+        );
+    }
+
+    #[test]
     fn altered_literals_stay_literals_of_their_kind() {
         assert_eq!(altered_number("14").as_deref(), Some("15"));
         assert_eq!(altered_number("1.9").as_deref(), Some("1.8"));
         assert_eq!(altered_number("0x1f"), None);
+        assert_eq!(altered_number("10L").as_deref(), Some("11L"));
         assert_eq!(altered_string("a b!").as_deref(), Some("a c!"));
         assert_eq!(altered_string("\\n"), None);
         assert_eq!(altered_string("--"), None);

@@ -14,12 +14,7 @@ pub(super) struct UnreadLanguage {
 }
 
 /// Every one, in the order of tables.
-pub(super) static UNREAD_LANGUAGES: [UnreadLanguage; 3] = [
-    UnreadLanguage {
-        name: "java",
-        extensions: &["java"],
-        scorer_keywords: JAVA_KEYWORDS,
-    },
+pub(super) static UNREAD_LANGUAGES: [UnreadLanguage; 2] = [
     UnreadLanguage {
         name: "csharp",
         extensions: &["cs"],
@@ -30,62 +25,6 @@ pub(super) static UNREAD_LANGUAGES: [UnreadLanguage; 3] = [
         extensions: &["cpp", "cc"],
         scorer_keywords: CPP_KEYWORDS,
     },
-];
-
-/// Those of the Java Language Specification, §3.9, and `var`, without the literals `true`,
-/// `false` and `null` and without `_`.
-const JAVA_KEYWORDS: &[&str] = &[
-    "abstract",
-    "assert",
-    "boolean",
-    "break",
-    "byte",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extends",
-    "final",
-    "finally",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "implements",
-    "import",
-    "instanceof",
-    "int",
-    "interface",
-    "long",
-    "native",
-    "new",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "short",
-    "static",
-    "strictfp",
-    "super",
-    "switch",
-    "synchronized",
-    "this",
-    "throw",
-    "throws",
-    "transient",
-    "try",
-    "var",
-    "void",
-    "volatile",
-    "while",
 ];
 
 /// Those of the C# language without the literals `true` and `false`; `null` is among them.

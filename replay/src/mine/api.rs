@@ -399,4 +399,44 @@ return cart?.[price(item);]
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].hole.path, "shop/main.py");
     }
+
+    #[test]
+    fn members_of_imported_classes_in_java() {
+        let head: String = (0..20)
+            .map(|index| format!("  int a{index} = {index};\n"))
+            .collect();
+        let contents = format!(
+            "package shop.main;\n\nimport java.util.List;\nimport shop.cart.Cart;\nimport shop.cart.Rates;\n\nclass Main {{\n  private final Cart cart = Cart.empty();\n{head}\n  int f(List<Cart> carts, Rates rates) {{\n    carts.add(cart);\n    int price = cart.priceOf(rates);\n    for (Cart one : carts) price += one.total(carts).cents();\n    Cart fresh = new Cart(price);\n    String label = fresh.name(price).trim();\n    return label.length() + fresh.hashCode() + Rates.of(label);\n  }}\n}}\n"
+        );
+        let files = [
+            "src/shop/cart/Cart.java",
+            "src/shop/cart/Rates.java",
+            "src/shop/main/Main.java",
+        ];
+        insta::assert_snapshot!(marked("java", "src/shop/main/Main.java", &contents, &files), @r"
+int [price = cart.priceOf(rates);]
+int price [= cart.priceOf(rates);]
+int price = [cart.priceOf(rates);]
+int price = cart[.priceOf(rates);]
+int price = cart.[priceOf(rates);]
+for (Cart one : carts) [price += one.total(carts).cents();]
+for (Cart one : carts) price += [one.total(carts).cents();]
+for (Cart one : carts) price += one[.total(carts).cents();]
+for (Cart one : carts) price += one.[total(carts).cents();]
+String [label = fresh.name(price).trim();]
+String label [= fresh.name(price).trim();]
+String label = [fresh.name(price).trim();]
+String label = fresh[.name(price).trim();]
+String label = fresh.[name(price).trim();]
+return label[.length() + fresh.hashCode() + Rates.of(label);]
+return label.[length() + fresh.hashCode() + Rates.of(label);]
+return label.length[() + fresh.hashCode() + Rates.of(label);]
+return label.length([) + fresh.hashCode() + Rates.of(label);]
+return label.length() + fresh.[hashCode() + Rates.of(label);]
+return label.length() + fresh.hashCode[() + Rates.of(label);]
+return label.length() + fresh.hashCode([) + Rates.of(label);]
+return label.length() + fresh.hashCode() + [Rates.of(label);]
+return label.length() + fresh.hashCode() + Rates.[of(label);]
+");
+    }
 }

@@ -631,14 +631,17 @@ fn is_called(token: Node<'_>, rules: &NameRules) -> bool {
     let mut node = token;
     while let Some(parent) = node.parent() {
         let is = |other: Node<'_>| other.id() == node.id();
+        let called = rules.callee(parent).or_else(|| rules.instantiated(parent));
+        if called.is_some_and(is) {
+            return true;
+        }
         if rules.members.contains(&parent.kind())
             && (rules.member)(parent).is_some_and(|(_, member)| is(member))
         {
             node = parent;
             continue;
         }
-        let called = rules.callee(parent).or_else(|| rules.instantiated(parent));
-        return called.is_some_and(is);
+        return false;
     }
     false
 }

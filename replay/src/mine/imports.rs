@@ -101,6 +101,22 @@ mod tests {
     }
 
     #[test]
+    fn imports_of_the_repository_in_java() {
+        let files = [
+            "app/src/main/java/shop/cart/Cart.java",
+            "app/src/main/java/shop/cart/Line.java",
+            "lib/src/main/java/shop/money/Amount.java",
+            "app/src/main/java/org/other/List.java",
+        ];
+        let contents = "package shop.main;\n\nimport java.util.List;\nimport shop.cart.Cart;\nimport shop.money.Amount;\nimport static shop.cart.Line.of;\nimport shop.cart.*;\nimport shop.cart.Gone;\n\nclass Main {}\n";
+        let path = "app/src/main/java/shop/main/Main.java";
+        assert_eq!(names("java", path, contents, &files), ["Amount", "Cart"]);
+        let elsewhere = "package other;\n\nimport shop.cart.Cart;\n";
+        let path = "app/src/test/java/other/Main.java";
+        assert_eq!(names("java", path, elsewhere, &files), [""; 0]);
+    }
+
+    #[test]
     fn imports_of_the_repository_in_typescript() {
         let files = [
             "src/main.ts",

@@ -173,12 +173,26 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         if !is_wanted || is_other || (self.rules.is_binding)(node) {
             return;
         }
-        if let Meaning::Imported(import) = self.named(self.file.text(node)) {
-            self.uses.push(NameUse {
-                name: import,
-                token: node,
-            });
+        let name = self.file.text(node);
+        let used = self.implicit_member(name).or(match self.named(name) {
+            Meaning::Imported(import) => Some(import),
+            _ => None,
+        });
+        self.uses
+            .extend(used.map(|name| NameUse { name, token: node }));
+    }
+
+    /// The path of a member of the class around that is used by its name alone: a field, or
+    /// what the file does not know otherwise.
+    fn implicit_member(&self, name: &str) -> Option<String> {
+        if !self.every_use || !self.rules.implicit_members || self.is_own(name) {
+            return None;
         }
+        let is_local = self.scopes.iter().any(|scope| scope.contains_key(name));
+        let is_field = self.classes.iter().any(|fields| fields.contains_key(name));
+        let class = self.paths.last()?.as_ref()?;
+        let is_member = !is_local && (is_field || !self.names.contains(name));
+        is_member.then(|| format!("{class}().{name}"))
     }
 
     /// What an expression refers to.
@@ -244,6 +258,11 @@ impl<'t, 'a> UseFinder<'t, 'a> {
                 "super" => format!("{class}().super"),
                 _ => class.clone(),
             });
+        }
+        if self.rules.implicit_members
+            && let Some(held) = self.classes.iter().rev().find_map(|held| held.get(name))
+        {
+            return held.clone();
         }
         if self.names.contains(name) {
             Meaning::Imported(name.to_owned())

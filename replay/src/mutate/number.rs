@@ -26,12 +26,12 @@ pub(super) fn incremented(literal: &str) -> Option<String> {
     (next.is_finite() && next != value).then(|| format!("{next:?}"))
 }
 
-/// The digits and the suffix of a `bigint`.
+/// The digits and the suffix of a `bigint` or a `long`.
 fn big(digits: &str) -> (&str, &str) {
-    match digits.strip_suffix('n') {
-        Some(rest) => (rest, "n"),
-        None => (digits, ""),
-    }
+    [('n', "n"), ('l', "L")]
+        .into_iter()
+        .find_map(|(letter, suffix)| Some((digits.strip_suffix(letter)?, suffix)))
+        .unwrap_or((digits, ""))
 }
 
 /// The next number of a row of digits, however long; no digits stand for zero.
@@ -69,6 +69,8 @@ mod tests {
             ("0o17", Some("0o20")),
             ("7n", Some("8n")),
             ("0xffn", Some("0x100n")),
+            ("9L", Some("10L")),
+            ("0xfl", Some("0x10L")),
             ("1.5", Some("2.5")),
             ("1.", Some("2.0")),
             (".5", Some("1.5")),

@@ -973,3 +973,96 @@ SDL
 {}
 "#);
 }
+
+#[test]
+fn every_operator_that_java_has_an_occasion_for() {
+    let code = "class A {\n  int f(int a, int b, int[] s) {\n    int x = a + b*-a;\n    x += 1;\n    x &= 2;\n    x++;\n    if (!ok(a&b) && a < 3 || s == null) {\n      throw new Error(\"no\" + x);\n    }\n    for (int i = 0; i < a; i++) {\n      if (s[i] == b) continue;\n      use(true, 1.5, 2L);\n    }\n    while (more()) go();\n    try { go(); } catch (Exception e) { log(e); }\n    return x << 1;\n  }\n}\n";
+    let mut all = String::new();
+    for operator in MutationOperator::VARIANTS {
+        all.push_str(&format!("{operator}\n"));
+        all.push_str(&made(*operator, "java", code));
+    }
+    insta::assert_snapshot!(all, @r#"
+AOR
+int x = a - b*-a;
+int x = a + b/ -a;
+int x = a + b* +a;
+throw new Error("no" - x);
+ASR
+x -= 1;
+BCR
+if (s[i] == b) break;
+BOD
+int x = b*-a;
+int x = a;
+int x = a + -a;
+int x = a + b;
+if (a < 3 || s == null) {
+if (s == null) {
+if (!ok(b) && a < 3 || s == null) {
+if (!ok(a) && a < 3 || s == null) {
+if (!ok(a&b) || s == null) {
+if (!ok(a&b) && a < 3) {
+throw new Error(x);
+throw new Error("no");
+return 1;
+return x;
+COD
+if (ok(a&b) && a < 3 || s == null) {
+COI
+if (!(!ok(a&b) && a < 3 || s == null)) {
+for (int i = 0; !(i < a); i++) {
+while (!(more())) go();
+CRP
+x += 2;
+x &= 3;
+if (!ok(a&b) && a < 4 || s == null) {
+throw new Error("" + x);
+throw new Error("mutant" + x);
+for (int i = 1; i < a; i++) {
+use(false, 1.5, 2L);
+use(true, 2.5, 2L);
+use(true, 1.5, 3L);
+return x << 2;
+DDL
+EHD
+try { go(); } catch (Exception e) { throw e; }
+IDE
+x--;
+for (int i = 0; i < a; i--) {
+LCR
+if ((!ok(a&b) && a < 3) && s == null) {
+if ((!ok(a&b) || a < 3) || s == null) {
+LOR
+if (!ok(a|b) && a < 3 || s == null) {
+return x >> 1;
+LSR
+x |= 2;
+OIL
+break;
+while (more()) { go(); ⏎ break; }
+ROR
+if (!ok(a&b) && a <= 3 || s == null) {
+if (!ok(a&b) && a > 3 || s == null) {
+if (!ok(a&b) && a < 3 || s != null) {
+for (int i = 0; i <= a; i++) {
+for (int i = 0; i > a; i++) {
+if (s[i] != b) continue;
+SDL
+{}
+{}
+{}
+{}
+{}
+{}
+{}
+if (s[i] == b) {}
+{}
+{}
+while (more()) {}
+{}
+try { {} } catch (Exception e) { log(e); }
+try { go(); } catch (Exception e) { {} }
+{}
+"#);
+}

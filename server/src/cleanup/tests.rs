@@ -828,3 +828,51 @@ fn references(source: &str, language: &'static Language) -> Vec<(usize, usize)> 
     }
     found
 }
+
+#[test]
+fn completions_of_java_end_as_its_syntax_does() {
+    let fixture = "class A {\n  int f(int a) {\n    $0\n  }\n}\n";
+    kept("java", fixture, "if (a > 1) {\n      return a;\n    }");
+    kept("java", "class A { String s = $0; }\n", "\")}\"");
+    assert_eq!(
+        check("java", fixture, "return a;\n  }\n\n  int g() {").0,
+        "return a;"
+    );
+    assert_eq!(
+        check("java", "class A { int b = f(g(a$0)); }\n", "))").0,
+        ""
+    );
+    let at = |extent, fixture: &str, completion: &str| {
+        let (prefix, suffix) = fixture
+            .split_once("$0")
+            .expect("a fixture marks its cursor");
+        let site = CursorSite {
+            prefix,
+            suffix,
+            path: None,
+            language: Language::by_id("java"),
+            tree: None,
+            extent,
+            chat: false,
+        };
+        clean(completion, &site).0
+    };
+    let statement = "class A {\n  void f() {\n    var x = $0\n  }\n}\n";
+    assert_eq!(
+        at(
+            CompletionExtent::Statement,
+            statement,
+            "g(\n        1);\n    h();"
+        ),
+        "g(\n        1);"
+    );
+    let definition = "class A {\n  int f() {\n    $0";
+    assert_eq!(
+        at(
+            CompletionExtent::Definition,
+            definition,
+            "return 1;\n  }\n\n  int g() { return 2; }"
+        ),
+        "return 1;\n  }"
+    );
+}

@@ -14,6 +14,8 @@ pub enum ImportedModule {
     /// It stands in a folder whose path this ends with: the path of a package, which begins with
     /// that of its repository.
     Folder(String),
+    /// It stands in a folder whose path ends with these segments.
+    FolderTail(String),
 }
 
 impl ImportedModule {
@@ -21,11 +23,10 @@ impl ImportedModule {
     pub fn matches(&self, module_path: &str) -> bool {
         match self {
             Self::Exact(path) => module_path == path,
-            Self::Tail(tail) => module_path
-                .strip_suffix(tail.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('/')),
+            Self::Tail(tail) => ends_with_segments(module_path, tail),
+            Self::FolderTail(tail) => ends_with_segments(folder_of(module_path), tail),
             Self::Folder(package) => {
-                let folder = module_path.rfind('/').map_or("", |end| &module_path[..end]);
+                let folder = folder_of(module_path);
                 [folder, module_path].into_iter().any(|folder| {
                     package
                         .strip_suffix(folder)
@@ -34,6 +35,15 @@ impl ImportedModule {
             }
         }
     }
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rfind('/').map_or("", |end| &path[..end])
+}
+
+fn ends_with_segments(path: &str, tail: &str) -> bool {
+    path.strip_suffix(tail)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 /// A path without what an import leaves out: the file's ending, and the name of a file that

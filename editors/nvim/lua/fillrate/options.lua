@@ -40,8 +40,16 @@ M.defaults = {
   cmd = "fillrate",
   args = {},
   settings = {},
-  filetypes = { "python", "typescript", "typescriptreact", "javascript", "javascriptreact", "go" },
-  root_markers = { "fillrate.toml", ".git", "pyproject.toml", "package.json", "go.mod" },
+  filetypes = {
+    "python",
+    "typescript",
+    "typescriptreact",
+    "javascript",
+    "javascriptreact",
+    "go",
+    "java",
+  },
+  root_markers = { "fillrate.toml", ".git", "pyproject.toml", "package.json", "go.mod", "pom.xml" },
   enabled = true,
   core = true,
   -- The server has its own rhythm, so this only keeps a burst of keys from being many requests.

@@ -20,6 +20,7 @@ pub(super) static RULES: NameRules = NameRules {
     scopes: &[],
     classes: &[],
     global_statements: &[],
+    implicit_members: false,
     is_undefined_alone: false,
     is_universal: |_| false,
     is_assigned: |_| false,

@@ -28,6 +28,7 @@ pub(super) static RULES: NameRules = NameRules {
     ],
     classes: &["class_definition"],
     global_statements: &["global_statement"],
+    implicit_members: false,
     is_undefined_alone: false,
     is_universal: |member| member.starts_with("__") && member.ends_with("__"),
     is_assigned,

@@ -23,6 +23,7 @@ pub(super) static RULES: NameRules = NameRules {
     scopes: &[],
     classes: &["class_declaration", "abstract_class_declaration", "class"],
     global_statements: &[],
+    implicit_members: false,
     is_undefined_alone: true,
     is_universal,
     is_assigned: |_| false,

@@ -178,3 +178,41 @@ statement "return sum"
 span "sum"
 "#);
 }
+
+#[test]
+fn candidates_in_java() {
+    let code = "class Cart {\n  static int limit = 3;\n\n  Cart(int limit) {\n    super();\n    this.limit = limit;\n  }\n\n  /** Adds up. */\n  int total(int rate) {\n    int sum = 0;\n    for (var item : items) { // each\n      if (item.free) continue;\n      sum += item.price * rate;\n    }\n    switch (sum) {\n      case 1:\n        log(\"much\");\n      default:\n    }\n    return switch (rate) {\n      case 0 -> sum;\n      default -> { yield sum + 1; }\n    };\n  }\n}\n";
+    insta::assert_snapshot!(listed("java", code, &|_| true), @r#"
+line "super();"
+statement "super();"
+body "super();\n    this.limit = limit;"
+line "this.limit = limit;"
+statement "this.limit = limit;"
+span "limit = limit;"
+line "int sum = 0;"
+statement "int sum = 0;"
+block "int sum = 0;\n    for (var item : items) { // each\n      if (item.free) continue;\n      sum += item.price * rate;\n    }"
+block "int sum = 0;\n    for (var item : items) { // each\n      if (item.free) continue;\n      sum += item.price * rate;\n    }\n    switch (sum) {\n      case 1:\n        log(\"much\");\n      default:\n    }"
+body "int sum = 0;\n    for (var item : items) { // each\n      if (item.free) continue;\n      sum += item.price * rate;\n    }\n    switch (sum) {\n      case 1:\n        log(\"much\");\n      default:\n    }\n    return switch (rate) {\n      case 0 -> sum;\n      default -> { yield sum + 1; }\n    };"
+span "sum = 0;"
+block "for (var item : items) { // each\n      if (item.free) continue;\n      sum += item.price * rate;\n    }\n    switch (sum) {\n      case 1:\n        log(\"much\");\n      default:\n    }"
+block "for (var item : items) { // each\n      if (item.free) continue;\n      sum += item.price * rate;\n    }\n    switch (sum) {\n      case 1:\n        log(\"much\");\n      default:\n    }\n    return switch (rate) {\n      case 0 -> sum;\n      default -> { yield sum + 1; }\n    };"
+line "if (item.free) continue;"
+block "if (item.free) continue;\n      sum += item.price * rate;"
+line "sum += item.price * rate;"
+statement "sum += item.price * rate;"
+span ".price * rate;"
+line "switch (sum) {"
+block "switch (sum) {\n      case 1:\n        log(\"much\");\n      default:\n    }\n    return switch (rate) {\n      case 0 -> sum;\n      default -> { yield sum + 1; }\n    };"
+line "case 1:"
+line "log(\"much\");"
+statement "log(\"much\");"
+span "\"much\");"
+line "default:"
+line "return switch (rate) {"
+line "case 0 -> sum;"
+line "default -> { yield sum + 1; }"
+statement "yield sum + 1;"
+span "sum + 1;"
+"#);
+}

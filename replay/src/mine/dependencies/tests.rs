@@ -467,3 +467,160 @@ var limit = money.Amount(3)
 2 two() Function in shop/money/more.go: func two() Amount { return factor }
 "#);
 }
+
+#[test]
+fn dependencies_in_java() {
+    let fixture = r#"//- src/main/java/shop/money/Amount.java
+package shop.money;
+
+/** A sum. */
+public record Amount(long cents) implements Comparable<Amount> {
+    public static Amount of(long cents) { return new Amount(cents); }
+
+    public Amount plus(Amount other) { return new Amount(cents + other.cents); }
+}
+//- src/main/java/shop/cart/Line.java
+package shop.cart;
+
+class Line extends Part {
+    int count() { return 1; }
+}
+//- src/main/java/shop/cart/Part.java
+package shop.cart;
+
+class Part {
+    static final int LIMIT = 3;
+
+    int weight() { return LIMIT; }
+}
+//- src/main/java/shop/cart/Cart.java
+package shop.cart;
+
+import java.util.List;
+import shop.money.Amount;
+
+public class Cart {
+    private final Line first = new Line();
+    private Amount sum;
+    private List<Line> lines;
+
+    Cart(Amount sum) { this.sum = sum; }
+
+    Amount add(Line line) {
+        int lines = line.count() + first.weight();
+        check(lines);$0
+        sum = sum.plus(Amount.of(lines));
+        return new Cart(sum).total();
+    }
+
+    private void check(int count) { if (count > Part.LIMIT) throw new IllegalStateException(); }
+
+    Amount total() { return this.sum; }
+}
+"#;
+    insta::assert_snapshot!(listed(fixture, 2), @r#"
+1 Amount Class in src/main/java/shop/money/Amount.java: /** A sum. */
+1 Line Class in src/main/java/shop/cart/Line.java: class Line extends Part {
+1 Line.count() Function in src/main/java/shop/cart/Line.java: int count() { return 1; }
+1 Cart.first Variable in src/main/java/shop/cart/Cart.java: private final Line first = new Line();
+1 Part.weight() Function in src/main/java/shop/cart/Part.java: int weight() { return LIMIT; }
+1 Cart.check() Function in src/main/java/shop/cart/Cart.java: private void check(int count) { if (count > Part.LIMIT) throw new IllegalStateException(); }
+1 Cart.sum Variable in src/main/java/shop/cart/Cart.java: private Amount sum;
+1 Amount.plus() Function in src/main/java/shop/money/Amount.java: public Amount plus(Amount other) { return new Amount(cents + other.cents); }
+1 Amount.of() Function in src/main/java/shop/money/Amount.java: public static Amount of(long cents) { return new Amount(cents); }
+1 Cart.total() Function in src/main/java/shop/cart/Cart.java: Amount total() { return this.sum; }
+2 Amount.cents Variable in src/main/java/shop/money/Amount.java: long cents
+2 Part Class in src/main/java/shop/cart/Part.java: class Part {
+2 Part.LIMIT Variable in src/main/java/shop/cart/Part.java: static final int LIMIT = 3;
+"#);
+}
+
+#[test]
+fn outlines_of_java() {
+    let fixture = r#"//- shop/Cart.java
+package shop;
+
+/** What is bought. */
+public class Cart<T extends Item> {
+    /** The most. */
+    public static final int LIMIT = 3;
+    static { load(); }
+
+    /** An empty one. */
+    public Cart() {
+        super();
+    }
+
+    /** Its price. */
+    @Override
+    public int price(T item) throws Gone {
+        return item.price();
+    }
+
+    enum Size {
+        SMALL, LARGE;
+
+        int factor() { return 1; }
+    }
+}
+//- shop/Main.java
+package shop;
+
+class Main {
+    int f() { return new Cart().price(1)$0; }
+}
+"#;
+    let (files, path, at) = repository(fixture);
+    let repository = DependencyIndex::new(&files);
+    let function = repository
+        .function_around(&path, &(at..at))
+        .expect("it is in one");
+    let found = repository.dependencies(&path, &function, &function, 1);
+    let class = found
+        .iter()
+        .find(|found| found.name == "Cart")
+        .expect("it is used");
+    insta::assert_snapshot!(repository.text(class, Detail::Documented), @r#"
+/** What is bought. */
+public class Cart<T extends Item> {
+    /** The most. */
+    public static final int LIMIT = 3;
+    /** An empty one. */
+    public Cart()
+    /** Its price. */
+    @Override
+    public int price(T item) throws Gone
+    enum Size {
+        SMALL,
+        LARGE;
+        int factor()
+    }
+}
+"#);
+    insta::assert_snapshot!(repository.text(class, Detail::Signature), @r#"
+public class Cart<T extends Item> {
+    public static final int LIMIT = 3;
+    public Cart()
+    @Override
+    public int price(T item) throws Gone
+    enum Size {
+        SMALL,
+        LARGE;
+        int factor()
+    }
+}
+"#);
+    let method = found
+        .iter()
+        .find(|found| found.name == "price")
+        .expect("it is used");
+    insta::assert_snapshot!(repository.text(method, Detail::Documented), @r#"
+/** Its price. */
+@Override
+public int price(T item) throws Gone
+"#);
+    insta::assert_snapshot!(repository.text(method, Detail::Signature), @r#"
+@Override
+public int price(T item) throws Gone
+"#);
+}

@@ -1,0 +1,143 @@
+//! What a file of Java defines.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::super::definitions::{Definition, DefinitionKind, Definitions};
+use super::super::source::SourceFile;
+use super::imports::siblings;
+use super::names::RULES;
+
+/// What a class calls its constructor, as compiled classes do.
+pub(super) const CONSTRUCTOR: &str = "<init>";
+
+/// Adds the classes that a file declares, with their members, and the other files of its package.
+pub(super) fn define(
+    root: Node<'_>,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+    found: &mut Definitions,
+) {
+    members(root, None, file, found);
+    found.re_exported.extend(siblings(&file.path, files));
+}
+
+/// What stands in a file or in the body of a class.
+fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut Definitions) {
+    let mut cursor = body.walk();
+    for node in body.named_children(&mut cursor) {
+        let name = node
+            .child_by_field_name("name")
+            .map_or("", |name| file.text(name));
+        match node.kind() {
+            "class_declaration" | "enum_declaration" | "record_declaration" => {
+                class(node, DefinitionKind::Class, owner, file, found);
+            }
+            "interface_declaration" | "annotation_type_declaration" => {
+                class(node, DefinitionKind::Type, owner, file, found);
+            }
+            "method_declaration" | "annotation_type_element_declaration" => {
+                add(name, DefinitionKind::Function, node, owner, file, found);
+            }
+            "constructor_declaration" | "compact_constructor_declaration" => {
+                let kind = DefinitionKind::Function;
+                add(CONSTRUCTOR, kind, node, owner, file, found);
+            }
+            "enum_constant" => {
+                add(name, DefinitionKind::Variable, node, owner, file, found);
+            }
+            "field_declaration" | "constant_declaration" => {
+                variables(node, owner, file, found);
+            }
+            "enum_body_declarations" => members(node, owner, file, found),
+            _ => {}
+        }
+    }
+}
+
+/// A class, an enumeration, a record or an interface.
+fn class(
+    node: Node<'_>,
+    kind: DefinitionKind,
+    owner: Option<usize>,
+    file: &SourceFile,
+    found: &mut Definitions,
+) {
+    let Some(name) = node.child_by_field_name("name") else {
+        return;
+    };
+    let index = add(file.text(name), kind, node, owner, file, found);
+    found.all[index].bases = bases(node, file);
+    // The components of a record are members that are read by their names.
+    if let Some(components) = node.child_by_field_name("parameters") {
+        let mut cursor = components.walk();
+        for component in components.named_children(&mut cursor) {
+            if let Some(name) = component.child_by_field_name("name") {
+                let kind = DefinitionKind::Variable;
+                let of = add(file.text(name), kind, component, Some(index), file, found);
+                found.all[of].value = instance_of(component, file);
+            }
+        }
+    }
+    if let Some(body) = node.child_by_field_name("body") {
+        members(body, Some(index), file, found);
+    }
+}
+
+/// What a class extends and implements, in this order.
+fn bases(class: Node<'_>, file: &SourceFile) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut cursor = class.walk();
+    for clause in class.named_children(&mut cursor) {
+        let mut pending = match clause.kind() {
+            "superclass" | "super_interfaces" | "extends_interfaces" => vec![clause],
+            _ => Vec::new(),
+        };
+        while let Some(node) = pending.pop() {
+            let mut cursor = node.walk();
+            let types: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+            for of in types {
+                match of.kind() {
+                    "type_list" => pending.push(of),
+                    _ => found.extend(RULES.path(of, file)),
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The names of a field, each of which holds an instance of the declared type.
+fn variables(field: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut Definitions) {
+    let mut cursor = field.walk();
+    for declarator in field.children_by_field_name("declarator", &mut cursor) {
+        if let Some(name) = declarator.child_by_field_name("name") {
+            let kind = DefinitionKind::Variable;
+            let index = add(file.text(name), kind, field, owner, file, found);
+            found.all[index].value = instance_of(field, file);
+        }
+    }
+}
+
+/// An instance of the type that a node declares.
+fn instance_of(node: Node<'_>, file: &SourceFile) -> Option<String> {
+    let declared = node.child_by_field_name("type")?;
+    Some(format!("{}()", RULES.path(declared, file)?))
+}
+
+fn add(
+    name: &str,
+    kind: DefinitionKind,
+    node: Node<'_>,
+    owner: Option<usize>,
+    file: &SourceFile,
+    found: &mut Definitions,
+) -> usize {
+    let mut definition = Definition::new(name, kind, node, node, file);
+    definition.owner = owner;
+    match owner {
+        Some(_) => found.add(definition),
+        None => found.declare(definition),
+    }
+}

@@ -1,0 +1,181 @@
+//! What the mutation operators change in Java.
+
+use tree_sitter::Node;
+
+use super::super::mutation::{MutationRules, Replacement, named};
+
+pub(super) static RULES: MutationRules = MutationRules {
+    binary: &["binary_expression"],
+    unary: "unary_expression",
+    negation: "unary_expression",
+    augmented_assignment: "assignment_expression",
+    // <https://docs.oracle.com/javase/tutorial/java/nutsandbolts/operators.html>
+    precedence: &[
+        &["||"],
+        &["&&"],
+        &["|"],
+        &["^"],
+        &["&"],
+        &["==", "!="],
+        &["<", "<=", ">", ">="],
+        &["<<", ">>", ">>>"],
+        &["+", "-"],
+        &["*", "/", "%"],
+        &["unary"],
+    ],
+    unmixable: &[],
+    primary: &[
+        "array_access",
+        "array_creation_expression",
+        "binary_integer_literal",
+        "character_literal",
+        "class_literal",
+        "decimal_floating_point_literal",
+        "decimal_integer_literal",
+        "false",
+        "field_access",
+        "hex_floating_point_literal",
+        "hex_integer_literal",
+        "identifier",
+        "method_invocation",
+        "null_literal",
+        "object_creation_expression",
+        "octal_integer_literal",
+        "parenthesized_expression",
+        "string_literal",
+        "this",
+        "true",
+    ],
+    prefixes: &["cast_expression"],
+    arithmetic: &[
+        ("+", &["-"]),
+        ("-", &["+"]),
+        ("*", &["/"]),
+        ("/", &["*"]),
+        ("%", &["*"]),
+    ],
+    updates: &["update_expression"],
+    update: &[("++", &["--"]), ("--", &["++"])],
+    logical: &[("&&", &["||"]), ("||", &["&&"])],
+    bitwise: &[
+        ("&", &["|"]),
+        ("|", &["&"]),
+        ("^", &["&"]),
+        ("<<", &[">>"]),
+        (">>", &["<<"]),
+        (">>>", &["<<"]),
+    ],
+    relational: &[
+        ("<", &[">", "<="]),
+        (">", &["<", ">="]),
+        ("<=", &[">=", "<"]),
+        (">=", &["<=", ">"]),
+        ("==", &["!="]),
+        ("!=", &["=="]),
+    ],
+    not: "!",
+    not_in: None,
+    opposites: &["==", "!="],
+    conditions_are_boolean: true,
+    booleans: ["true", "false"],
+    numbers: &[
+        "binary_integer_literal",
+        "decimal_floating_point_literal",
+        "decimal_integer_literal",
+        "hex_integer_literal",
+    ],
+    strings: &["string_literal"],
+    loops: &[
+        "do_statement",
+        "enhanced_for_statement",
+        "for_statement",
+        "while_statement",
+    ],
+    break_statement: "break;",
+    terminal: &[
+        "break_statement",
+        "continue_statement",
+        "return_statement",
+        "throw_statement",
+        "yield_statement",
+    ],
+    deletable: &[
+        "assert_statement",
+        "break_statement",
+        "continue_statement",
+        "do_statement",
+        "enhanced_for_statement",
+        "expression_statement",
+        "for_statement",
+        "if_statement",
+        "labeled_statement",
+        "return_statement",
+        "synchronized_statement",
+        "throw_statement",
+        "try_statement",
+        "try_with_resources_statement",
+        "while_statement",
+    ],
+    empty_statement: "{}",
+    neutral_statement: "\"\".length();",
+    statement_separator: " ",
+    untouched: &[
+        "annotation",
+        "array_type",
+        "generic_type",
+        "import_declaration",
+        "marker_annotation",
+        "package_declaration",
+        "type_arguments",
+        "type_parameters",
+    ],
+    is_untouched,
+    condition,
+    raise_again,
+    begins_statement: |_| false,
+};
+
+/// A block of text, whose first line is its mark's.
+fn is_untouched(node: Node<'_>, contents: &str) -> bool {
+    node.kind() == "string_literal" && contents[node.byte_range()].starts_with("\"\"\"")
+}
+
+/// Of `if`, `while`, `do`, `for` and `condition ? a : b`.
+fn condition(node: Node<'_>) -> Option<Node<'_>> {
+    let condition = match node.kind() {
+        "if_statement" | "while_statement" | "do_statement" | "for_statement"
+        | "ternary_expression" => node.child_by_field_name("condition")?,
+        _ => return None,
+    };
+    match (node.kind(), condition.kind()) {
+        // Here the parentheses belong to the statement.
+        ("if_statement" | "while_statement" | "do_statement", "parenthesized_expression") => {
+            named(condition).first().copied()
+        }
+        _ => Some(condition),
+    }
+}
+
+/// `throw` of what was caught. A handler that begins with a `throw` is left alone.
+fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
+    if node.kind() != "catch_clause" {
+        return None;
+    }
+    let body = node.child_by_field_name("body")?;
+    let statements = named(body);
+    if statements
+        .first()
+        .is_some_and(|first| first.kind() == "throw_statement")
+    {
+        return None;
+    }
+    let caught = named(node)
+        .into_iter()
+        .find(|child| child.kind() == "catch_formal_parameter")?
+        .child_by_field_name("name")?;
+    let throw = format!("throw {};", &contents[caught.byte_range()]);
+    Some(match (statements.first(), statements.last()) {
+        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw),
+        _ => (body.byte_range(), format!("{{ {throw} }}")),
+    })
+}
