@@ -285,6 +285,8 @@ const steps = {
     await until("the status bar", async () => (await bar.count()) > 0);
     await open("open.py");
     await until("the model's name", async () => /steady|ready/.test(await bar.innerText()));
+    // The editor requests no completion for what is typed before it knows the provider, which nothing shows.
+    await pause(3000);
   },
 
   async "ghost text, Tab, and the buffer is right"() {
