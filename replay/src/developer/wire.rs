@@ -115,7 +115,7 @@ impl Wire {
         }
     }
 
-    /// Drops the notifications that nobody waited for.
+    /// Drops the notifications that no call has read.
     pub(super) fn forget_notifications(&mut self) {
         self.notifications.clear();
     }
