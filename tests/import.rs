@@ -297,8 +297,8 @@ fn tasks_without_tests_are_replayed_and_unjudged() {
             .error_message()
             .to_owned()
     };
-    let java = record(3).to_string().replace("boats.py", "Boats.java");
-    dir.write("records.jsonl", &format!("{java}\n"));
+    let csharp = record(3).to_string().replace("boats.py", "Boats.cs");
+    dir.write("records.jsonl", &format!("{csharp}\n"));
     import(&dir, "crosscodeeval", Path::new("records.jsonl"));
     dir.write("demo.toml", "schema = 1\n[[project]]\nname = \"a\"\nlanguage = \"python\"\nsource = { path = \".\" }\nholes = [\"*\"]\n");
     let other = error_message(&[
@@ -309,7 +309,10 @@ fn tasks_without_tests_are_replayed_and_unjudged() {
         "--out",
         "no",
     ]);
-    assert!(other.contains("holes in java can't be replayed"), "{other}");
+    assert!(
+        other.contains("holes in csharp can't be replayed"),
+        "{other}"
+    );
 }
 
 #[test]
