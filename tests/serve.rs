@@ -560,3 +560,37 @@ fn indexing_progress_is_reported() {
     let closed = editor.request("shutdown", Value::Null);
     assert!(closed.get("error").is_none(), "{closed}");
 }
+
+#[test]
+fn a_file_that_is_ignored_while_the_repository_is_read_is_not_found_afterwards() {
+    let defining = "def compute_total_late(items):\n    return sum(items)\n";
+    let folder = workspace(&[("y.py", defining), ("z/late.py", &defining.repeat(2))]);
+    for number in 0..1500 {
+        let text = format!("def unrelated_{number}(a, b):\n    return a - b\n").repeat(20);
+        std::fs::write(folder.path().join(format!("f{number:04}.py")), text).unwrap();
+    }
+    let settings = "[model]\nprotocol = \"empty\"\n";
+    let (mut editor, _) = Editor::start(folder.path(), settings, &["utf-16"]);
+    editor.notify("initialized", json!({}));
+    let until = Instant::now() + TIME_LIMIT;
+    let has_begun = |message: &Value| message["params"]["percent"].as_u64() >= Some(10);
+    while !editor.notifications.iter().any(has_begun) {
+        assert!(Instant::now() < until, "{:?}", editor.notifications);
+        editor.receive(Duration::from_millis(100));
+    }
+    std::fs::write(folder.path().join(".gitignore"), "z/\n").unwrap();
+    let changes = json!({"changes": [{"uri": uri(folder.path(), ".gitignore"), "type": 1}]});
+    editor.notify("workspace/didChangeWatchedFiles", changes);
+    editor.await_status("ready");
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total_late(items)\n");
+    let place = json!({"textDocument": {"uri": open}, "position": {"line": 0, "character": 25}});
+    let found = editor.request("fillrate/retrieve", place);
+    let windows = found["result"]["windows"].as_array().unwrap();
+    let paths: Vec<&str> = windows
+        .iter()
+        .map(|window| window["path"].as_str().unwrap())
+        .collect();
+    assert!(paths.contains(&"y.py"), "{found}");
+    assert!(!paths.contains(&"z/late.py"), "{found}");
+}

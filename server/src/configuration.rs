@@ -16,6 +16,7 @@ use crate::cleanup::CompletionExtent;
 #[cfg(doc)]
 use crate::context::GivenContext;
 use crate::context::WindowLayout;
+use crate::digest::hex;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
@@ -79,10 +80,7 @@ impl Configuration {
             deciding["gate"] = serde_json::json!(gate);
         }
         let digest = Sha256::digest(deciding.to_string());
-        digest[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex(&digest[..8])
     }
 }
 

@@ -2,7 +2,7 @@
 //! the repository, over the Language Server Protocol.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! [`text`] → [`syntax`] → [`documents`] → [`workspace`] → [`context`] → [`prompt`] →
+//! `digest`, `folders`, [`text`] → [`syntax`] → [`documents`] → [`workspace`] → [`context`] → [`prompt`] →
 //! [`model`] → [`cleanup`] → [`configuration`] → [`completion`] → [`telemetry`] → [`lsp`].
 //!
 //! Architecture invariants: only [`lsp`] knows tower-lsp and JSON-RPC; offsets are converted
@@ -12,7 +12,9 @@ pub mod cleanup;
 pub mod completion;
 pub mod configuration;
 pub mod context;
+mod digest;
 pub mod documents;
+mod folders;
 pub mod lsp;
 pub mod model;
 pub mod prompt;

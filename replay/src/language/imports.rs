@@ -1,6 +1,7 @@
 //! What a file imports from its own repository, and the rules that find it.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use tree_sitter::Node;
 
@@ -58,6 +59,25 @@ pub(crate) enum ImportTarget {
 /// The folder of a path; empty at the repository's root.
 pub(crate) fn parent(path: &str) -> &str {
     path.rfind('/').map_or("", |end| &path[..end])
+}
+
+/// The files with an ending that stand in a folder, which is empty for the repository's root, and
+/// in no folder of it.
+pub(crate) fn files_in_folder<'f, 'a: 'f>(
+    folder: &str,
+    ending: &'f str,
+    files: &'f BTreeSet<&'a str>,
+) -> impl Iterator<Item = &'a str> + 'f {
+    let start = match folder {
+        "" => String::new(),
+        folder => format!("{folder}/"),
+    };
+    let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+    let below = files.range::<str, _>(from).copied();
+    below
+        .map_while(move |path| Some((path, path.strip_prefix(start.as_str())?)))
+        .filter(move |(_, name)| !name.contains('/') && name.ends_with(ending))
+        .map(|(path, _)| path)
 }
 
 /// A name within a folder, which is empty for the repository's root.

@@ -105,6 +105,45 @@ pub(crate) fn named<'t>(node: Node<'t>) -> Vec<Node<'t>> {
         .collect()
 }
 
+/// The condition of `if`, `while`, `do`, `for` and `condition ? a : b` in languages that write it
+/// as C does.
+pub(crate) fn condition_as_in_c(node: Node<'_>) -> Option<Node<'_>> {
+    let condition = match node.kind() {
+        "if_statement" | "while_statement" | "do_statement" | "for_statement"
+        | "ternary_expression" => node.child_by_field_name("condition")?,
+        _ => return None,
+    };
+    match (node.kind(), condition.kind()) {
+        (_, "empty_statement") => None,
+        // Here the parentheses belong to the statement.
+        ("if_statement" | "while_statement" | "do_statement", "parenthesized_expression") => {
+            named(condition).first().copied()
+        }
+        _ => Some(condition),
+    }
+}
+
+/// The body of a `catch` that does not begin with a `throw`.
+pub(crate) fn body_of_catch(node: Node<'_>) -> Option<Node<'_>> {
+    let body = node
+        .child_by_field_name("body")
+        .filter(|_| node.kind() == "catch_clause")?;
+    let throws = named(body)
+        .first()
+        .is_some_and(|first| first.kind() == "throw_statement");
+    (!throws).then_some(body)
+}
+
+/// Throws what was caught in place of a body's statements.
+pub(crate) fn throw_in_body(body: Node<'_>, caught: &str) -> Replacement {
+    let throw = format!("throw {caught};");
+    let statements = named(body);
+    match (statements.first(), statements.last()) {
+        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw),
+        _ => (body.byte_range(), format!("{{ {throw} }}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fillrate_server::syntax::LANGUAGES;

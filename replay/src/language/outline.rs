@@ -73,6 +73,48 @@ impl Outline<'_> {
         self.lines.extend(text.lines().map(str::to_owned));
     }
 
+    /// Adds the comment before a definition, if documentation is wanted.
+    pub(crate) fn put_comment(&mut self, definition: &Definition) {
+        if self.documented && definition.range.start < definition.statement {
+            self.put(definition.range.start..definition.statement);
+        }
+    }
+
+    /// Adds a function or class in braces from where its header begins: a function without its body,
+    /// a class with its members, which `put_member` adds.
+    pub(crate) fn put_in_braces(
+        &mut self,
+        node: Node<'_>,
+        start: usize,
+        put_member: fn(&mut Self, Node<'_>),
+    ) {
+        let Some(body) = node.child_by_field_name("body") else {
+            return self.put(start..node.end_byte());
+        };
+        if self.file.language.is_function(node) {
+            return self.put(start..body.start_byte());
+        }
+        self.put(start..body.start_byte() + 1);
+        self.put_members(body, put_member);
+        self.put(body.end_byte() - 1..body.end_byte());
+    }
+
+    /// Adds the members of a body, each with the comment before it if documentation is wanted.
+    pub(crate) fn put_members(&mut self, body: Node<'_>, put_member: fn(&mut Self, Node<'_>)) {
+        let mut cursor = body.walk();
+        let mut comment: Option<Node<'_>> = None;
+        for member in body.named_children(&mut cursor) {
+            if self.file.language.is_comment(member) {
+                comment = Some(member);
+                continue;
+            }
+            if let Some(comment) = comment.take().filter(|_| self.documented) {
+                self.put(comment.byte_range());
+            }
+            put_member(self, member);
+        }
+    }
+
     /// Adds an empty line.
     pub(crate) fn put_blank_line(&mut self) {
         self.lines.push(String::new());

@@ -16,7 +16,8 @@ use super::trial::{self, DrawKeys, TrialAssignment};
 use crate::configuration::{Configuration, DEFAULT, TrialSettings};
 use crate::context::GivenContext;
 use crate::documents::Snapshot;
-use crate::model::embeddings::{self, Embeddings};
+use crate::folders::cache_folder;
+use crate::model::embeddings::Embeddings;
 use crate::model::{self, Model, ModelError, Protocol};
 use crate::text::ByteOffset;
 
@@ -63,7 +64,7 @@ impl Engines {
     ) -> Result<Self, EngineError> {
         let context = &configuration.context;
         let environment = |name: &str| std::env::var(name).ok();
-        let cache = embeddings::cache_folder(&environment);
+        let cache = cache_folder(&environment);
         let kept = cache.as_deref().filter(|_| context.keep_index);
         let repository = RepositoryState::new(folders, context.profile, kept)?;
         let embeddings = if context.profile.needs_vectors() {

@@ -32,7 +32,7 @@ pub(super) struct RepositoryState {
     /// them, so that typing costs no indexing.
     pending: Mutex<BTreeMap<String, Change>>,
     /// The files that are indexed and learnt.
-    known: Mutex<BTreeSet<String>>,
+    known: Mutex<KnownFiles>,
     /// While the repository is read: the files of which a change is indexed, which is newer than what
     /// reading finds.
     overtaken: Mutex<Option<BTreeSet<String>>>,
@@ -42,8 +42,6 @@ pub(super) struct RepositoryState {
     catching_up: Mutex<()>,
     /// Where the index is kept between two starts; `None` if it isn't.
     kept: Option<KeptIndex>,
-    /// What is known of the files that the index has from the disk.
-    stamps: Mutex<KnownFiles>,
     /// Whether the index has no file that is hidden by now. Before that it is not searched.
     searchable: AtomicBool,
     /// Whether reading found the index to be other than the kept one.
@@ -98,8 +96,8 @@ impl RepositoryState {
                 None
             }
         });
-        let (store, stamps) = match loaded {
-            Some((index, stamps)) => (WindowStore::Index(Box::new(index)), stamps),
+        let (store, known) = match loaded {
+            Some((index, known)) => (WindowStore::Index(Box::new(index)), known),
             None => (WindowStore::for_profile(profile)?, KnownFiles::new()),
         };
         Ok(Self {
@@ -109,10 +107,9 @@ impl RepositoryState {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
             workspace: Workspace::new(folders),
-            searchable: stamps.is_empty().into(),
+            searchable: known.is_empty().into(),
             differs: AtomicBool::default(),
-            known: Mutex::new(stamps.keys().cloned().collect()),
-            stamps: Mutex::new(stamps),
+            known: Mutex::new(known),
             store,
             kept,
             learners: RwLock::default(),
@@ -135,9 +132,9 @@ impl RepositoryState {
         let files = if known.is_empty() {
             Vec::new()
         } else {
-            self.workspace.files()
+            self.workspace.candidates()
         };
-        for file in files.iter().filter(|file| known.contains(&file.path)) {
+        for file in files.iter().filter(|file| known.contains_key(&file.path)) {
             if let Ok(contents) = self.workspace.read(file) {
                 model.observe(&file.path, Some(&contents));
             }
@@ -175,29 +172,28 @@ impl RepositoryState {
 
     /// Takes files that are gone, hidden or changed out of a kept index.
     fn forget_changed(&self, files: &[WorkspaceFile]) -> Result<(), IndexError> {
+        if self.searchable.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let _order = self.catching_up.lock();
-        let mut stamps = self.stamps.lock();
         let now: BTreeMap<&str, Option<FileStamp>> = files
             .iter()
             .map(|file| (file.path.as_str(), FileStamp::read(&file.absolute)))
             .collect();
         let mut changed = Vec::new();
-        stamps.retain(|path, stamp| {
+        self.known().retain(|path, stamp| {
             let now = now.get(path.as_str());
             let is_same = stamp.is_some() && now.is_some_and(|now| *now == *stamp);
-            if !is_same {
+            let stays = is_same || self.is_overtaken(path);
+            if !stays {
                 changed.push(path.clone());
             }
-            is_same
+            stays
         });
-        drop(stamps);
-        for path in &changed {
-            if !self.is_overtaken(path) {
-                self.known().remove(path);
+        if !changed.is_empty() {
+            for path in &changed {
                 self.store.index_file(path, None)?;
             }
-        }
-        if !changed.is_empty() {
             self.store.commit()?;
             self.differs.store(true, Ordering::Relaxed);
         }
@@ -213,12 +209,12 @@ impl RepositoryState {
         if !self.differs.swap(false, Ordering::Relaxed) {
             return;
         }
-        let (parts, stamps) = {
+        let (parts, known) = {
             let _order = self.catching_up.lock();
-            (index.parts(), self.stamps.lock().clone())
+            (index.parts(), self.known().clone())
         };
         let saved = parts.map_err(KeptIndexError::from);
-        if let Err(error) = saved.and_then(|parts| kept.save(&parts, stamps)) {
+        if let Err(error) = saved.and_then(|parts| kept.save(&parts, known)) {
             tracing::warn!(%error, "the index can't be kept for the next start");
         }
     }
@@ -235,7 +231,7 @@ impl RepositoryState {
         let learns = !self.learners.read().is_empty();
         for (done, file) in files.iter().enumerate() {
             progress(done, files.len());
-            let is_kept = self.stamps.lock().contains_key(&file.path);
+            let is_kept = self.known().contains_key(&file.path);
             if is_kept && !learns {
                 indexed.files += 1;
                 continue;
@@ -246,14 +242,15 @@ impl RepositoryState {
                     indexed.files += 1;
                     let order = self.catching_up.lock();
                     if !is_kept && !self.is_overtaken(&file.path) {
-                        self.known().insert(file.path.clone());
+                        self.known().insert(file.path.clone(), stamp);
                         self.store.index_file(&file.path, Some(&read))?;
-                        self.stamps.lock().insert(file.path.clone(), stamp);
                         self.differs.store(true, Ordering::Relaxed);
                     }
                     drop(order);
-                    // The receiver lives as long as this sender.
-                    let _ = contents.send((file.path.clone(), read));
+                    if learns {
+                        // The receiver lives as long as this sender.
+                        let _ = contents.send((file.path.clone(), read));
+                    }
                 }
                 Err(error) => {
                     tracing::debug!(path = file.path, %error, "a file was left out");
@@ -395,7 +392,7 @@ impl RepositoryState {
     /// call it in the background.
     pub(super) fn discover(&self, folder: &Path) {
         let workspace = &self.workspace;
-        for file in workspace.files() {
+        for file in workspace.candidates() {
             if file.absolute.starts_with(folder)
                 && !self.knows(&file.path)
                 && let Ok(contents) = workspace.read(&file)
@@ -441,8 +438,8 @@ impl RepositoryState {
         let mut paths: BTreeSet<String> = self
             .known()
             .range(prefix.to_owned()..)
-            .take_while(|path| path.starts_with(prefix))
-            .cloned()
+            .take_while(|(path, _)| path.starts_with(prefix))
+            .map(|(path, _)| path.clone())
             .collect();
         paths.extend(
             self.pending()
@@ -462,7 +459,7 @@ impl RepositoryState {
     fn knows(&self, path: &str) -> bool {
         match self.pending().get(path) {
             Some(change) => !matches!(change, Change::Gone),
-            None => self.known().contains(path),
+            None => self.known().contains_key(path),
         }
     }
 
@@ -474,16 +471,11 @@ impl RepositoryState {
         if let Some(overtaken) = &mut *self.overtaken.lock() {
             overtaken.insert(path.to_owned());
         }
-        // The index has it from a buffer, or from a moment without a stamp.
         match contents {
-            Some(_) => self.stamps.lock().insert(path.to_owned(), None),
-            None => self.stamps.lock().remove(path),
+            // From a buffer, or from a moment without a stamp.
+            Some(_) => self.known().insert(path.to_owned(), None),
+            None => self.known().remove(path),
         };
-        if contents.is_some() {
-            self.known().insert(path.to_owned());
-        } else {
-            self.known().remove(path);
-        }
         self.store.index_file(path, contents)
     }
 
@@ -498,7 +490,7 @@ impl RepositoryState {
         self.pending.lock()
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn known(&self) -> MutexGuard<'_, KnownFiles> {
         self.known.lock()
     }
 

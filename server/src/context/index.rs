@@ -85,12 +85,7 @@ impl Index {
     /// # Errors
     /// The engine can't start its threads.
     pub fn new() -> Result<Self, IndexError> {
-        let memory = RamDirectory::create();
-        let (schema, fields) = schema();
-        let index = tantivy::Index::builder()
-            .schema(schema)
-            .open_or_create(memory.clone())?;
-        Self::over(index, memory, fields)
+        Self::from_parts(IndexParts::new())
     }
 
     /// The index of these files, which [`Index::parts`] gave.
@@ -108,39 +103,6 @@ impl Index {
         let index = tantivy::Index::builder()
             .schema(schema)
             .open_or_create(memory.clone())?;
-        Self::over(index, memory, fields)
-    }
-
-    /// The index's files as of the last commit.
-    ///
-    /// # Errors
-    /// The engine can't read its own files.
-    pub fn parts(&self) -> Result<IndexParts, IndexError> {
-        // A copy at one moment: merges remove files at any time.
-        let copy = RamDirectory::create();
-        self.memory.persist(&copy)?;
-        let read = |name: &Path| -> Result<Vec<u8>, IndexError> {
-            let file = copy.open_read(name).map_err(TantivyError::from)?;
-            Ok(file.read_bytes()?.as_slice().to_vec())
-        };
-        let list = read(Path::new(FILE_LIST))?;
-        let names: Vec<PathBuf> = serde_json::from_slice(&list).map_err(std::io::Error::from)?;
-        let mut parts = IndexParts::from([(PathBuf::from(FILE_LIST), list)]);
-        for name in names {
-            // The list may be ahead of the files.
-            if copy.exists(&name).map_err(TantivyError::from)? {
-                parts.insert(name.clone(), read(&name)?);
-            }
-        }
-        Ok(parts)
-    }
-
-    /// An index over the engine's.
-    fn over(
-        index: tantivy::Index,
-        memory: RamDirectory,
-        fields: Fields,
-    ) -> Result<Self, IndexError> {
         for language in LANGUAGES {
             index
                 .tokenizers()
@@ -168,6 +130,30 @@ impl Index {
             reader,
             catalogue: RwLock::new(Arc::new(catalogue)),
         })
+    }
+
+    /// The index's files as of the last commit.
+    ///
+    /// # Errors
+    /// The engine can't read its own files.
+    pub fn parts(&self) -> Result<IndexParts, IndexError> {
+        // A copy at one moment: merges remove files at any time.
+        let copy = RamDirectory::create();
+        self.memory.persist(&copy)?;
+        let read = |name: &Path| -> Result<Vec<u8>, IndexError> {
+            let file = copy.open_read(name).map_err(TantivyError::from)?;
+            Ok(file.read_bytes()?.as_slice().to_vec())
+        };
+        let list = read(Path::new(FILE_LIST))?;
+        let names: Vec<PathBuf> = serde_json::from_slice(&list).map_err(std::io::Error::from)?;
+        let mut parts = IndexParts::from([(PathBuf::from(FILE_LIST), list)]);
+        for name in names {
+            // The list may be ahead of the files.
+            if copy.exists(&name).map_err(TantivyError::from)? {
+                parts.insert(name.clone(), read(&name)?);
+            }
+        }
+        Ok(parts)
     }
 
     /// Puts a file's windows in place of those it had, from the next commit on.

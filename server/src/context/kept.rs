@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::index::{Index, IndexError, IndexParts};
+use crate::digest::hex;
+use crate::folders::create_private_folder;
 
 /// The place of one workspace's index in the cache.
 #[derive(Clone, Debug)]
@@ -166,6 +168,7 @@ impl KeptIndex {
             sha256: hex(&digest.finalize()),
         };
         let folder = self.file.parent().unwrap_or(Path::new("."));
+        // The index holds code.
         create_private_folder(folder).map_err(io_error(folder))?;
         let part = self
             .file
@@ -302,22 +305,9 @@ fn first_line(file: &Path) -> Option<String> {
     Some(line)
 }
 
-/// Creates a folder that only its owner may read, since the index holds code.
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> KeptIndexError {
     let path = path.to_owned();
     |source| KeptIndexError::Io { path, source }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use futures::future::FutureExt;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 use super::indexing::IndexingProgress;
 use super::reporting::{report, report_indexed, report_indexing, report_switch};
 use super::session::{BackgroundJob, EditorSession};
 use super::status::ServerState;
-use crate::completion::Engines;
+use crate::completion::{EngineError, Engines};
 use crate::configuration::Configuration;
 
 /// Runs jobs one after the other until the session is dropped.
@@ -48,10 +49,9 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
         return;
     };
     let opened = tokio::task::spawn_blocking(move || Engines::open(configuration, folders, &id));
-    let engines = match opened.await {
-        Ok(Ok(engines)) => session.install_engines(engines),
-        Ok(Err(error)) => return session.suspend(error).await,
-        Err(error) => return session.suspend(error).await,
+    let engines = match joined(opened.await) {
+        Ok(engines) => session.install_engines(engines),
+        Err(reason) => return give_up(session, reason).await,
     };
     // From here on requests are answered from what is indexed so far.
     let progress = IndexingProgress::begin(&session.client, shows_progress).await;
@@ -72,13 +72,16 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
             report_indexing(session, tenths * 10).await;
         }
     }
-    let indexed = indexed.await;
+    let indexed = joined(indexed.await);
     progress.end().await;
     let indexed = match indexed {
-        Ok(Ok(indexed)) => indexed,
-        Ok(Err(error)) => return session.suspend(error).await,
-        Err(error) => return session.suspend(error).await,
+        Ok(indexed) => indexed,
+        Err(reason) => return give_up(session, reason).await,
     };
+    let read = session.state().and_then(|mut state| state.indexing.take());
+    for path in read.unwrap_or_default().changed {
+        session.file_changed(&path);
+    }
     let keeping = session.keeping.lock().await;
     report_indexed(session, &engines, &indexed).await;
     let kept = Arc::clone(&engines);
@@ -94,6 +97,22 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
     }
 }
 
+/// What a blocking task gave, or why it gave nothing.
+fn joined<T>(result: Result<Result<T, EngineError>, JoinError>) -> Result<T, String> {
+    match result {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Stops answering: the repository is not read any further.
+async fn give_up(session: &EditorSession, reason: String) {
+    if let Some(mut state) = session.state() {
+        state.indexing = None;
+    }
+    session.suspend(reason).await;
+}
+
 /// Applies the current settings, over the same index if it serves them.
 async fn switch(session: &EditorSession) {
     let configuration = match session.configuration() {
@@ -101,20 +120,19 @@ async fn switch(session: &EditorSession) {
         Err(error) => return session.suspend(error).await,
     };
     let switched = match session.engines() {
-        None => Ok(Ok(None)),
+        None => Ok(None),
         Some(engines) => {
             let configuration = configuration.clone();
-            tokio::task::spawn_blocking(move || engines.with_models(&configuration)).await
+            joined(tokio::task::spawn_blocking(move || engines.with_models(&configuration)).await)
         }
     };
     match switched {
-        Ok(Ok(Some(engines))) => {
+        Ok(Some(engines)) => {
             let engines = session.install_engines(engines);
             report_switch(session, &engines).await;
         }
-        Ok(Ok(None)) => configure(session, configuration).await,
-        Ok(Err(error)) => session.suspend(error).await,
-        Err(error) => session.suspend(error).await,
+        Ok(None) => configure(session, configuration).await,
+        Err(reason) => session.suspend(reason).await,
     }
 }
 

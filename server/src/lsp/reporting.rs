@@ -14,7 +14,7 @@ pub(super) async fn report(session: &EditorSession, state: ServerState) {
 /// Reports how much of the repository is indexed, in percent.
 pub(super) async fn report_indexing(session: &EditorSession, percent: usize) {
     if let Some(mut state) = session.state() {
-        state.indexing = Some(percent);
+        state.indexing.get_or_insert_default().percent = percent;
     }
     report(session, ServerState::Ready).await;
 }
@@ -105,7 +105,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
             model: answering.or(answered_last),
             trial,
             files: last.and_then(|last| last.files),
-            ..status.unless_indexing(session.indexing)
+            ..status.unless_indexing(session.indexing.as_ref())
         };
         // What is under way is said in spite of a fault; a silence is not its end.
         let is_over = matches!(
@@ -159,9 +159,6 @@ pub(super) async fn report_indexed(
         message.push_str(&format!("; left out {count}: {reason}"));
     }
     session.client.log_message(MessageType::INFO, message).await;
-    if let Some(mut state) = session.state() {
-        state.indexing = None;
-    }
     report_engines(session, engines, Some(indexed.files)).await;
 }
 
@@ -185,7 +182,8 @@ async fn report_engines(session: &EditorSession, engines: &Engines, files: Optio
             content: session.recorder.keeps_content(),
             model: engines.model_names(None),
             trial: engines.configuration().trial().is_some(),
-            ..ServerStatus::new(ServerState::Ready, files).unless_indexing(session.indexing)
+            ..ServerStatus::new(ServerState::Ready, files)
+                .unless_indexing(session.indexing.as_ref())
         };
         session.status.insert(status.with_text()).clone()
     };

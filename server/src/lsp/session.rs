@@ -53,12 +53,20 @@ pub(super) struct SessionState {
     pub(super) status: Option<ServerStatus>,
     /// What keeps completions from being shown, since it began.
     pub(super) fault: Option<ServerFault>,
-    /// While the repository is read: how much of it is indexed, in percent.
-    pub(super) indexing: Option<usize>,
+    /// While the repository is read: how far.
+    pub(super) indexing: Option<IndexingState>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) jobs: mpsc::UnboundedSender<BackgroundJob>,
     /// What `initialized` starts to consume.
     pub(super) queues: Option<Queues>,
+}
+
+/// How far the repository is read.
+#[derive(Debug, Default)]
+pub(super) struct IndexingState {
+    pub(super) percent: usize,
+    /// Files that changed on disk meanwhile, which reading may have listed or read before.
+    pub(super) changed: Vec<PathBuf>,
 }
 
 /// The receiving ends of the session's channels.
@@ -177,11 +185,14 @@ impl EditorSession {
     /// Tells the engines that a file changed on disk. The file of an open document does not count.
     pub(super) fn file_changed(&self, path: &Path) {
         let engines = {
-            let Some(state) = self.state() else {
+            let Some(mut state) = self.state() else {
                 return;
             };
             if state.documents.find_by_path(path).is_some() {
                 return;
+            }
+            if let Some(indexing) = &mut state.indexing {
+                indexing.changed.push(path.to_owned());
             }
             state.engines.clone()
         };

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::notification::Notification;
 
+use super::session::IndexingState;
+
 /// The parameters of `fillrate/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,11 +126,11 @@ impl ServerStatus {
     }
 
     /// Says `indexing` in place of `ready` while the repository is read.
-    pub(super) fn unless_indexing(self, percent: Option<usize>) -> Self {
-        match (self.state, percent) {
-            (ServerState::Ready, Some(_)) => Self {
+    pub(super) fn unless_indexing(self, indexing: Option<&IndexingState>) -> Self {
+        match (self.state, indexing) {
+            (ServerState::Ready, Some(indexing)) => Self {
                 state: ServerState::Indexing,
-                percent,
+                percent: Some(indexing.percent),
                 ..self
             },
             _ => self,

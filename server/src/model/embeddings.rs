@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::http::JsonExchange;
 use super::{ModelError, ModelSettings};
+use crate::digest::hex;
 
 /// Which server gives vectors, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -215,15 +216,6 @@ impl Embeddings {
     }
 }
 
-/// The folder that vectors are kept in: `$FILLRATE_CACHE`, else `$XDG_CACHE_HOME/fillrate`, else
-/// `~/.cache/fillrate`; nothing where none of the variables is set.
-pub fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let set = |name| environment(name).filter(|value| !value.is_empty());
-    let own = set("FILLRATE_CACHE").map(PathBuf::from);
-    own.or_else(|| Some(Path::new(&set("XDG_CACHE_HOME")?).join("fillrate")))
-        .or_else(|| Some(Path::new(&set("HOME")?).join(".cache/fillrate")))
-}
-
 /// The vectors in a response: OpenAI's `{"data": [{"index", "embedding"}]}`, or llama.cpp's own
 /// `[{"index", "embedding"}]`, where an embedding may be a list of one vector.
 fn parse(value: &Value, wanted: usize) -> Result<Vec<Vector>, String> {
@@ -293,8 +285,4 @@ fn unpacked(bytes: &[u8]) -> Option<Vector> {
         .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
         .collect();
     Some(vector.into())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

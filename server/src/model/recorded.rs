@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Finish, Model, ModelError, ModelOutput, ModelRequest, ModelSettings, RawCandidate, TextListener,
 };
+use crate::digest::hex;
 
 /// A model that only repeats what was recorded.
 #[derive(Debug)]
@@ -45,10 +46,7 @@ pub fn key(prefix: &str, suffix: &str) -> String {
     hash.update(prefix);
     hash.update([0]);
     hash.update(suffix);
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hash.finalize())
 }
 
 impl RecordedModel {

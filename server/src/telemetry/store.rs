@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::event::{CompletionEvent, CompletionRow, EnteredCharacters, RecordedCompletion};
+use crate::digest::hex;
+use crate::folders::create_private_folder;
 
 /// Format version of the store and of its export.
 pub const SCHEMA: u32 = 1;
@@ -404,10 +406,7 @@ pub fn default_path() -> Result<PathBuf, TelemetryError> {
 /// Hashes a text with the salt of its store: 16 hex digits.
 fn hash(salt: &str, text: &str) -> String {
     let digest = Sha256::digest(format!("{salt}\0{text}"));
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&digest[..8])
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
@@ -432,19 +431,14 @@ fn database(path: &Path) -> impl Fn(rusqlite::Error) -> TelemetryError {
 
 /// Creates the file and its folder, accessible to their owner only, unless they exist.
 fn create_file(path: &Path) -> std::io::Result<()> {
-    let mut folders = std::fs::DirBuilder::new();
     let mut file = std::fs::OpenOptions::new();
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        folders.mode(0o700);
-        file.mode(0o600);
-    }
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
-        folders.recursive(true).create(folder).map_err(|error| {
+        create_private_folder(folder).map_err(|error| {
             // The system reports a file in place of a folder as "already exists".
             match error.kind() {
                 std::io::ErrorKind::AlreadyExists => std::io::ErrorKind::NotADirectory.into(),

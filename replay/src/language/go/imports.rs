@@ -1,11 +1,10 @@
 //! What a file of Go imports from its repository.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
 
 use tree_sitter::Node;
 
-use super::super::imports::{Import, ImportTarget, parent};
+use super::super::imports::{Import, ImportTarget, files_in_folder, parent};
 use super::super::source::SourceFile;
 
 /// What a declaration imports from the repository: packages, which are folders.
@@ -138,30 +137,13 @@ pub(super) fn package_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String> 
 }
 
 fn first_file<'a>(folder: &str, files: &BTreeSet<&'a str>) -> Option<&'a str> {
-    package_files(folder, files).find(|path| !path.ends_with("_test.go"))
-}
-
-/// The files of Go that stand in a folder, which is empty for the repository's root.
-fn package_files<'f, 'a: 'f>(
-    folder: &str,
-    files: &'f BTreeSet<&'a str>,
-) -> impl Iterator<Item = &'a str> + 'f {
-    let start = match folder {
-        "" => String::new(),
-        folder => format!("{folder}/"),
-    };
-    let from = (Bound::Included(start.as_str()), Bound::Unbounded);
-    let below = files.range::<str, _>(from).copied();
-    below
-        .map_while(move |path| Some((path, path.strip_prefix(start.as_str())?)))
-        .filter(|(_, name)| !name.contains('/') && name.ends_with(".go"))
-        .map(|(path, _)| path)
+    files_in_folder(folder, ".go", files).find(|path| !path.ends_with("_test.go"))
 }
 
 /// The other files of a file's package, whose names it knows without an import. Files of tests may
 /// be of a package of their own, and no other file knows their names.
 pub(super) fn siblings(path: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    package_files(parent(path), files)
+    files_in_folder(parent(path), ".go", files)
         .filter(|other| *other != path && !other.ends_with("_test.go"))
         .map(str::to_owned)
         .collect()

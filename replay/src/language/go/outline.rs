@@ -8,9 +8,7 @@ use super::super::outline::Outline;
 /// Writes a function, with the comment before it if documentation is wanted. Types hold no bodies,
 /// so they are whole.
 pub(super) fn write(outline: &mut Outline<'_>, definition: &Definition, node: Node<'_>) {
-    if outline.documented && definition.range.start < definition.statement {
-        outline.put(definition.range.start..definition.statement);
-    }
+    outline.put_comment(definition);
     let end = node
         .child_by_field_name("body")
         .map_or(node.end_byte(), |body| body.start_byte());

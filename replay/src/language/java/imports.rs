@@ -1,11 +1,10 @@
 //! What a file of Java imports from its repository.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
 
 use tree_sitter::Node;
 
-use super::super::imports::{Import, ImportTarget, parent};
+use super::super::imports::{Import, ImportTarget, files_in_folder, parent};
 use super::super::source::SourceFile;
 
 /// The ending of a file's name.
@@ -65,7 +64,7 @@ fn package_folder(path: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Opti
     let name = format!("{path}/");
     find_below(&name, file, files, |folder| {
         let folder = folder.trim_end_matches('/');
-        let mut there = package_files(folder, files);
+        let mut there = files_in_folder(folder, ENDING, files);
         there.next().map(|_| folder.to_owned())
     })
 }
@@ -109,31 +108,14 @@ fn package_path(file: &SourceFile) -> String {
 
 /// The first file of a package in a folder: it knows the names of all others.
 pub(super) fn package_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    package_files(folder, files)
+    files_in_folder(folder, ENDING, files)
         .next()
         .map_or_else(Vec::new, |file| vec![file.to_owned()])
 }
 
-/// The files of Java that stand in a folder, which is empty for the repository's root.
-fn package_files<'f, 'a: 'f>(
-    folder: &str,
-    files: &'f BTreeSet<&'a str>,
-) -> impl Iterator<Item = &'a str> + 'f {
-    let start = match folder {
-        "" => String::new(),
-        folder => format!("{folder}/"),
-    };
-    let from = (Bound::Included(start.as_str()), Bound::Unbounded);
-    let below = files.range::<str, _>(from).copied();
-    below
-        .map_while(move |path| Some((path, path.strip_prefix(start.as_str())?)))
-        .filter(|(_, name)| !name.contains('/') && name.ends_with(ENDING))
-        .map(|(path, _)| path)
-}
-
 /// The other files of a file's package, whose names it knows without an import.
 pub(super) fn siblings(path: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    package_files(parent(path), files)
+    files_in_folder(parent(path), ENDING, files)
         .filter(|other| *other != path)
         .map(str::to_owned)
         .collect()

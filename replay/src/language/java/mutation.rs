@@ -2,7 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::super::mutation::{MutationRules, Replacement, named};
+use super::super::mutation::{
+    MutationRules, Replacement, body_of_catch, condition_as_in_c, named, throw_in_body,
+};
 
 pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_expression"],
@@ -130,7 +132,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         "type_parameters",
     ],
     is_untouched,
-    condition,
+    condition: condition_as_in_c,
     raise_again,
     begins_statement: |_| false,
 };
@@ -140,42 +142,12 @@ fn is_untouched(node: Node<'_>, contents: &str) -> bool {
     node.kind() == "string_literal" && contents[node.byte_range()].starts_with("\"\"\"")
 }
 
-/// Of `if`, `while`, `do`, `for` and `condition ? a : b`.
-fn condition(node: Node<'_>) -> Option<Node<'_>> {
-    let condition = match node.kind() {
-        "if_statement" | "while_statement" | "do_statement" | "for_statement"
-        | "ternary_expression" => node.child_by_field_name("condition")?,
-        _ => return None,
-    };
-    match (node.kind(), condition.kind()) {
-        // Here the parentheses belong to the statement.
-        ("if_statement" | "while_statement" | "do_statement", "parenthesized_expression") => {
-            named(condition).first().copied()
-        }
-        _ => Some(condition),
-    }
-}
-
 /// `throw` of what was caught. A handler that begins with a `throw` is left alone.
 fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
-    if node.kind() != "catch_clause" {
-        return None;
-    }
-    let body = node.child_by_field_name("body")?;
-    let statements = named(body);
-    if statements
-        .first()
-        .is_some_and(|first| first.kind() == "throw_statement")
-    {
-        return None;
-    }
+    let body = body_of_catch(node)?;
     let caught = named(node)
         .into_iter()
         .find(|child| child.kind() == "catch_formal_parameter")?
         .child_by_field_name("name")?;
-    let throw = format!("throw {};", &contents[caught.byte_range()]);
-    Some(match (statements.first(), statements.last()) {
-        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw),
-        _ => (body.byte_range(), format!("{{ {throw} }}")),
-    })
+    Some(throw_in_body(body, &contents[caught.byte_range()]))
 }

@@ -2,7 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::super::mutation::{MutationRules, Replacement, named};
+use super::super::mutation::{
+    MutationRules, Replacement, body_of_catch, condition_as_in_c, named, throw_in_body,
+};
 
 pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_expression"],
@@ -141,7 +143,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         "type_predicate_annotation",
     ],
     is_untouched,
-    condition,
+    condition: condition_as_in_c,
     raise_again,
     begins_statement: |text| {
         ["{", "function", "class", "async function"]
@@ -173,49 +175,18 @@ fn is_untouched(node: Node<'_>, contents: &str) -> bool {
     }
 }
 
-/// Of `if`, `while`, `do`, `for` and `condition ? a : b`.
-fn condition(node: Node<'_>) -> Option<Node<'_>> {
-    let condition = match node.kind() {
-        "if_statement" | "while_statement" | "do_statement" | "for_statement"
-        | "ternary_expression" => node.child_by_field_name("condition")?,
-        _ => return None,
-    };
-    match (node.kind(), condition.kind()) {
-        (_, "empty_statement") => None,
-        // Here the parentheses belong to the statement.
-        ("if_statement" | "while_statement" | "do_statement", "parenthesized_expression") => {
-            named(condition).first().copied()
-        }
-        _ => Some(condition),
-    }
-}
-
 /// `throw` of what was caught, which gets a name if it has none. A handler that begins with a
 /// `throw` is left alone.
 fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
-    if node.kind() != "catch_clause" {
-        return None;
-    }
-    let body = node.child_by_field_name("body")?;
-    let statements = named(body);
-    if statements
-        .first()
-        .is_some_and(|first| first.kind() == "throw_statement")
-    {
-        return None;
-    }
+    let body = body_of_catch(node)?;
     let caught = node
         .child_by_field_name("parameter")
         .filter(|parameter| parameter.kind() == "identifier");
-    let Some(caught) = caught else {
-        return Some((
+    Some(match caught {
+        Some(caught) => throw_in_body(body, &contents[caught.byte_range()]),
+        None => (
             node.byte_range(),
             "catch (caught) { throw caught; }".to_owned(),
-        ));
-    };
-    let throw = format!("throw {};", &contents[caught.byte_range()]);
-    Some(match (statements.first(), statements.last()) {
-        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw),
-        _ => (body.byte_range(), format!("{{ {throw} }}")),
+        ),
     })
 }

@@ -1,0 +1,23 @@
+//! Where the server keeps files of its own.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The cache's folder: `$FILLRATE_CACHE`, else `$XDG_CACHE_HOME/fillrate`, else `~/.cache/fillrate`;
+/// nothing where none of the variables is set.
+pub(crate) fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name| environment(name).filter(|value| !value.is_empty());
+    let own = set("FILLRATE_CACHE").map(PathBuf::from);
+    own.or_else(|| Some(Path::new(&set("XDG_CACHE_HOME")?).join("fillrate")))
+        .or_else(|| Some(Path::new(&set("HOME")?).join(".cache/fillrate")))
+}
+
+/// Creates a folder that only its owner may read, and those above it, unless they exist.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
