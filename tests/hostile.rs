@@ -67,6 +67,17 @@ fn missing_beside_twins(verdict: &Value) -> Vec<&str> {
 /// Offers the attacks at a hole, one after the other and the reference last, and checks what
 /// becomes of each and that nothing is left of any. Returns the verdicts on the attacks.
 fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) -> Vec<Value> {
+    withstand_with("warm", dir, corpus, hole, attacks)
+}
+
+/// As [`withstand`], with this engine.
+fn withstand_with(
+    engine: &str,
+    dir: &TestDir,
+    corpus: &str,
+    hole: &Value,
+    attacks: &[Attack],
+) -> Vec<Value> {
     let tasks = dir.write("tasks.jsonl", &format!("{hole}\n"));
     let reference = hole["reference"].as_str().unwrap();
     let mut completions: Vec<&str> = attacks
@@ -93,6 +104,8 @@ fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) -> V
             &text(&run),
             "--jobs",
             "1",
+            "--engine",
+            engine,
             // An attack that was judged before must be judged again.
             "--anew",
             "--json",
@@ -483,6 +496,55 @@ fn completions_that_exhaust_resources_hit_limits() {
         ),
     ];
     withstand(&dir, &kitchen(), &hole, &attacks);
+}
+
+/// Nothing that is read of the unchanged file stays in the memory of a process that runs a
+/// completion, not even in blocks that were freed.
+#[test]
+fn raw_memory_holds_no_text_of_the_reference() {
+    own_process!();
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let hole = kitchen_hole(&dir);
+    let reference = hole["reference"].as_str().unwrap();
+    let line = reference.lines().next().unwrap();
+    // The search must not find itself: the two halves never stand side by side.
+    let (first, second) = line.split_at(line.len() / 2);
+    let search = format!(
+        "first, second = {first:?}.encode(), {second:?}.encode()
+    searched, found = 0, 0
+    with open('/proc/self/maps') as maps:
+        regions = [line.split()[:2] for line in maps]
+    with open('/proc/self/mem', 'rb', 0) as memory:
+        for region, mode in regions:
+            begin, end = (int(place, 16) for place in region.split('-'))
+            if 'r' not in mode:
+                continue
+            try:
+                memory.seek(begin)
+                data = memory.read(end - begin)
+            except (OSError, OverflowError, ValueError):
+                continue
+            searched += len(data)
+            place = data.find(first)
+            while place >= 0:
+                rest = place + len(first)
+                found += data[rest:rest + len(second)] == second
+                place = data.find(first, rest)
+    raise AssertionError(f'found {{found}} in more than {{min(searched >> 20, 4)}} MiB')"
+    );
+    let attacks = [attack(
+        "a search through its own memory",
+        &search,
+        &["failed"],
+        "found 0 in more than 4 MiB",
+    )];
+    for engine in ["warm", "cold"] {
+        withstand_with(engine, &dir, &kitchen(), &hole, &attacks);
+        fs::remove_dir_all(dir.path("run")).unwrap();
+    }
 }
 
 /// In a test's call: the item and what hangs on it, found in the frames of the runner.

@@ -38,6 +38,7 @@ import hashlib
 import importlib
 import importlib.machinery
 import json
+import marshal
 import os
 import random
 import runpy
@@ -72,29 +73,23 @@ class Compiled:
 
     A file whose text differs in a single byte is compiled again in the run:
     unlike with bytecode files, times and sizes don't matter.
+
+    No text is read into this process in a way that leaves it there: what is freed
+    keeps its contents, and a fork can look through its own memory.
     """
 
-    def __init__(self, imports):
-        """Start empty; record in ``imports`` the code that each import gets."""
+    def __init__(self, directory, sources, imports):
+        """Compile these files, which pytest rewrites or not.
+
+        ``imports`` records the code that each import gets.
+        """
+        self.imports = imports
         self.plain = {}
         self.rewritten = {}
-        self.imports = imports
-
-    def compile(self, path, rewritten):
-        """Compile a file as an import, or pytest, would."""
-        try:
-            text = Path(path).read_bytes()
-            if rewritten:
-                tree = ast.parse(text, filename=path)
-                rewrite.rewrite_asserts(tree, text, path, None)
-                code = compile(tree, path, "exec", dont_inherit=True)
-                self.rewritten[path] = (digest(text), code)
-            else:
-                code = compile(text, path, "exec", dont_inherit=True)
-                self.plain[path] = (digest(text), code)
-        except Exception:
-            # A run that needs it will report what is wrong with it.
-            return
+        paths = {os.path.join(directory, name): sources[name] for name in sources}
+        for path, code in compile_elsewhere(paths).items():
+            known = self.rewritten if paths[path] else self.plain
+            known[path] = (digest(path), code)
 
     def forget(self, paths):
         """Drop what was compiled of these files: it would tell what stood in a hole."""
@@ -105,16 +100,17 @@ class Compiled:
     def install(self):
         """Make imports, and pytest, look here first."""
         loader = importlib.machinery.SourceFileLoader
-        to_code = loader.source_to_code
+        from_file = loader.get_code
 
-        def source_to_code(self_, data, path, *, _optimize=-1):
-            known = look_up(self.plain, path, data)
+        def get_code(self_, fullname):
+            path = self_.get_filename(fullname)
+            known = look_up(self.plain, path)
             if known is None:
-                return to_code(self_, data, path, _optimize=_optimize)
+                return from_file(self_, fullname)
             self.imports.record_code(path, known)
             return known
 
-        loader.source_to_code = source_to_code
+        loader.get_code = get_code
         if not hasattr(rewrite, "_rewrite_test"):
             return
         rewrite_test = rewrite._rewrite_test
@@ -123,21 +119,67 @@ class Compiled:
             # With this setting, pytest writes more into the code.
             if settings.getini("enable_assertion_pass_hook"):
                 return rewrite_test(path, settings)
-            known = look_up(self.rewritten, str(path), path.read_bytes())
+            known = look_up(self.rewritten, str(path))
             return (path.stat(), known) if known else rewrite_test(path, settings)
 
         rewrite._rewrite_test = cached
 
 
-def digest(text):
-    """Return what stands for a file's text, which itself must not stay in memory."""
-    return hashlib.sha256(text).digest()
+def compile_elsewhere(paths):
+    """Compile files in a process of its own, whose memory ends with it.
+
+    ``paths`` says of each whether pytest rewrites it.  Those that don't compile
+    are left out: a run that needs one reports what is wrong with it.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        compiled = {}
+        for path, rewritten in paths.items():
+            try:
+                compiled[path] = compile_file(path, rewritten)
+            except Exception:
+                continue
+        with os.fdopen(writer, "wb") as pipe:
+            marshal.dump(compiled, pipe)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        compiled = pipe.read()
+    os.waitpid(child, 0)
+    return marshal.loads(compiled) if compiled else {}
 
 
-def look_up(compiled, path, text):
-    """Return the code of a file with this text, or None."""
+def compile_file(path, rewritten):
+    """Compile a file as an import, or pytest, would."""
+    text = Path(path).read_bytes()
+    if not rewritten:
+        return compile(text, path, "exec", dont_inherit=True)
+    tree = ast.parse(text, filename=path)
+    rewrite.rewrite_asserts(tree, text, path, None)
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+def digest(path):
+    """Return what stands for a file's text, through a buffer that is wiped."""
+    found = hashlib.sha256()
+    buffer = bytearray(1 << 16)
+    view = memoryview(buffer)
+    with open(path, "rb", buffering=0) as file:
+        while length := file.readinto(buffer):
+            found.update(view[:length])
+    view[:] = bytes(len(buffer))
+    return found.digest()
+
+
+def look_up(compiled, path):
+    """Return the code of a file as it is now, or None."""
     known = compiled.get(path)
-    return known[1] if known and known[0] == digest(bytes(text)) else None
+    try:
+        return known[1] if known and known[0] == digest(path) else None
+    except OSError:
+        return None
 
 
 def unfit():
@@ -377,9 +419,7 @@ def main():
     task = server.task
     load(task["modules"])
     imports = fillrate_swap.Imports(task["directory"], task["read"])
-    compiled = Compiled(imports)
-    for name, rewritten in task["sources"].items():
-        compiled.compile(os.path.join(task["directory"], name), rewritten)
+    compiled = Compiled(task["directory"], task["sources"], imports)
     compiled.install()
     root = os.path.join(task["directory"], "")
     fillrate_harness.FORGET = lambda changed: compiled.forget(root + name for name in changed)
