@@ -1,6 +1,189 @@
-//! Java: holes are mined by syntax where tests can't run, and completions are scored by text.
+//! Java: holes are mined and judged by the project's own tests, in every engine alike, and code that
+//! writes what the tests' process writes does not pass. Where no tests can run, holes are mined by
+//! syntax and completions scored by text.
 
-use crate::support::play::{TestDir, holes, run, text};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
+use crate::support::programs::install;
+
+/// The demo with holes in one file, so that few are judged.
+const MANIFEST: &str = r#"
+schema = 1
+
+[[project]]
+name = "rental"
+language = "java"
+source = { path = "rental" }
+holes = ["Bicycle.java"]
+
+[project.environment]
+packages = ["org.junit.platform:junit-platform-console-standalone:1.9.1"]
+
+[project.test]
+runner = "jupiter"
+"#;
+
+/// A local repository of Maven with JUnit 5.
+struct Repository(String);
+
+impl Repository {
+    fn installed() -> Option<Self> {
+        install("junit").map(|folder| Self(text(&folder)))
+    }
+
+    /// Runs the program with this repository, and expects it to succeed.
+    fn fillrate(&self, dir: &TestDir, arguments: &[&str]) -> Value {
+        let mut command = dir.command(arguments);
+        command.env("MAVEN_OPTS", format!("-Dmaven.repo.local={}", self.0));
+        run(&mut command).exits_with(0).json()
+    }
+}
+
+/// The verdicts on completions of one hole, in their order.
+fn judge(
+    junit: &Repository,
+    dir: &TestDir,
+    corpus: &str,
+    hole: &Value,
+    completions: &[&str],
+    engine: &str,
+) -> Vec<Value> {
+    let tasks = dir.write("one.jsonl", &(hole.to_string() + "\n"));
+    let prediction = json!({"hole": hole["id"], "completions": completions});
+    let predictions = dir.write("predictions.jsonl", &prediction.to_string());
+    let folder = dir.path(&format!("run-{engine}"));
+    let samples = completions.len().to_string();
+    junit.fillrate(
+        dir,
+        &[
+            "replay",
+            corpus,
+            "--tasks",
+            &text(&tasks),
+            "--model",
+            &text(&predictions),
+            "--samples",
+            &samples,
+            "--engine",
+            engine,
+            "--anew",
+            "--out",
+            &text(&folder),
+            "--json",
+        ],
+    );
+    let by_sample: BTreeMap<u64, Value> = attempts(&folder)
+        .into_values()
+        .map(|attempt| {
+            let sample = attempt["sample"].as_u64().unwrap();
+            (sample, attempt["verdict"].clone())
+        })
+        .collect();
+    by_sample.into_values().collect()
+}
+
+fn outcomes(verdicts: &[Value]) -> Vec<&str> {
+    verdicts
+        .iter()
+        .map(|verdict| verdict["outcome"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn java_verdicts_are_right() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    copy(&repository("corpora/demo-java"), &dir.path("rental"));
+    let corpus = text(&dir.write("corpus.toml", MANIFEST));
+    let tasks = dir.path("mined.jsonl");
+    let mut mine = dir.command(&[
+        "mine",
+        &corpus,
+        "--kinds",
+        "body",
+        "--holes",
+        "2",
+        "-o",
+        &text(&tasks),
+    ]);
+    mine.env("MAVEN_OPTS", format!("-Dmaven.repo.local={}", junit.0));
+    run(&mut mine).exits_with(0);
+    let hole = holes(&tasks).into_iter().find(|hole| {
+        let reference = hole["reference"].as_str().unwrap();
+        reference.contains("parseInt")
+    });
+    let hole = hole.expect("the body of `rank` is a hole");
+    let reference = hole["reference"].as_str().unwrap();
+    let completions = [
+        reference,
+        "return Integer.valueOf(number.substring(2));",
+        "return 5;",
+        "return \"five\";",
+        "return 5 +",
+        "",
+        "while (true) {\n        }",
+        "System.exit(1);\n        return 5;",
+    ];
+    let judged = judge(&junit, &dir, &corpus, &hole, &completions, "warm");
+    assert_eq!(
+        outcomes(&judged),
+        [
+            "passed", "passed", "failed", "syntax", "syntax", "syntax", "timeout", "failed"
+        ],
+        "{judged:#?}"
+    );
+    // Every engine judges alike.
+    let naive = judge(&junit, &dir, &corpus, &hole, &completions[..4], "naive");
+    assert_eq!(outcomes(&naive), outcomes(&judged[..4]));
+    let unasked = json!(["signature", "quiet", "framework", "process"]);
+    assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
+    assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);
+    assert!(
+        judged[3]["output"]
+            .as_str()
+            .unwrap()
+            .contains("incompatible types"),
+        "{:#}",
+        judged[3]
+    );
+}
+
+/// A folder with tests of JUnit needs no manifest.
+#[test]
+fn a_folder_with_tests_is_replayed_without_a_manifest() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let folder = dir.path("rental");
+    copy(&repository("corpora/demo-java"), &folder);
+    let report = junit.fillrate(
+        &dir,
+        &[
+            "replay",
+            &text(&folder),
+            "--holes",
+            "3",
+            "--model",
+            "reference",
+            "--engine",
+            "cold",
+            "--out",
+            &text(&dir.path("run")),
+            "--json",
+        ],
+    );
+    let rows = report["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["project"] == "rental");
+    let row = row.unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!(row["holes"], 3, "{row:#}");
+    assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+}
 
 const MONEY: &str = "package shop.money;
 

@@ -210,9 +210,10 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
         parts.push(name.to_owned());
         parts.extend(list.iter().cloned());
     }
-    if let Some(folder) = &packages.install {
+    if packages.install.is_some() || manager.compiles_project() {
         let mut inputs = tree::entries(source)?;
         inputs.retain(|entry| manager.is_build_input(&entry.path));
+        let folder = packages.install.as_deref().unwrap_or_default();
         parts.push(format!("install {folder}"));
         parts.push(tree::digest_of(source, &inputs)?);
         let test = project.test.as_ref();

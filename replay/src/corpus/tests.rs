@@ -163,7 +163,7 @@ fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes = [\"src/**/*.py\"]\n", ""), @"corpora/some.toml:2: `project.holes` is missing");
     assert_snapshot!(error_after("language = \"python\"", "language = \"pyhton\""), @"corpora/some.toml:4: `project.language` does not know `pyhton`; `python` is the nearest that is");
     assert_snapshot!(error_after("language = \"python\"", "language = \"cobol\""), @"corpora/some.toml:4: `project.language` does not know `cobol`; known are `python`, `typescript`, `javascript`, `go`, `java`");
-    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"tap\""), @"corpora/some.toml:10: `project.test.runner` does not know `tap`; known are `pytest`, `unittest`, `vitest`, `node`, `mocha`, `jest`, `go`, `junit`");
+    assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"tap\""), @"corpora/some.toml:10: `project.test.runner` does not know `tap`; known are `pytest`, `unittest`, `vitest`, `node`, `mocha`, `jest`, `go`, `jupiter`, `junit`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"vitest\""), @"corpora/some.toml:10: `project.test.runner` is `vitest`, but python projects run under `pytest`, `unittest`, `junit`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\npath = [\"../src\"]"), @"corpora/some.toml:11: `project.test.path` has `../src`, which must be a path inside the repository");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"junit\""), @"corpora/some.toml:9: `project.test.command` is missing");
@@ -659,6 +659,8 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
         node: folder.path().join("node"),
         npm: folder.path().join("npm"),
         go: folder.path().join("go"),
+        java: folder.path().join("java"),
+        mvn: folder.path().join("mvn"),
         git: folder.path().join("git"),
         uv: folder.path().join("uv"),
     };

@@ -54,9 +54,14 @@ pub trait PackageManager: Sync {
         source: &Path,
     ) -> Result<Vec<NamedText>, EnvironmentError>;
 
-    /// Whether a file of a repository bears on what installing the project itself gives, by its
-    /// path in the repository.
+    /// Whether a file of a repository bears on what installing or compiling the project itself
+    /// gives, by its path in the repository.
     fn is_build_input(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// Whether an environment holds what is compiled of the unchanged project.
+    fn compiles_project(&self) -> bool {
         false
     }
 
@@ -108,6 +113,10 @@ pub struct Toolchain {
     pub npm: PathBuf,
     /// Go, with its compiler.
     pub go: PathBuf,
+    /// Java with its compiler.
+    pub java: PathBuf,
+    /// Maven, which fetches Java's archives.
+    pub mvn: PathBuf,
     /// For projects whose source is a git revision.
     pub git: PathBuf,
     /// Installs Python packages and interpreters; pip does the former where it is missing.
@@ -121,6 +130,8 @@ impl Default for Toolchain {
             node: "node".into(),
             npm: "npm".into(),
             go: "go".into(),
+            java: "java".into(),
+            mvn: "mvn".into(),
             git: "git".into(),
             uv: "uv".into(),
         }

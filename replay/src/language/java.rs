@@ -13,6 +13,7 @@ mod twins;
 use super::category::CategoryRules;
 use super::holes::HoleRules;
 use super::imports::DependencyRules;
+use super::runner::RunnerName;
 use super::support::LanguageSupport;
 
 pub(super) static JAVA: LanguageSupport = LanguageSupport {
@@ -20,7 +21,7 @@ pub(super) static JAVA: LanguageSupport = LanguageSupport {
     title: "Java",
     has_module_path: false,
     has_docstrings: false,
-    runners: &[],
+    runners: &[RunnerName::Jupiter, RunnerName::Junit],
     packages: &environment::Jars,
     detect: detection::detect,
     holes: HoleRules {

@@ -24,6 +24,8 @@ pub enum RunnerName {
     Jest,
     /// `go`: Go's own.
     Go,
+    /// `jupiter`: JUnit 5's own.
+    Jupiter,
     /// `junit`: any command that writes JUnit XML.
     Junit,
 }

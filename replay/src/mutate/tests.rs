@@ -848,6 +848,7 @@ fn mutants_of_the_demos_keep_the_rules() {
         ("demo-typescript/src", &["DDL", "IDE", "LOR", "LSR"]),
         // Go has neither decorators nor exceptions.
         ("demo-go", &["DDL", "EHD", "LOR", "LSR"]),
+        ("demo-java/src/main", &["DDL", "EHD", "LOR"]),
     ] {
         let mut seen = HashSet::new();
         for entry in ignore::Walk::new(corpora.join(demo)) {

@@ -9,6 +9,7 @@ mod go;
 mod harness;
 mod jest;
 mod junit;
+mod jupiter;
 pub(super) mod layout;
 mod mocha;
 mod node;

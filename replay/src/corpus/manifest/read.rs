@@ -335,13 +335,6 @@ impl Section<'_> {
         let (runner, span) = self.choice("runner", &known)?;
         if !language.runners.contains(&runner) {
             let expected: Vec<&str> = language.runners.iter().map(Into::into).collect();
-            if expected.is_empty() {
-                let message = format!(
-                    "is `{runner}`, but tests of {} are not run; leave out `test`",
-                    language.title
-                );
-                return Err(self.wrong(span, "runner", message));
-            }
             return Err(self.wrong(
                 span,
                 "runner",

@@ -1,6 +1,9 @@
-//! How a repository of Java is laid out.
+//! How a repository of Java is laid out and how its tests run.
 
 use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::environment::Packages;
+use super::super::runner::{RunnerName, TestSettings};
+use super::environment::JUNIT;
 
 /// Folders of files that are no sources.
 const OTHER_FOLDERS: [&str; 6] = [
@@ -33,19 +36,62 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let mut holes = vec!["**/*.java".to_owned()];
     holes.extend(NOT_SOURCES.map(str::to_owned));
     holes.extend(OTHER_FOLDERS.map(|folder| format!("!**/{folder}/")));
-    let findings = vec![
-        format!("sources: {sources} {noun} in Java"),
-        "tests: those of Java are not run, so holes are chosen \
-         by syntax and scored by text"
-            .to_owned(),
-        format!("holes: {}", holes.join(" ")),
-    ];
+    let mut findings = vec![format!("sources: {sources} {noun} in Java")];
+    let mut environment = Packages::default();
+    let test = match runnable(files) {
+        Ok(tests) => {
+            let noun = if tests == 1 { "file" } else { "files" };
+            if files.has(POM) {
+                findings.push("packages: what pom.xml depends on, by mvn".to_owned());
+                environment.file = Some(POM.to_owned());
+            } else {
+                findings.push(format!("packages: {JUNIT}, by mvn"));
+                environment.packages.push(JUNIT.to_owned());
+            }
+            findings.push(format!("tests: {tests} {noun}, run by JUnit 5"));
+            Some(TestSettings::new(RunnerName::Jupiter))
+        }
+        Err(reason) => {
+            findings.push(format!(
+                "tests: {reason}, so holes are chosen by syntax and scored by text"
+            ));
+            None
+        }
+    };
+    findings.push(format!("holes: {}", holes.join(" ")));
     Some(DetectedProject {
-        name: files.read("pom.xml").and_then(|text| artifact(&text)),
+        name: files.read(POM).and_then(|text| artifact(&text)),
         holes,
+        environment,
+        test,
         findings,
         ..DetectedProject::default()
     })
+}
+
+/// Maven's description of a project.
+const POM: &str = "pom.xml";
+
+/// How many files hold tests that can run, or why none can.
+fn runnable(files: &RepositoryFiles) -> Result<usize, &'static str> {
+    let builds = ["build.gradle", "build.gradle.kts"];
+    if let Some(pom) = files.read(POM) {
+        if pom.contains("<modules>") {
+            return Err("pom.xml has modules, which are not built");
+        }
+    } else if builds.iter().any(|build| files.has(build)) {
+        return Err("Gradle builds it, which is not run; a manifest may name its archives");
+    }
+    let tests = files
+        .paths()
+        .filter(|path| path.ends_with(".java"))
+        .filter_map(|path| files.read(path))
+        .filter(|text| text.contains("org.junit.jupiter."))
+        .count();
+    match tests {
+        0 => Err("no file has tests of JUnit 5"),
+        tests => Ok(tests),
+    }
 }
 
 /// Whether a file of Java is neither a test nor generated.
@@ -77,19 +123,28 @@ fn artifact(pom: &str) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use std::path::Path;
-
     use super::*;
+
+    fn detected(paths: &[(&str, &str)]) -> Option<DetectedProject> {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in paths {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let names = paths.iter().map(|(path, _)| (*path).to_owned()).collect();
+        detect(&RepositoryFiles::new(folder.path(), names))
+    }
+
+    const TEST: (&str, &str) = (
+        "src/test/java/a/BTest.java",
+        "import org.junit.jupiter.api.Test;\n",
+    );
 
     #[test]
     fn sources_are_told_from_tests() {
-        let found = |paths: &[&str]| {
-            let names = paths.iter().map(|path| (*path).to_owned()).collect();
-            detect(&RepositoryFiles::new(Path::new("/nowhere"), names))
-        };
-        let detected = found(&["src/main/java/a/B.java", "src/test/java/a/BTest.java"]).unwrap();
-        assert_eq!(detected.findings[0], "sources: 1 file in Java");
-        assert_eq!(detected.test, None);
+        let found = detected(&[("src/main/java/a/B.java", ""), TEST]).unwrap();
+        assert_eq!(found.findings[0], "sources: 1 file in Java");
         for path in [
             "a/BTest.java",
             "test/B.java",
@@ -97,8 +152,33 @@ mod tests {
             "package-info.java",
             "a.go",
         ] {
-            assert!(found(&[path]).is_none(), "{path}");
+            assert!(detected(&[(path, "")]).is_none(), "{path}");
         }
+    }
+
+    #[test]
+    fn tests_of_junit_are_run() {
+        let plain = detected(&[("src/B.java", ""), TEST]).unwrap();
+        assert_eq!(plain.test.unwrap().runner, RunnerName::Jupiter);
+        assert_eq!(plain.environment.packages, [JUNIT]);
+        let built = detected(&[("B.java", ""), ("pom.xml", "<project/>"), TEST]).unwrap();
+        assert_eq!(built.environment.file.as_deref(), Some("pom.xml"));
+        assert_eq!(built.environment.packages, [""; 0]);
+    }
+
+    #[test]
+    fn what_can_not_run_is_scored_by_text() {
+        let modules = ("pom.xml", "<modules><module>a</module></modules>");
+        for (other, reason) in [
+            (modules, "pom.xml has modules"),
+            (("build.gradle.kts", ""), "Gradle builds it"),
+        ] {
+            let found = detected(&[("B.java", ""), TEST, other]).unwrap();
+            assert_eq!(found.test, None);
+            assert!(found.findings[1].contains(reason), "{:?}", found.findings);
+        }
+        let without = detected(&[("B.java", ""), ("BTest.java", "")]).unwrap();
+        assert!(without.findings[1].contains("no file has tests of JUnit 5"));
     }
 
     #[test]

@@ -121,7 +121,15 @@ fn call<'t>(node: Node<'t>, body: Node<'t>, text: &str) -> Option<AssertionEdits
     let complement = opposite(word, &OPPOSITES).filter(|_| !has_tolerance);
     let edits = AssertionEdits {
         altered: expected.map_or_else(Vec::new, |expected| altered_value(expected, body, text)),
-        complement: complement.map(|other| SourceEdit::new(name.byte_range(), other)),
+        complement: complement.map(|other| {
+            let class = "org.junit.jupiter.api.Assertions";
+            // A file may import the one name and not the other.
+            let is_imported = node.child_by_field_name("object").is_none() && text.contains(class);
+            match is_imported {
+                true => SourceEdit::new(name.byte_range(), &format!("{class}.{other}")),
+                false => SourceEdit::new(name.byte_range(), other),
+            }
+        }),
     };
     (!edits.altered.is_empty() || edits.complement.is_some()).then_some(edits)
 }

@@ -1,7 +1,7 @@
 //! The table of test frameworks.
 
 use super::framework::TestFramework;
-use super::{go, jest, junit, mocha, node, pytest, unittest, vitest};
+use super::{go, jest, junit, jupiter, mocha, node, pytest, unittest, vitest};
 use crate::language::runner::RunnerName;
 
 /// The framework behind a runner of the manifest.
@@ -14,6 +14,7 @@ pub(super) fn framework_for(runner: RunnerName) -> &'static dyn TestFramework {
         RunnerName::Mocha => &mocha::Mocha,
         RunnerName::Jest => &jest::Jest,
         RunnerName::Go => &go::GoTest,
+        RunnerName::Jupiter => &jupiter::Jupiter,
         RunnerName::Junit => &junit::Junit,
     }
 }

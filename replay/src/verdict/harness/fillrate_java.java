@@ -1,0 +1,1273 @@
+// Compiles a project of Java, runs its tests, and reports every test out of band.
+//
+// Use: java -cp DRIVER:JARS fillratedriver.Driver ENVIRONMENT [-C=FOLDER]
+// [--leave-out=FILE ...], with the working directory at the root of the repository.
+// ENVIRONMENT holds the archives of classes in `jars` and what is compiled of the
+// unchanged project in `built`.  FOLDER holds the project.
+//
+// Input: a line of JSON on the standard input, as harness.rs describes it.  Output:
+// lines of JSON on the standard input, as report.rs describes them, each with the
+// nonce.  Only this process, in which no code of the project runs, knows the nonce.
+//
+// Tests run in one process, under JUnit's launcher, whose outcomes come on its
+// standard output, which the code under test can write to as well: outcomes are no
+// stronger than that.  A test's id is the full name of its outermost class, `::`, and
+// the names of the classes within and of its method, with `/` between; invocations
+// with parameters are parts of their test.  Lines are recorded by statements that are
+// put into the sources, and each test runs with classes of its own then, so that what
+// runs when a class is loaded belongs to each test that loads it.
+package fillratedriver;
+
+import com.sun.source.tree.BlockTree;
+import com.sun.source.tree.CaseTree;
+import com.sun.source.tree.ClassTree;
+import com.sun.source.tree.CompilationUnitTree;
+import com.sun.source.tree.DoWhileLoopTree;
+import com.sun.source.tree.EmptyStatementTree;
+import com.sun.source.tree.EnhancedForLoopTree;
+import com.sun.source.tree.ExpressionStatementTree;
+import com.sun.source.tree.ForLoopTree;
+import com.sun.source.tree.IfTree;
+import com.sun.source.tree.LineMap;
+import com.sun.source.tree.MethodInvocationTree;
+import com.sun.source.tree.MethodTree;
+import com.sun.source.tree.StatementTree;
+import com.sun.source.tree.Tree;
+import com.sun.source.tree.WhileLoopTree;
+import com.sun.source.util.JavacTask;
+import com.sun.source.util.SourcePositions;
+import com.sun.source.util.TreeScanner;
+import com.sun.source.util.Trees;
+import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.File;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.net.MalformedURLException;
+import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import javax.tools.Diagnostic;
+import javax.tools.DiagnosticCollector;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileObject;
+import javax.tools.SimpleJavaFileObject;
+import javax.tools.StandardJavaFileManager;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Assertions;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import org.junit.platform.engine.FilterResult;
+import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.engine.TestSource;
+import org.junit.platform.engine.discovery.DiscoverySelectors;
+import org.junit.platform.engine.support.descriptor.MethodSource;
+import org.junit.platform.launcher.Launcher;
+import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.PostDiscoveryFilter;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.TestPlan;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+
+/** Compiles and runs the tests, and writes the report. */
+final class Driver {
+    private static final int MESSAGE_LIMIT = 4000;
+    private static final String LEAVE_OUT = "--leave-out=";
+
+    private final Path environment;
+    private final Path root = Path.of("").toAbsolutePath();
+    private final Path project;
+    private final Set<String> leftOut = new HashSet<>();
+    private final OutputStream report = new FileOutputStream(FileDescriptor.in);
+    private Path scratch;
+    private Map<?, ?> instructions;
+    /** By id: outcome, seconds, message; the outcome is null while the test runs. */
+    private final Map<String, Outcome> tests = new TreeMap<>();
+    private boolean stopped;
+
+    private static final class Outcome {
+        String outcome;
+        double seconds;
+        String message = "";
+    }
+
+    private Driver(List<String> arguments) {
+        environment = Path.of(arguments.get(0));
+        String folder = ".";
+        for (String argument : arguments.subList(1, arguments.size())) {
+            if (argument.startsWith("-C=")) {
+                folder = argument.substring(3);
+            } else if (argument.startsWith(LEAVE_OUT)) {
+                leftOut.add(argument.substring(LEAVE_OUT.length()));
+            } else {
+                throw new IllegalArgumentException(argument + " is no option of this runner");
+            }
+        }
+        project = root.resolve(folder).normalize();
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length > 1 && arguments[1].equals("--prepare")) {
+            Sources.prepare(Path.of(arguments[0]), Path.of(arguments[2]));
+            return;
+        }
+        int status = 3;
+        Driver driver = null;
+        try {
+            driver = new Driver(List.of(arguments));
+            status = driver.all();
+        } catch (Exception error) {
+            error.printStackTrace();
+            if (driver != null && driver.instructions != null) {
+                driver.write("harness_error", Map.of("message", String.valueOf(error)));
+            }
+        }
+        System.exit(status);
+    }
+
+    private int all() throws Exception {
+        instructions = (Map<?, ?>) new Json(readLine()).value();
+        scratch = Files.createTempDirectory("fillrate-java-");
+        Sources sources = new Sources(environment, root, project, scratch, leftOut);
+        int status = 1;
+        Optional<String> refused = sources.compile();
+        if (refused.isPresent()) {
+            for (String file : sources.refused) {
+                write(
+                        "collect_error",
+                        Map.of("id", file, "message", limited(refused.get()), "compile", true));
+            }
+        } else {
+            status = runTests(sources);
+            if (instructions.get("coverage") != null) {
+                recordLines(sources);
+            }
+        }
+        write("end", Map.of());
+        return status;
+    }
+
+    /** Reads to the end of the first line and no further. */
+    private static String readLine() throws IOException {
+        FileInputStream input = new FileInputStream(FileDescriptor.in);
+        var line = new java.io.ByteArrayOutputStream();
+        for (int one = input.read(); one != '\n'; one = input.read()) {
+            if (one < 0) {
+                throw new IOException("the instructions can't be read");
+            }
+            line.write(one);
+        }
+        return line.toString(StandardCharsets.UTF_8);
+    }
+
+    private void write(String event, Map<String, Object> members) throws IOException {
+        Map<String, Object> line = new TreeMap<>(members);
+        line.put("event", event);
+        line.put("nonce", instructions.get("nonce"));
+        report.write((Json.text(line) + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+
+    private Set<String> selected() {
+        Object select = instructions.get("select");
+        return select == null
+                ? null
+                : ((List<?>) select).stream().map(String::valueOf).collect(Collectors.toSet());
+    }
+
+    private int runTests(Sources sources) throws Exception {
+        String mark = String.valueOf(instructions.get("token"));
+        boolean first = Boolean.TRUE.equals(instructions.get("first_failure_ends"));
+        Map<String, Outcome> sentinels = new TreeMap<>();
+        Process process = start(sources.classPath(), List.of(), mark, "run", selected());
+        int status;
+        try (BufferedReader reader = reader(process)) {
+            for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                String[] parts = line.split("\t", -1);
+                if (parts.length != 5 || !parts[0].equals(mark)) {
+                    System.err.println(line);
+                    continue;
+                }
+                boolean sentinel = parts[1].equals("sentinel");
+                Outcome test =
+                        (sentinel ? sentinels : tests)
+                                .computeIfAbsent(parts[2], id -> new Outcome());
+                String[] said = parts[3].split(" ");
+                if (!said[0].equals("started")) {
+                    worse(test, said[0], Double.parseDouble(said[1]), unescaped(parts[4]));
+                }
+                if (first && !sentinel && isFailure(test.outcome)) {
+                    stopped = true;
+                    process.destroyForcibly();
+                    break;
+                }
+            }
+        }
+        status = process.waitFor();
+        for (var entry : tests.entrySet()) {
+            Outcome test = entry.getValue();
+            if (test.outcome == null && !stopped) {
+                test.outcome = "failed";
+                test.message = "the test began and did not end";
+            }
+            if (test.outcome != null) {
+                Map<String, Object> members = new HashMap<>();
+                members.put("id", entry.getKey());
+                members.put("outcome", test.outcome);
+                members.put("seconds", test.seconds);
+                members.put("message", limited(test.message));
+                write("test", members);
+            }
+        }
+        for (var entry : sentinels.entrySet()) {
+            Outcome test = entry.getValue();
+            if (test.outcome != null) {
+                write(
+                        "sentinel",
+                        Map.of(
+                                "id", entry.getKey(),
+                                "outcome", test.outcome,
+                                "message", test.message));
+            }
+        }
+        return stopped ? 1 : status;
+    }
+
+    /** Of two ends of one test, as of invocations with parameters, the worse counts. */
+    private static void worse(Outcome test, String outcome, double seconds, String message) {
+        List<String> order = List.of("passed", "skipped", "failed", "error");
+        test.seconds += seconds;
+        if (test.outcome == null || order.indexOf(outcome) > order.indexOf(test.outcome)) {
+            test.outcome = outcome;
+            test.message = message;
+        }
+    }
+
+    private static boolean isFailure(String outcome) {
+        return "failed".equals(outcome) || "error".equals(outcome);
+    }
+
+    /** Starts the process of the tests; `own` are folders of classes that each test has anew. */
+    private Process start(
+            List<Path> classPath, List<Path> own, String mark, String mode, Set<String> selected)
+            throws IOException {
+        List<Path> shared = new ArrayList<>(List.of(ownFolder()));
+        shared.addAll(Sources.jars(environment));
+        shared.addAll(classPath);
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        List<String> command =
+                new ArrayList<>(
+                        List.of(
+                                java,
+                                "-XX:+UseSerialGC",
+                                "-XX:TieredStopAtLevel=1",
+                                "-XX:-UsePerfData",
+                                "-ea",
+                                "-cp",
+                                joined(shared),
+                                "fillratedriver.Runner",
+                                mode,
+                                joined(own)));
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.directory(project.toFile());
+        builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+        Process process = builder.start();
+        try (OutputStream input = process.getOutputStream()) {
+            List<String> lines = new ArrayList<>(List.of(mark, selected == null ? "all" : "some"));
+            if (selected != null) {
+                lines.addAll(selected);
+            }
+            input.write((String.join("\n", lines) + "\n").getBytes(StandardCharsets.UTF_8));
+        }
+        return process;
+    }
+
+    private static BufferedReader reader(Process process) {
+        return new BufferedReader(
+                new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    }
+
+    /** Where the classes of this program are. */
+    static Path ownFolder() {
+        return Path.of(URI.create(Driver.class.getProtectionDomain().getCodeSource().getLocation().toString()));
+    }
+
+    static String joined(Collection<Path> paths) {
+        return paths.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
+    }
+
+    /** Runs every test with classes of its own that record lines, and reports them. */
+    private void recordLines(Sources sources) throws Exception {
+        Set<String> wanted = new TreeSet<>();
+        for (Object file : (List<?>) instructions.get("coverage")) {
+            wanted.add(String.valueOf(file));
+        }
+        List<String> files = sources.record(wanted);
+        String mark = String.valueOf(instructions.get("token"));
+        Process process =
+                start(List.of(), sources.recordingClassPath(), mark, "record", tests.keySet());
+        try (BufferedReader reader = reader(process)) {
+            for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                String[] parts = line.split("\t", -1);
+                if (parts.length != 5 || !parts[0].equals(mark) || !parts[1].equals("lines")) {
+                    continue;
+                }
+                List<Integer> lines =
+                        Stream.of(parts[4].split(" ")).map(Integer::valueOf).toList();
+                String file = files.get(Integer.parseInt(parts[3]));
+                write("coverage", Map.of("test", parts[2], "file", file, "lines", lines));
+            }
+        }
+        process.waitFor();
+    }
+
+    private static String limited(String text) {
+        return text.length() > MESSAGE_LIMIT ? text.substring(0, MESSAGE_LIMIT) : text;
+    }
+
+    static String escaped(String text) {
+        return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "");
+    }
+
+    private static String unescaped(String text) {
+        StringBuilder result = new StringBuilder();
+        for (int at = 0; at < text.length(); at++) {
+            char letter = text.charAt(at);
+            if (letter == '\\' && at + 1 < text.length()) {
+                at++;
+                letter = text.charAt(at) == 'n' ? '\n' : text.charAt(at) == 't' ? '\t' : '\\';
+            }
+            result.append(letter);
+        }
+        return result.toString();
+    }
+}
+
+/** Reads and writes JSON. */
+final class Json {
+    private final String text;
+    private int at;
+
+    Json(String text) {
+        this.text = text;
+    }
+
+    Object value() {
+        blanks();
+        switch (text.charAt(at)) {
+            case '{' -> {
+                Map<String, Object> members = new TreeMap<>();
+                at++;
+                while (more('}')) {
+                    String name = (String) value();
+                    blanks();
+                    at++;
+                    members.put(name, value());
+                }
+                return members;
+            }
+            case '[' -> {
+                List<Object> items = new ArrayList<>();
+                at++;
+                while (more(']')) {
+                    items.add(value());
+                }
+                return items;
+            }
+            case '"' -> {
+                return string();
+            }
+            default -> {
+                int start = at;
+                while (at < text.length() && ",]} \t\r\n".indexOf(text.charAt(at)) < 0) {
+                    at++;
+                }
+                String word = text.substring(start, at);
+                return switch (word) {
+                    case "true" -> Boolean.TRUE;
+                    case "false" -> Boolean.FALSE;
+                    case "null" -> null;
+                    default -> Double.valueOf(word);
+                };
+            }
+        }
+    }
+
+    private void blanks() {
+        while (Character.isWhitespace(text.charAt(at))) {
+            at++;
+        }
+    }
+
+    /** Whether another part follows; goes past a comma, or past the closing bracket. */
+    private boolean more(char close) {
+        blanks();
+        if (text.charAt(at) == ',') {
+            at++;
+            blanks();
+        }
+        boolean more = text.charAt(at) != close;
+        at += more ? 0 : 1;
+        return more;
+    }
+
+    private String string() {
+        StringBuilder result = new StringBuilder();
+        at++;
+        while (text.charAt(at) != '"') {
+            char letter = text.charAt(at++);
+            if (letter == '\\') {
+                letter = text.charAt(at++);
+                switch (letter) {
+                    case 'n' -> letter = '\n';
+                    case 't' -> letter = '\t';
+                    case 'r' -> letter = '\r';
+                    case 'b' -> letter = '\b';
+                    case 'f' -> letter = '\f';
+                    case 'u' -> {
+                        letter = (char) Integer.parseInt(text.substring(at, at + 4), 16);
+                        at += 4;
+                    }
+                    default -> {}
+                }
+            }
+            result.append(letter);
+        }
+        at++;
+        return result.toString();
+    }
+
+    static String text(Object value) {
+        if (value instanceof Map<?, ?> members) {
+            return members.entrySet().stream()
+                    .map(one -> text(one.getKey()) + ":" + text(one.getValue()))
+                    .collect(Collectors.joining(",", "{", "}"));
+        }
+        if (value instanceof List<?> items) {
+            return items.stream().map(Json::text).collect(Collectors.joining(",", "[", "]"));
+        }
+        if (value instanceof Number || value instanceof Boolean || value == null) {
+            return String.valueOf(value);
+        }
+        StringBuilder result = new StringBuilder("\"");
+        for (char letter : String.valueOf(value).toCharArray()) {
+            if (letter < ' ' || letter == '"' || letter == '\\' || Character.isSurrogate(letter)) {
+                result.append(String.format("\\u%04x", (int) letter));
+            } else {
+                result.append(letter);
+            }
+        }
+        return result.append('"').toString();
+    }
+}
+
+/** The sources of a project, and what is compiled of them. */
+final class Sources {
+    private static final Set<String> OTHER_FOLDERS = Set.of("build", "node_modules", "out", "target");
+    private static final List<String> RESOURCES =
+            List.of("src/main/resources", "src/test/resources");
+
+    private final Path environment;
+    private final Path root;
+    private final Path project;
+    private final Path scratch;
+    private final Set<String> leftOut;
+    /** Relative to the project's folder. */
+    private final Map<String, String> digests = new TreeMap<>();
+    private List<Path> classes = List.of();
+    /** The files that the compiler refuses, relative to the repository. */
+    final Set<String> refused = new TreeSet<>();
+
+    Sources(Path environment, Path root, Path project, Path scratch, Set<String> leftOut)
+            throws IOException {
+        this.environment = environment;
+        this.root = root;
+        this.project = project;
+        this.scratch = scratch;
+        this.leftOut = leftOut;
+        for (Path file : files(project)) {
+            if (!leftOut.contains(root.relativize(file).toString())) {
+                digests.put(project.relativize(file).toString(), digest(Files.readAllBytes(file)));
+            }
+        }
+    }
+
+    /** Compiles an unchanged project into an environment. What does not compile is left. */
+    static void prepare(Path environment, Path project) throws IOException {
+        Path built = environment.resolve("built");
+        Sources sources = new Sources(environment, project, project, built, Set.of());
+        Path output = Files.createDirectories(built.resolve("classes"));
+        Optional<String> refused = sources.javac(sources.digests.keySet(), output, List.of(), Map.of());
+        List<String> index = new ArrayList<>();
+        if (refused.isEmpty()) {
+            sources.digests.forEach((file, digest) -> index.add(digest + " " + file));
+        }
+        Files.write(built.resolve("index"), index);
+    }
+
+    static List<Path> jars(Path environment) throws IOException {
+        try (Stream<Path> files = Files.list(environment.resolve("jars"))) {
+            return files.filter(file -> file.toString().endsWith(".jar")).sorted().toList();
+        }
+    }
+
+    private static List<Path> files(Path project) throws IOException {
+        List<Path> found = new ArrayList<>();
+        Files.walkFileTree(
+                project,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes of) {
+                        String name = String.valueOf(folder.getFileName());
+                        boolean other = name.startsWith(".") || OTHER_FOLDERS.contains(name);
+                        return other && !folder.equals(project)
+                                ? FileVisitResult.SKIP_SUBTREE
+                                : FileVisitResult.CONTINUE;
+                    }
+
+                    @Override
+                    public FileVisitResult visitFile(Path file, BasicFileAttributes of) {
+                        String name = file.getFileName().toString();
+                        if (name.endsWith(".java") && !name.equals("module-info.java")) {
+                            found.add(file);
+                        }
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
+        return found;
+    }
+
+    private static String digest(byte[] bytes) {
+        try {
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes);
+            return String.format("%064x", new java.math.BigInteger(1, digest));
+        } catch (NoSuchAlgorithmException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /**
+     * Compiles what differs from the unchanged project, and all of it where others may see the
+     * difference. Returns what the compiler says if it refuses.
+     */
+    Optional<String> compile() throws IOException {
+        Path built = environment.resolve("built");
+        Path unchanged = built.resolve("classes");
+        Map<String, String> before = new TreeMap<>();
+        Path index = built.resolve("index");
+        if (Files.exists(index)) {
+            for (String line : Files.readAllLines(index)) {
+                before.put(line.substring(65), line.substring(0, 64));
+            }
+        }
+        if (before.keySet().equals(digests.keySet())) {
+            Set<String> changed = new TreeSet<>(digests.keySet());
+            changed.removeIf(file -> digests.get(file).equals(before.get(file)));
+            classes = List.of(unchanged);
+            if (changed.isEmpty()) {
+                return Optional.empty();
+            }
+            Path some = Files.createDirectories(scratch.resolve("some"));
+            Optional<String> said = javac(changed, some, List.of(unchanged), Map.of());
+            if (said.isPresent()) {
+                return said;
+            }
+            if (looksAlike(some, unchanged)) {
+                classes = List.of(some, unchanged);
+                return said;
+            }
+        }
+        Path all = Files.createDirectories(scratch.resolve("all"));
+        classes = List.of(all);
+        return javac(digests.keySet(), all, List.of(), Map.of());
+    }
+
+    /** Whether no other class can tell these classes from the unchanged ones of their names. */
+    private static boolean looksAlike(Path some, Path unchanged) throws IOException {
+        List<Path> files;
+        try (Stream<Path> walk = Files.walk(some)) {
+            files = walk.filter(Files::isRegularFile).toList();
+        }
+        for (Path file : files) {
+            String face = ClassFace.of(Files.readAllBytes(file));
+            Path old = unchanged.resolve(some.relativize(file).toString());
+            String before = Files.exists(old) ? ClassFace.of(Files.readAllBytes(old)) : "";
+            if (!face.equals(before)) {
+                return false;
+            }
+        }
+        // A class that is gone leaves its file, and changes what its outer class says of its own.
+        return true;
+    }
+
+    private Optional<String> javac(
+            Collection<String> names, Path output, List<Path> classPath, Map<String, String> texts)
+            throws IOException {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
+        List<Path> seen = new ArrayList<>(classPath);
+        seen.addAll(jars(environment));
+        seen.add(Driver.ownFolder());
+        List<String> options =
+                List.of(
+                        "-g", "-nowarn", "-parameters", "-encoding", "UTF-8", "-implicit:none",
+                        "-Xmaxerrs", "20", "-cp", Driver.joined(seen), "-sourcepath", "",
+                        "-d", output.toString());
+        try (StandardJavaFileManager manager =
+                compiler.getStandardFileManager(found, Locale.ROOT, StandardCharsets.UTF_8)) {
+            List<JavaFileObject> units = new ArrayList<>();
+            for (String name : names) {
+                String text = texts.get(name);
+                if (text != null) {
+                    units.add(new Text(project.resolve(name).toUri(), text));
+                } else {
+                    manager.getJavaFileObjects(project.resolve(name)).forEach(units::add);
+                }
+            }
+            boolean done = compiler.getTask(null, manager, found, options, null, units).call();
+            if (done) {
+                return Optional.empty();
+            }
+        }
+        StringBuilder said = new StringBuilder();
+        for (Diagnostic<? extends JavaFileObject> one : found.getDiagnostics()) {
+            if (one.getKind() != Diagnostic.Kind.ERROR) {
+                continue;
+            }
+            String file = "";
+            if (one.getSource() != null) {
+                file = root.relativize(Path.of(one.getSource().toUri())).toString();
+                refused.add(file);
+            }
+            said.append(file).append(':').append(one.getLineNumber()).append(": ");
+            said.append(one.getMessage(Locale.ROOT)).append('\n');
+        }
+        if (refused.isEmpty()) {
+            refused.add(root.relativize(project).toString());
+        }
+        return Optional.of(said.toString());
+    }
+
+    /** A source that stands in no file. */
+    private static final class Text extends SimpleJavaFileObject {
+        private final String text;
+
+        Text(URI uri, String text) {
+            super(uri, Kind.SOURCE);
+            this.text = text;
+        }
+
+        @Override
+        public CharSequence getCharContent(boolean ignoreEncodingErrors) {
+            return text;
+        }
+    }
+
+    List<Path> classPath() {
+        List<Path> path = new ArrayList<>(classes);
+        for (String folder : RESOURCES) {
+            path.add(project.resolve(folder));
+        }
+        path.removeIf(folder -> !Files.exists(folder));
+        return path;
+    }
+
+    List<Path> recordingClassPath() {
+        List<Path> path = new ArrayList<>(List.of(scratch.resolve("recording")));
+        path.addAll(classPath());
+        return path;
+    }
+
+    /** Compiles files so that they record their lines; returns them in the order of their numbers. */
+    List<String> record(Set<String> wanted) throws IOException {
+        List<String> files = new ArrayList<>();
+        Map<String, String> texts = new TreeMap<>();
+        for (String file : wanted) {
+            Path path = root.resolve(file);
+            String name = project.relativize(path).toString();
+            if (digests.containsKey(name)) {
+                texts.put(name, Recorder.recording(path, files.size()));
+                files.add(file);
+            }
+        }
+        Path output = Files.createDirectories(scratch.resolve("recording"));
+        Optional<String> said = javac(texts.keySet(), output, classes, texts);
+        if (said.isPresent()) {
+            throw new IOException("lines can't be recorded: " + said.get());
+        }
+        return files;
+    }
+}
+
+/** What other classes can see of a class. */
+final class ClassFace {
+    private static final int PRIVATE = 0x0002;
+    private static final int SYNTHETIC = 0x1000;
+    private static final Set<String> SEEN =
+            Set.of(
+                    "AnnotationDefault", "ConstantValue", "Deprecated", "Exceptions",
+                    "InnerClasses", "PermittedSubclasses", "Record", "Signature");
+
+    private final DataInputStream input;
+    private final Object[] constants;
+    private final StringBuilder face = new StringBuilder();
+
+    private ClassFace(DataInputStream input, int count) {
+        this.input = input;
+        constants = new Object[count];
+    }
+
+    /** A text that is equal for two versions of a class which no other can tell apart. */
+    static String of(byte[] bytes) throws IOException {
+        DataInputStream input = new DataInputStream(new ByteArrayInputStream(bytes));
+        input.readLong();
+        ClassFace face = new ClassFace(input, input.readUnsignedShort());
+        face.readConstants();
+        return face.readClass();
+    }
+
+    private void readConstants() throws IOException {
+        for (int index = 1; index < constants.length; index++) {
+            int tag = input.readUnsignedByte();
+            switch (tag) {
+                case 1 -> constants[index] = input.readUTF();
+                case 3, 4 -> constants[index] = tag + ":" + input.readInt();
+                case 5, 6 -> {
+                    constants[index] = tag + ":" + input.readLong();
+                    index++;
+                }
+                case 7, 8, 16, 19, 20 -> constants[index] = input.readUnsignedShort();
+                case 15 -> input.skipBytes(3);
+                default -> input.skipBytes(4);
+            }
+        }
+    }
+
+    private String constant(int index) {
+        Object found = constants[index];
+        return found instanceof Integer of ? constant(of) : String.valueOf(found);
+    }
+
+    private String readClass() throws IOException {
+        face.append(input.readUnsignedShort());
+        face.append(' ').append(constant(input.readUnsignedShort()));
+        face.append(' ').append(constant(input.readUnsignedShort()));
+        for (int left = input.readUnsignedShort(); left > 0; left--) {
+            face.append(' ').append(constant(input.readUnsignedShort()));
+        }
+        TreeSet<String> members = new TreeSet<>();
+        for (int kind = 0; kind < 2; kind++) {
+            for (int left = input.readUnsignedShort(); left > 0; left--) {
+                int flags = input.readUnsignedShort();
+                String name = constant(input.readUnsignedShort());
+                String type = constant(input.readUnsignedShort());
+                String rest = attributes();
+                if ((flags & (PRIVATE | SYNTHETIC)) == 0) {
+                    members.add(kind + " " + flags + " " + name + " " + type + rest);
+                }
+            }
+        }
+        String attributes = attributes();
+        // No other class names one that stands in a method.
+        return attributes.contains("\nlocal") ? "local" : face + "\n" + members + attributes;
+    }
+
+    /** The attributes that others see, without the order of the constants. */
+    private String attributes() throws IOException {
+        StringBuilder found = new StringBuilder();
+        for (int left = input.readUnsignedShort(); left > 0; left--) {
+            String name = constant(input.readUnsignedShort());
+            byte[] content = input.readNBytes(input.readInt());
+            if (name.equals("EnclosingMethod")) {
+                found.append("\nlocal");
+            } else if (SEEN.contains(name)) {
+                found.append('\n').append(name).append(' ').append(read(name, content));
+            }
+        }
+        return found.toString();
+    }
+
+    private String read(String name, byte[] content) throws IOException {
+        DataInputStream input = new DataInputStream(new ByteArrayInputStream(content));
+        switch (name) {
+            case "ConstantValue", "Signature" -> {
+                return constant(input.readUnsignedShort());
+            }
+            case "Exceptions", "PermittedSubclasses" -> {
+                StringBuilder names = new StringBuilder();
+                for (int left = input.readUnsignedShort(); left > 0; left--) {
+                    names.append(constant(input.readUnsignedShort())).append(' ');
+                }
+                return names.toString();
+            }
+            case "InnerClasses" -> {
+                TreeSet<String> inner = new TreeSet<>();
+                for (int left = input.readUnsignedShort(); left > 0; left--) {
+                    String of = constant(input.readUnsignedShort());
+                    int outer = input.readUnsignedShort();
+                    input.readUnsignedShort();
+                    int flags = input.readUnsignedShort();
+                    if (outer != 0) {
+                        inner.add(of + " " + flags);
+                    }
+                }
+                return inner.toString();
+            }
+            default -> {
+                // Seldom, and read as it is: at worst all is compiled again.
+                return Arrays.toString(content);
+            }
+        }
+    }
+}
+
+/** Puts a record before every statement of a source. */
+final class Recorder extends TreeScanner<Void, Void> {
+    private final int file;
+    private final String text;
+    private final CompilationUnitTree unit;
+    private final SourcePositions positions;
+    private final LineMap lines;
+    /** What is put in, by place. */
+    private final TreeMap<Integer, StringBuilder> added = new TreeMap<>();
+    /** Where the record of the innermost statement is put in; -1 outside of methods. */
+    private int current = -1;
+
+    private Recorder(int file, String text, CompilationUnitTree unit, SourcePositions positions) {
+        this.file = file;
+        this.text = text;
+        this.unit = unit;
+        this.positions = positions;
+        lines = unit.getLineMap();
+    }
+
+    static String recording(Path path, int file) throws IOException {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        try (StandardJavaFileManager manager =
+                compiler.getStandardFileManager(null, Locale.ROOT, StandardCharsets.UTF_8)) {
+            var units = manager.getJavaFileObjects(path);
+            JavacTask task = (JavacTask) compiler.getTask(null, manager, null, null, null, units);
+            CompilationUnitTree unit = task.parse().iterator().next();
+            String text = Files.readString(path);
+            Recorder recorder =
+                    new Recorder(file, text, unit, Trees.instance(task).getSourcePositions());
+            recorder.scan(unit, null);
+            return recorder.recording();
+        }
+    }
+
+    private String recording() {
+        StringBuilder result = new StringBuilder();
+        int at = 0;
+        for (var entry : added.entrySet()) {
+            result.append(text, at, entry.getKey()).append(entry.getValue());
+            at = entry.getKey();
+        }
+        return result.append(text.substring(at)).toString();
+    }
+
+    private int start(Tree tree) {
+        return (int) positions.getStartPosition(unit, tree);
+    }
+
+    private int end(Tree tree) {
+        return (int) positions.getEndPosition(unit, tree);
+    }
+
+    private String hit(int place) {
+        return "fillratedriver.Lines.hit(" + file + "," + lines.getLineNumber(place) + ");";
+    }
+
+    private void add(int place, String what) {
+        added.computeIfAbsent(place, key -> new StringBuilder()).append(what);
+    }
+
+    /** Goes through a part of a statement that is recorded at a place. */
+    private void within(int place, Tree tree) {
+        int outer = current;
+        current = place;
+        scan(tree, null);
+        current = outer;
+    }
+
+    private void statements(List<? extends StatementTree> statements) {
+        for (StatementTree statement : statements) {
+            int place = start(statement);
+            if (isConstructorCall(statement)) {
+                // Nothing may stand before it.
+                add(end(statement), hit(place));
+                within(end(statement), statement);
+            } else if (statement instanceof EmptyStatementTree) {
+                continue;
+            } else {
+                add(place, hit(place));
+                within(place, statement);
+            }
+        }
+    }
+
+    private static boolean isConstructorCall(StatementTree statement) {
+        if (!(statement instanceof ExpressionStatementTree expression)
+                || !(expression.getExpression() instanceof MethodInvocationTree call)) {
+            return false;
+        }
+        String called = call.getMethodSelect().toString();
+        return called.equals("this") || called.equals("super") || called.endsWith(".super");
+    }
+
+    @Override
+    public Void visitBlock(BlockTree block, Void nothing) {
+        boolean begins = !block.getStatements().isEmpty() && isConstructorCall(block.getStatements().get(0));
+        int brace = text.indexOf('{', start(block));
+        if (!begins) {
+            add(brace + 1, hit(brace));
+        }
+        statements(block.getStatements());
+        return null;
+    }
+
+    @Override
+    public Void visitCase(CaseTree of, Void nothing) {
+        if (of.getCaseKind() == CaseTree.CaseKind.STATEMENT) {
+            List<? extends StatementTree> inside = of.getStatements();
+            if (!inside.isEmpty()) {
+                add(start(inside.get(0)), hit(start(of)));
+            }
+            statements(inside);
+            return null;
+        }
+        Tree body = of.getBody();
+        if (body instanceof BlockTree) {
+            scan(body, null);
+            return null;
+        }
+        boolean yields = !(body instanceof StatementTree);
+        int end = end(body);
+        int close = yields ? text.indexOf(';', end) + 1 : end;
+        add(start(body), "{" + hit(start(of)) + (yields ? "yield " : ""));
+        within(start(body), body);
+        add(close, "}");
+        return null;
+    }
+
+    /** A statement that is the body of another and may be no block. */
+    private void body(StatementTree body) {
+        if (body == null || body instanceof BlockTree || body instanceof EmptyStatementTree) {
+            scan(body, null);
+            return;
+        }
+        add(start(body), "{" + hit(start(body)));
+        within(start(body), body);
+        add(end(body), "}");
+    }
+
+    @Override
+    public Void visitIf(IfTree of, Void nothing) {
+        scan(of.getCondition(), null);
+        body(of.getThenStatement());
+        body(of.getElseStatement());
+        return null;
+    }
+
+    @Override
+    public Void visitWhileLoop(WhileLoopTree of, Void nothing) {
+        scan(of.getCondition(), null);
+        body(of.getStatement());
+        return null;
+    }
+
+    @Override
+    public Void visitDoWhileLoop(DoWhileLoopTree of, Void nothing) {
+        body(of.getStatement());
+        scan(of.getCondition(), null);
+        return null;
+    }
+
+    @Override
+    public Void visitForLoop(ForLoopTree of, Void nothing) {
+        scan(of.getInitializer(), null);
+        scan(of.getCondition(), null);
+        scan(of.getUpdate(), null);
+        body(of.getStatement());
+        return null;
+    }
+
+    @Override
+    public Void visitEnhancedForLoop(EnhancedForLoopTree of, Void nothing) {
+        scan(of.getExpression(), null);
+        body(of.getStatement());
+        return null;
+    }
+
+    /** The members of a class within a method are made when the statement around it runs. */
+    @Override
+    public Void visitClass(ClassTree of, Void nothing) {
+        int outer = current;
+        for (Tree member : of.getMembers()) {
+            boolean written = end(member) > start(member) && start(member) >= 0;
+            if (outer >= 0 && written) {
+                add(outer, hit(start(member)));
+            }
+            current = member instanceof MethodTree || member instanceof BlockTree ? -1 : outer;
+            if (written) {
+                scan(member, null);
+            }
+        }
+        current = outer;
+        return null;
+    }
+}
+
+/** Runs tests under JUnit's launcher, beside the code under test. */
+final class Runner {
+    private final PrintStream output;
+    private final String mark;
+    private final Set<String> selected;
+
+    private Runner(PrintStream output, String mark, Set<String> selected) {
+        this.output = output;
+        this.mark = mark;
+        this.selected = selected;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream output =
+                new PrintStream(
+                        new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+        System.setOut(System.err);
+        List<String> lines =
+                new String(System.in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+        Set<String> selected =
+                lines.get(1).equals("all") ? null : new LinkedHashSet<>(lines.subList(2, lines.size()));
+        Runner runner = new Runner(output, lines.get(0), selected);
+        boolean failed =
+                arguments[0].equals("record") ? runner.record(arguments[1]) : runner.run();
+        output.flush();
+        System.exit(failed ? 1 : 0);
+    }
+
+    private synchronized void say(String kind, String id, String what, String rest) {
+        output.print(mark + "\t" + kind + "\t" + id + "\t" + what + "\t" + rest + "\n");
+    }
+
+    private boolean run() {
+        Set<Path> roots = new LinkedHashSet<>();
+        for (String path : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            Path folder = Path.of(path);
+            if (Files.isDirectory(folder) && !folder.equals(Driver.ownFolder())) {
+                roots.add(folder);
+            }
+        }
+        boolean failed = execute("test", roots, null, Thread.currentThread().getContextClassLoader());
+        Sentinel.token = mark;
+        boolean held = execute("sentinel", Set.of(), Sentinel.class, Sentinel.class.getClassLoader());
+        return failed || held;
+    }
+
+    /** Runs the tests of folders or of a class; returns whether any failed. */
+    private boolean execute(String kind, Set<Path> roots, Class<?> only, ClassLoader loader) {
+        boolean sentinels = kind.equals("sentinel");
+        LauncherDiscoveryRequestBuilder builder = LauncherDiscoveryRequestBuilder.request();
+        if (only != null) {
+            builder.selectors(DiscoverySelectors.selectClass(only));
+        } else {
+            builder.selectors(DiscoverySelectors.selectClasspathRoots(roots));
+        }
+        PostDiscoveryFilter filter =
+                descriptor -> {
+                    String id = descriptor.getSource().map(Runner::idOf).orElse(null);
+                    boolean runs = sentinels || selected == null || id == null || selected.contains(id);
+                    return FilterResult.includedIf(runs);
+                };
+        LauncherDiscoveryRequest request = builder.filters(filter).build();
+        Listener listener = new Listener(kind);
+        Launcher launcher = LauncherFactory.create();
+        launcher.execute(request, listener);
+        return listener.failed;
+    }
+
+    /** Runs each test with classes of its own, and says which lines it runs. */
+    private boolean record(String path) throws MalformedURLException {
+        List<URL> urls = new ArrayList<>();
+        for (String folder : path.split(File.pathSeparator)) {
+            urls.add(Path.of(folder).toUri().toURL());
+        }
+        for (String id : selected) {
+            Runner one = new Runner(new PrintStream(OutputStream.nullOutputStream()), mark, Set.of(id));
+            Lines.clear();
+            try (URLClassLoader loader =
+                    new URLClassLoader(urls.toArray(URL[]::new), Runner.class.getClassLoader())) {
+                Thread.currentThread().setContextClassLoader(loader);
+                String outermost = id.substring(0, id.indexOf("::"));
+                one.execute("test", Set.of(), loader.loadClass(outermost), loader);
+            } catch (ClassNotFoundException | IOException | LinkageError error) {
+                System.err.println(error);
+            }
+            Lines.said((file, lines) -> say("lines", id, String.valueOf(file), lines));
+        }
+        return false;
+    }
+
+    /** The id of the test that a source names; null for what is no method. */
+    static String idOf(TestSource source) {
+        if (!(source instanceof MethodSource method)) {
+            return null;
+        }
+        String[] classes = method.getClassName().split("\\$");
+        StringBuilder id = new StringBuilder(classes[0]).append("::");
+        for (int index = 1; index < classes.length; index++) {
+            id.append(classes[index]).append('/');
+        }
+        return id.append(method.getMethodName()).toString();
+    }
+
+    /** Says how every test ends. */
+    private final class Listener implements TestExecutionListener {
+        private final String kind;
+        private final Map<String, Long> began = new HashMap<>();
+        private TestPlan plan;
+        private boolean failed;
+
+        Listener(String kind) {
+            this.kind = kind;
+        }
+
+        @Override
+        public void testPlanExecutionStarted(TestPlan plan) {
+            this.plan = plan;
+        }
+
+        /** That of a dynamic test is its factory's. */
+        private String id(TestIdentifier test) {
+            Optional<TestIdentifier> node = Optional.of(test);
+            while (node.isPresent()) {
+                String id = node.get().getSource().map(Runner::idOf).orElse(null);
+                if (id != null) {
+                    return kind.equals("sentinel") ? id.substring(id.lastIndexOf('/') + 1).replaceAll(".*::", "") : id;
+                }
+                node = plan.getParent(node.get());
+            }
+            return null;
+        }
+
+        @Override
+        public void executionStarted(TestIdentifier test) {
+            began.put(test.getUniqueId(), System.nanoTime());
+            if (test.isTest() && id(test) != null) {
+                say(kind, id(test), "started 0", "");
+            }
+        }
+
+        @Override
+        public void executionSkipped(TestIdentifier test, String reason) {
+            end(test, "skipped", reason == null ? "" : reason);
+        }
+
+        @Override
+        public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+            String message =
+                    result.getThrowable().map(Listener::described).orElse("");
+            switch (result.getStatus()) {
+                case SUCCESSFUL -> {
+                    if (test.isTest()) {
+                        end(test, "passed", "");
+                    }
+                }
+                case ABORTED -> end(test, "skipped", message);
+                default -> {
+                    failed = true;
+                    end(test, test.isTest() ? "failed" : "error", message);
+                }
+            }
+        }
+
+        /** Of a class, for each of its tests. */
+        private void end(TestIdentifier test, String outcome, String message) {
+            double seconds = 0;
+            Long start = began.get(test.getUniqueId());
+            if (start != null && test.isTest()) {
+                seconds = (System.nanoTime() - start) / 1e9;
+            }
+            Set<String> ids = new TreeSet<>();
+            if (id(test) != null) {
+                ids.add(id(test));
+            } else {
+                for (TestIdentifier inner : plan.getDescendants(test)) {
+                    if (id(inner) != null) {
+                        ids.add(id(inner));
+                    }
+                }
+            }
+            for (String id : ids) {
+                say(kind, id, outcome + " " + seconds, Driver.escaped(message));
+            }
+        }
+
+        private static String described(Throwable error) {
+            StringBuilder text = new StringBuilder(String.valueOf(error));
+            for (StackTraceElement frame : error.getStackTrace()) {
+                String of = frame.getClassName();
+                if (!of.startsWith("org.junit.") && !of.startsWith("java.") && !of.startsWith("jdk.")) {
+                    text.append("\n  at ").append(frame);
+                }
+                if (text.length() > 3000) {
+                    break;
+                }
+            }
+            return text.toString();
+        }
+    }
+}
+
+/** Tests that must fail, and run after the project's own. */
+final class Sentinel {
+    static String token;
+
+    @Test
+    void assertion() {
+        Assertions.assertEquals("", token);
+    }
+
+    @Test
+    void exception() {
+        throw new IllegalStateException(token);
+    }
+
+    @Nested
+    class Inner {
+        @Test
+        void nested() {
+            Assertions.fail(token);
+        }
+    }
+}

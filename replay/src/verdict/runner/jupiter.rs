@@ -1,0 +1,115 @@
+//! The runner for Java's tests under JUnit 5.
+
+use super::framework::TestFramework;
+use super::layout::REPOSITORY;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::language::java::environment::{DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder};
+use crate::verdict::outcome::Evidence;
+use fillrate_sandbox::Bind;
+
+/// JUnit's launcher, started by a program that compiles the project and reports out of band.
+pub(super) struct Jupiter;
+
+/// The environment.
+const ENVIRONMENT: &str = "/box/java";
+
+impl TestFramework for Jupiter {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &DRIVER
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["assertion", "exception", "nested"]
+    }
+
+    /// Tests share a process with the code under test and say by what it prints how they ended: no
+    /// line of it is signed, nothing in the process is compared, and errors outside of tests end
+    /// it.
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        &[
+            Evidence::Signature,
+            Evidence::Quiet,
+            Evidence::Framework,
+            Evidence::Process,
+        ]
+    }
+
+    /// A class is known by its package, which is some end of its file's folder.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        let Some(file) = path.strip_suffix(".java") else {
+            return Vec::new();
+        };
+        let (folder, stem) = file.rsplit_once('/').unwrap_or(("", file));
+        let (outermost, inner) = match names.split_first() {
+            Some((outermost, inner)) => (outermost.as_str(), inner.join("/")),
+            None => (stem, String::new()),
+        };
+        let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        (0..=parts.len())
+            .map(|start| {
+                let package: String = parts[start..]
+                    .iter()
+                    .map(|part| format!("{part}."))
+                    .collect();
+                format!("{package}{outermost}::{inner}")
+            })
+            .collect()
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("--leave-out={file}"))
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let folder = project_folder(prepared.project.environment.file.as_deref());
+        let java = prepared.environment.interpreter.display().to_string();
+        let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_folder());
+        let arguments = [
+            // It lives for seconds, and leaves no file behind.
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:-UsePerfData",
+            "-cp",
+            &class_path,
+            MAIN_CLASS,
+            ENVIRONMENT,
+            &format!("-C={REPOSITORY}/{folder}"),
+        ];
+        (java, arguments.map(str::to_owned).to_vec())
+    }
+
+    fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
+        vec![
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("LC_ALL", "C.UTF-8".to_owned()),
+        ]
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        let environment = &prepared.environment;
+        std::iter::once(Bind::read_only(&environment.root, ENVIRONMENT))
+            .chain(environment.interpreter_roots.iter().map(Bind::same))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_name_the_class_in_every_package_it_may_be_of() {
+        let names = ["MoneyTest", "Adding", "adds"].map(str::to_owned);
+        assert_eq!(
+            Jupiter.test_ids("test/shop/MoneyTest.java", &names),
+            [
+                "test.shop.MoneyTest::Adding/adds",
+                "shop.MoneyTest::Adding/adds",
+                "MoneyTest::Adding/adds"
+            ]
+        );
+        assert_eq!(Jupiter.test_ids("MoneyTest.java", &[]), ["MoneyTest::"]);
+        assert_eq!(Jupiter.test_ids("Money.kt", &names), [""; 0]);
+    }
+}
