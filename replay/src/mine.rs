@@ -11,6 +11,7 @@ pub mod dependencies;
 mod imports;
 pub mod invocation;
 pub mod leak;
+mod nesting;
 mod spread;
 pub mod tokens;
 mod uses;

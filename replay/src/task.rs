@@ -269,34 +269,7 @@ impl Hole {
         range: std::ops::Range<usize>,
         contents: &str,
     ) -> Self {
-        let reference = contents[range.clone()].to_owned();
-        let line = LineIndex::new(contents).number(range.start);
-        let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
-        let id = format!(
-            "{project}/{path}:{line}:{kind}:{}",
-            &sha256_hex(place.as_bytes())[..8]
-        );
-        Self {
-            schema: SCHEMA,
-            id,
-            project: project.to_owned(),
-            language: language.to_owned(),
-            path: path.to_owned(),
-            kind,
-            start: ByteOffset(range.start),
-            end: ByteOffset(range.end),
-            file_sha256: sha256_hex(contents.as_bytes()),
-            reference,
-            category: None,
-            at_import: false,
-            extent: None,
-            dependencies: None,
-            repoexec_dependencies: None,
-            indent: None,
-            mutation: None,
-            task_id: None,
-            tests: Vec::new(),
-        }
+        HoledFile::new(project, language, path, contents).hole(kind, range)
     }
 
     /// The hole as a benchmark's task, decided over by these tests. Its id is another one, so that
@@ -335,6 +308,68 @@ impl Hole {
     pub fn filled(&self, contents: &str, completion: &str) -> Result<String, TaskError> {
         let (prefix, suffix) = self.cut(contents)?;
         Ok([prefix, completion, suffix].concat())
+    }
+}
+
+/// A file that many holes are cut into: what all of them need of it is found once.
+pub struct HoledFile<'a> {
+    project: &'a str,
+    language: &'a str,
+    path: &'a str,
+    contents: &'a str,
+    sha256: String,
+    lines: LineIndex,
+}
+
+impl<'a> HoledFile<'a> {
+    /// A file of a project.
+    pub fn new(project: &'a str, language: &'a str, path: &'a str, contents: &'a str) -> Self {
+        Self {
+            project,
+            language,
+            path,
+            contents,
+            sha256: sha256_hex(contents.as_bytes()),
+            lines: LineIndex::new(contents),
+        }
+    }
+
+    /// The file's lines.
+    pub fn lines(&self) -> &LineIndex {
+        &self.lines
+    }
+
+    /// A hole in the file; the id follows from the rest.
+    pub fn hole(&self, kind: HoleKind, range: std::ops::Range<usize>) -> Hole {
+        let Self { project, path, .. } = *self;
+        let reference = self.contents[range.clone()].to_owned();
+        let line = self.lines.number(range.start);
+        let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
+        let id = format!(
+            "{project}/{path}:{line}:{kind}:{}",
+            &sha256_hex(place.as_bytes())[..8]
+        );
+        Hole {
+            schema: SCHEMA,
+            id,
+            project: project.to_owned(),
+            language: self.language.to_owned(),
+            path: path.to_owned(),
+            kind,
+            start: ByteOffset(range.start),
+            end: ByteOffset(range.end),
+            file_sha256: self.sha256.clone(),
+            reference,
+            category: None,
+            at_import: false,
+            extent: None,
+            dependencies: None,
+            repoexec_dependencies: None,
+            indent: None,
+            mutation: None,
+            task_id: None,
+            tests: Vec::new(),
+        }
     }
 }
 

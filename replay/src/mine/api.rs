@@ -26,6 +26,7 @@ use tree_sitter::Node;
 
 use super::candidates::{CoveredFile, HoleCandidate, LineCoverage, find_ranges};
 use super::imports::{imported_names, is_import};
+use super::nesting::Nesting;
 use super::tokens::leaves;
 use super::uses::{NameUse, find_undefined};
 use crate::language::{LanguageSupport, SourceFile};
@@ -42,24 +43,15 @@ pub fn find_api_candidates(
     let tree = file.language.parse(&file.contents);
     let imports = imported_names(tree.root_node(), file, files);
     let statements = find_ranges(file, &tree, &|_| true).statements;
-    let covered = CoveredFile {
-        project,
-        file,
-        tree: &tree,
-        statements: &statements,
-        coverage,
-    };
-    let tokens: Vec<Node<'_>> = leaves(tree.root_node())
-        .into_iter()
-        .filter(|leaf| !leaf.byte_range().is_empty() && !file.language.is_comment(*leaf))
-        .collect();
+    let covered = CoveredFile::new(project, file, &tree, &statements, coverage);
+    let tokens = FileTokens::new(tree.root_node(), file);
     let mut seen = BTreeSet::new();
     find_undefined(tree.root_node(), file, &imports)
         .into_iter()
         .filter(|used| seen.insert(used.name.clone()))
         .filter_map(|used| {
             let range = hole(&used, file, &tokens, seed)?;
-            if passes_filters(&range, file.language, &tokens) {
+            if tokens.pass_filters(&range) {
                 covered.candidate(HoleKind::Api, range)
             } else {
                 None
@@ -89,7 +81,7 @@ const REFERENCE_TOKENS: std::ops::RangeInclusive<usize> = 3..=30;
 fn hole(
     used: &NameUse<'_>,
     file: &SourceFile,
-    tokens: &[Node<'_>],
+    tokens: &FileTokens<'_>,
     seed: u64,
 ) -> Option<Range<usize>> {
     let rules = &LanguageSupport::for_language(file.language).holes;
@@ -103,15 +95,15 @@ fn hole(
     let row = used.token.start_position().row;
     let end = (rules.header_end)(used.token, statement).unwrap_or_else(|| {
         tokens
+            .beginning_at(used.token.end_byte())
             .iter()
-            .filter(|token| token.start_byte() >= used.token.end_byte())
             .take_while(|token| token.end_byte() <= statement.end_byte())
             .find(|token| rules.ends_statement(file, **token))
             .map_or(statement.end_byte(), Node::end_byte)
     });
     let before: Vec<&Node<'_>> = tokens
+        .beginning_in_row(row)
         .iter()
-        .filter(|token| token.start_position().row == row)
         .take_while(|token| token.start_byte() <= used.token.start_byte())
         .collect();
     // What ends a statement would end the reference before the name.
@@ -134,22 +126,82 @@ fn hole(
     Some(starts[draw % starts.len()]..end)
 }
 
-fn passes_filters(range: &Range<usize>, language: &Language, tokens: &[Node<'_>]) -> bool {
-    let is_imported = |token: Node<'_>| {
-        std::iter::successors(Some(token), Node::parent).any(|node| is_import(language, node))
-    };
-    let lines: BTreeSet<usize> = tokens
-        .iter()
-        .take_while(|token| token.start_byte() < range.start)
-        .filter(|token| !is_imported(**token))
-        .flat_map(|token| token.start_position().row..=token.end_position().row)
-        .collect();
-    let in_reference = tokens
-        .iter()
-        .filter(|token| range.contains(&token.start_byte()))
-        .count();
-    let least_lines = LanguageSupport::for_language(language).holes.least_lines;
-    lines.len() >= least_lines && REFERENCE_TOKENS.contains(&in_reference)
+/// The tokens of a file, ready to be searched.
+struct FileTokens<'t> {
+    language: &'static Language,
+    /// Without comments, in their order.
+    tokens: Vec<Node<'t>>,
+    /// How many lines hold one of the tokens before the same one of those, imports aside.
+    lines_before: Vec<usize>,
+}
+
+impl<'t> FileTokens<'t> {
+    fn new(root: Node<'t>, file: &SourceFile) -> Self {
+        let language = file.language;
+        let tokens: Vec<Node<'t>> = leaves(root)
+            .into_iter()
+            .filter(|leaf| !leaf.byte_range().is_empty() && !language.is_comment(*leaf))
+            .collect();
+        let imports = import_statements(root, language);
+        let mut lines_before = Vec::with_capacity(tokens.len());
+        let (mut lines, mut next_line) = (0, 0);
+        for token in &tokens {
+            lines_before.push(lines);
+            if imports.around(token.start_byte()).next().is_none() {
+                let end = token.end_position().row + 1;
+                let start = token.start_position().row.max(next_line);
+                lines += end.saturating_sub(start);
+                next_line = next_line.max(end);
+            }
+        }
+        Self {
+            language,
+            tokens,
+            lines_before,
+        }
+    }
+
+    /// Those that begin at an offset or behind it.
+    fn beginning_at(&self, offset: usize) -> &[Node<'t>] {
+        &self.tokens[self.place(offset)..]
+    }
+
+    /// Those that begin in a line, counted from 0.
+    fn beginning_in_row(&self, row: usize) -> &[Node<'t>] {
+        let first = |row| {
+            self.tokens
+                .partition_point(|token| token.start_position().row < row)
+        };
+        &self.tokens[first(row)..first(row + 1)]
+    }
+
+    fn place(&self, offset: usize) -> usize {
+        self.tokens
+            .partition_point(|token| token.start_byte() < offset)
+    }
+
+    /// Whether a hole in a range has as much before it and is as long as the paper asks for.
+    fn pass_filters(&self, range: &Range<usize>) -> bool {
+        let (start, end) = (self.place(range.start), self.place(range.end));
+        let lines = self.lines_before.get(start).copied().unwrap_or_default();
+        let least_lines = LanguageSupport::for_language(self.language).holes.least_lines;
+        lines >= least_lines && REFERENCE_TOKENS.contains(&(end - start))
+    }
+}
+
+/// Where the statements stand that import something, from anywhere.
+fn import_statements(root: Node<'_>, language: &Language) -> Nesting<()> {
+    let mut found = Vec::new();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if is_import(language, node) {
+            found.push((node.byte_range(), ()));
+            continue;
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.named_children(&mut cursor));
+    }
+    Nesting::new(found)
 }
 
 #[cfg(test)]

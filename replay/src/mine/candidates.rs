@@ -6,15 +6,14 @@ mod ranges;
 use std::ops::Range;
 
 use fillrate_server::syntax::Language;
-use fillrate_server::text::LineIndex;
 use tree_sitter::Tree;
 
-use super::category::categorize;
+use super::category::CategoryIndex;
+use super::nesting::Nesting;
 use crate::language::SourceFile;
 use crate::mutate;
-use crate::task::{Hole, HoleKind};
-use ranges::Statement;
-pub(super) use ranges::{FoundRanges, find_ranges};
+use crate::task::{Hole, HoleKind, HoledFile};
+pub(super) use ranges::{FoundRanges, StatementSite, find_ranges};
 
 /// The most lines of a hole.
 pub const MOST_LINES: usize = 30;
@@ -54,14 +53,9 @@ pub fn find_candidates(
     coverage: LineCoverage<'_>,
 ) -> Vec<HoleCandidate> {
     let tree = file.language.parse(&file.contents);
-    let FoundRanges { statements, ranges } = find_ranges(file, &tree, coverage.tested);
-    let covered = CoveredFile {
-        project,
-        file,
-        tree: &tree,
-        statements: &statements,
-        coverage,
-    };
+    let found = find_ranges(file, &tree, coverage.tested);
+    let FoundRanges { statements, ranges } = found;
+    let covered = CoveredFile::new(project, file, &tree, &statements, coverage);
     let mut candidates: Vec<HoleCandidate> = ranges
         .into_iter()
         .filter_map(|(kind, range)| covered.candidate(kind, range))
@@ -82,58 +76,57 @@ pub fn find_candidates(
 
 /// A file with its syntax, its statements and its coverage.
 pub(super) struct CoveredFile<'a> {
-    pub(super) project: &'a str,
-    pub(super) file: &'a SourceFile,
-    pub(super) tree: &'a Tree,
+    file: &'a SourceFile,
+    holed: HoledFile<'a>,
     /// As [`find_ranges`] returns them.
-    pub(super) statements: &'a [Statement],
-    pub(super) coverage: LineCoverage<'a>,
+    statements: &'a Nesting<StatementSite>,
+    categories: CategoryIndex<'a>,
+    coverage: LineCoverage<'a>,
 }
 
-impl CoveredFile<'_> {
+impl<'a> CoveredFile<'a> {
+    pub(super) fn new(
+        project: &'a str,
+        file: &'a SourceFile,
+        tree: &'a Tree,
+        statements: &'a Nesting<StatementSite>,
+        coverage: LineCoverage<'a>,
+    ) -> Self {
+        let language = file.language;
+        Self {
+            file,
+            holed: HoledFile::new(project, language.name, &file.path, &file.contents),
+            statements,
+            categories: CategoryIndex::new(tree.root_node(), &file.contents, language),
+            coverage,
+        }
+    }
+
     /// The candidate in a range, if the range is short enough and tests run all of it.
     pub(super) fn candidate(&self, kind: HoleKind, range: Range<usize>) -> Option<HoleCandidate> {
-        let file = self.file;
-        let index = LineIndex::new(&file.contents);
-        let lines = index.lines(range.clone()).len();
-        let begins_in = self
-            .statements
-            .iter()
-            .filter(|statement| statement.bytes.contains(&range.start))
-            .min_by_key(|statement| statement.bytes.len())?;
+        let lines = self.holed.lines().lines(range.clone()).len();
+        if !(1..=MOST_LINES).contains(&lines) {
+            return None;
+        }
+        let begins_in = self.statements.around(range.start).next()?;
         // Where a statement begins, coverage shows whether tests run it; they must run each one.
         let all_covered = self
             .statements
+            .beginning_in(&range)
             .iter()
-            .filter(|statement| range.contains(&statement.bytes.start))
-            .all(|statement| (self.coverage.tested)(statement.line));
-        if !(1..=MOST_LINES).contains(&lines)
-            || !all_covered
-            || !(self.coverage.tested)(begins_in.line)
-        {
+            .all(|statement| (self.coverage.tested)(statement.value.line));
+        if !all_covered || !(self.coverage.tested)(begins_in.value.line) {
             return None;
         }
-        let first_line = index.number(range.start);
-        let category = categorize(
-            self.tree.root_node(),
-            &file.contents,
-            range.clone(),
-            file.language,
-        );
-        let mut hole = Hole::new(
-            self.project,
-            file.language.name,
-            &file.path,
-            kind,
-            range,
-            &file.contents,
-        );
+        let first_line = self.holed.lines().number(range.start);
+        let category = self.categories.categorize(&range);
+        let mut hole = self.holed.hole(kind, range);
         hole.category = Some(category);
         hole.at_import = (first_line..first_line + lines).any(self.coverage.at_import);
         Some(HoleCandidate {
             hole,
             statement: begins_in.bytes.start,
-            language: file.language,
+            language: self.file.language,
         })
     }
 }

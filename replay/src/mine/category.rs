@@ -4,70 +4,183 @@
 //! syntax of the reference and of the definition around it, and says why; how far people would
 //! agree with it is not known.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use fillrate_server::syntax::Language;
 use tree_sitter::Node;
 
+use super::nesting::Nesting;
 use crate::language::LanguageSupport;
 use crate::language::names::RECEIVERS;
 use crate::task::{Category, Topic};
 
-/// The category of what stands in `range` of a file, given the file's syntax tree.
-///
-/// A word of the reference's names counts twice, one of the names in the definition around it
-/// once, each word once; the category with most wins, if it has two or more, and of equals the
-/// first in the order of the words' table. Failing that, syntax decides: JSX, what few programs
-/// use of a language, recursion and loops within loops. Everything else is
-/// [`Topic::ProgrammingBasics`].
-pub fn categorize(
-    root: Node<'_>,
-    contents: &str,
-    range: Range<usize>,
-    language: &Language,
-) -> Category {
-    let definition = enclosing(root, &range, language);
-    let scope = definition.unwrap_or(root);
-    let mut inside = Names::default();
-    let mut around = Names::default();
-    let mut reference_nodes = Vec::new();
-    let mut pending = vec![scope];
-    while let Some(node) = pending.pop() {
-        let in_reference = range.start <= node.start_byte() && node.end_byte() <= range.end;
-        if in_reference {
-            reference_nodes.push(node);
-        }
-        if node.child_count() == 0 && node.kind().contains("identifier") {
-            let names = if in_reference {
-                &mut inside
-            } else {
-                &mut around
-            };
-            names.add(&contents[node.byte_range()]);
-        }
-        // Without a definition, the rest of the file says little about one of its statements.
-        if definition.is_some() || overlap(&node, &range) {
+/// A file, ready to be asked for the categories of its stretches.
+pub struct CategoryIndex<'a> {
+    root: Node<'a>,
+    contents: &'a str,
+    language: &'static Language,
+    definitions: Nesting<NamedDefinition<'a>>,
+    /// The names that have words of the table, in their order.
+    names: Vec<TellingName>,
+}
+
+/// A definition or function that has a name.
+struct NamedDefinition<'a> {
+    node: Node<'a>,
+    name: &'a str,
+    /// How often each word stands in it.
+    words: OnceCell<WordCounts>,
+}
+
+/// A name with words of the table.
+struct TellingName {
+    at: Range<usize>,
+    words: Vec<TellingWord>,
+}
+
+/// A word with its row of [`WORDS`].
+type TellingWord = (usize, &'static str);
+
+/// How often words stand somewhere.
+type WordCounts = BTreeMap<TellingWord, usize>;
+
+impl<'a> CategoryIndex<'a> {
+    /// A file with its syntax tree's root.
+    pub fn new(root: Node<'a>, contents: &'a str, language: &'static Language) -> Self {
+        let mut definitions = Vec::new();
+        let mut names = Vec::new();
+        let mut known: HashMap<&str, Vec<TellingWord>> = HashMap::new();
+        let mut pending = vec![root];
+        while let Some(node) = pending.pop() {
+            if node.child_count() == 0 && node.kind().contains("identifier") {
+                let name = &contents[node.byte_range()];
+                let words = known.entry(name).or_insert_with(|| telling_words(name));
+                if !words.is_empty() {
+                    names.push(TellingName {
+                        at: node.byte_range(),
+                        words: words.clone(),
+                    });
+                }
+            }
+            if (language.is_definition(node) || language.is_function(node))
+                && let Some(name) = node.child_by_field_name("name")
+            {
+                let definition = NamedDefinition {
+                    node,
+                    name: &contents[name.byte_range()],
+                    words: OnceCell::new(),
+                };
+                definitions.push((node.byte_range(), definition));
+            }
             let mut cursor = node.walk();
             pending.extend(node.children(&mut cursor));
         }
+        names.sort_by_key(|name| name.at.start);
+        Self {
+            root,
+            contents,
+            language,
+            definitions: Nesting::new(definitions),
+            names,
+        }
     }
-    let name = definition.and_then(|definition| {
-        let name = definition.child_by_field_name("name")?;
-        contents.get(name.byte_range())
-    });
-    by_words(&inside, &around)
-        .or_else(|| by_syntax(&reference_nodes, contents, name, language))
-        .unwrap_or_else(|| Category {
-            name: Topic::ProgrammingBasics,
-            reason: match name {
-                Some(name) => format!(
-                    "Neither the reference nor the rest of `{name}` points to another category."
-                ),
-                None => "The reference points to no other category.".to_owned(),
-            },
-        })
+
+    /// The category of what stands in a range of the file.
+    ///
+    /// A word of the reference's names counts twice, one of the names in the definition around it
+    /// once, each word once; the category with most wins, if it has two or more, and of equals the
+    /// first in the order of the words' table. Failing that, syntax decides: JSX, what few programs
+    /// use of a language, recursion and loops within loops. Everything else is
+    /// [`Topic::ProgrammingBasics`].
+    pub fn categorize(&self, range: &Range<usize>) -> Category {
+        // The innermost one that is more than the range.
+        let definition = self.definitions.around(range.start).find(|one| {
+            range.end <= one.bytes.end && (one.bytes.start < range.start || range.end < one.bytes.end)
+        });
+        let definition = definition.map(|one| &one.value);
+        let (inside, around) = match definition {
+            Some(definition) => self.words_in(definition, range),
+            None => self.words_outside_definitions(range),
+        };
+        let name = definition.map(|definition| definition.name);
+        let of_syntax = || {
+            let scope = definition.map_or(self.root, |definition| definition.node);
+            let mut nodes = Vec::new();
+            collect_within(scope, range, &mut nodes);
+            by_syntax(&nodes, self.contents, name, self.language)
+        };
+        by_words(&inside, &around)
+            .or_else(of_syntax)
+            .unwrap_or_else(|| Category {
+                name: Topic::ProgrammingBasics,
+                reason: match name {
+                    Some(name) => format!(
+                        "Neither the reference nor the rest of `{name}` points to another category."
+                    ),
+                    None => "The reference points to no other category.".to_owned(),
+                },
+            })
+    }
+
+    /// The words in a range of a definition, and those in the rest of it.
+    fn words_in(
+        &self,
+        definition: &NamedDefinition<'_>,
+        range: &Range<usize>,
+    ) -> (FoundWords, FoundWords) {
+        let all = definition
+            .words
+            .get_or_init(|| self.count_words(&definition.node.byte_range()));
+        let counts = self.count_words(range);
+        let mut inside = FoundWords::default();
+        inside.extend(counts.keys());
+        let mut around = FoundWords::default();
+        around.extend(
+            all.iter()
+                .filter(|(word, count)| **count > counts.get(word).copied().unwrap_or_default())
+                .map(|(word, _)| word),
+        );
+        (inside, around)
+    }
+
+    fn count_words(&self, range: &Range<usize>) -> WordCounts {
+        let first = self
+            .names
+            .partition_point(|name| name.at.start < range.start);
+        let mut counts = WordCounts::new();
+        let names = self.names[first..]
+            .iter()
+            .take_while(|name| name.at.end <= range.end);
+        for word in names.flat_map(|name| &name.words) {
+            *counts.entry(*word).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The words in a range, and those right beside it in what it stands in. Without a definition,
+    /// the rest of the file says little about one of its statements.
+    fn words_outside_definitions(&self, range: &Range<usize>) -> (FoundWords, FoundWords) {
+        let (mut inside, mut around) = (FoundWords::default(), FoundWords::default());
+        let mut pending = vec![self.root];
+        while let Some(node) = pending.pop() {
+            if node.child_count() == 0 && node.kind().contains("identifier") {
+                let found = if is_within(&node, range) {
+                    &mut inside
+                } else {
+                    &mut around
+                };
+                found.extend(&telling_words(&self.contents[node.byte_range()]));
+            }
+            if overlap(&node, range) {
+                let mut cursor = node.walk();
+                pending.extend(node.children(&mut cursor));
+            }
+        }
+        (inside, around)
+    }
 }
 
 /// The words of each category, specialised ones before general ones. A word belongs to one.
@@ -152,29 +265,32 @@ static BY_WORD: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Words of names, by the row of [`WORDS`] they belong to.
+/// Words, by the row of [`WORDS`] they belong to.
 #[derive(Default)]
-struct Names {
-    found: [BTreeSet<&'static str>; WORDS.len()],
-}
+struct FoundWords([BTreeSet<&'static str>; WORDS.len()]);
 
-impl Names {
-    fn add(&mut self, name: &str) {
-        let whole: String = name
-            .chars()
-            .filter(|character| *character != '_')
-            .collect::<String>()
-            .to_lowercase();
-        for word in words(name).into_iter().chain([whole]) {
-            let known = BY_WORD.get_key_value(word.as_str()).or_else(|| {
-                // Plurals.
-                BY_WORD.get_key_value(word.strip_suffix('s')?)
-            });
-            if let Some((word, index)) = known {
-                self.found[*index].insert(word);
-            }
+impl FoundWords {
+    fn extend<'w>(&mut self, words: impl IntoIterator<Item = &'w TellingWord>) {
+        for (row, word) in words {
+            self.0[*row].insert(word);
         }
     }
+}
+
+/// The words of a name that stand in the table.
+fn telling_words(name: &str) -> Vec<TellingWord> {
+    let whole: String = name
+        .chars()
+        .filter(|character| *character != '_')
+        .collect::<String>()
+        .to_lowercase();
+    let known = words(name).into_iter().chain([whole]).filter_map(|word| {
+        BY_WORD.get_key_value(word.as_str()).or_else(|| {
+            // Plurals.
+            BY_WORD.get_key_value(word.strip_suffix('s')?)
+        })
+    });
+    known.map(|(word, row)| (*row, *word)).collect()
 }
 
 /// The words of a name in lower case: `parseHTTPDate`, `parse_http_date` → parse, http, date.
@@ -199,11 +315,11 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-fn by_words(inside: &Names, around: &Names) -> Option<Category> {
+fn by_words(inside: &FoundWords, around: &FoundWords) -> Option<Category> {
     let mut best: Option<(usize, usize)> = None;
     for index in 0..WORDS.len() {
-        let outside_only = around.found[index].difference(&inside.found[index]).count();
-        let score = 2 * inside.found[index].len() + outside_only;
+        let outside_only = around.0[index].difference(&inside.0[index]).count();
+        let score = 2 * inside.0[index].len() + outside_only;
         if score >= ENOUGH && best.is_none_or(|(most, _)| score > most) {
             best = Some((score, index));
         }
@@ -211,10 +327,10 @@ fn by_words(inside: &Names, around: &Names) -> Option<Category> {
     let (_, index) = best?;
     let subject = WORDS[index].0;
     let mut places = Vec::new();
-    if let Some(listed) = listed(&inside.found[index]) {
+    if let Some(listed) = listed(&inside.0[index]) {
         places.push(format!("{listed} in the reference"));
     }
-    if let Some(listed) = listed(&around.found[index]) {
+    if let Some(listed) = listed(&around.0[index]) {
         places.push(format!("{listed} around it"));
     }
     Some(Category {
@@ -282,15 +398,13 @@ fn by_syntax(
             format!("calls `{name}`, which it stands in: recursion"),
         );
     }
-    let nested = named().any(|node| {
-        let mut above = node.parent();
-        let mut inside_loop = false;
-        while let Some(current) = above {
-            inside_loop |= rules.loops.contains(&current.kind())
-                && nodes.iter().any(|node| node.id() == current.id());
-            above = current.parent();
-        }
-        rules.loops.contains(&node.kind()) && inside_loop
+    let loops: Vec<&Node<'_>> = named()
+        .filter(|node| rules.loops.contains(&node.kind()))
+        .collect();
+    let nested = loops.iter().any(|inner| {
+        loops
+            .iter()
+            .any(|outer| outer.id() != inner.id() && is_within(inner, &outer.byte_range()))
     });
     if nested {
         return category(
@@ -301,17 +415,29 @@ fn by_syntax(
     None
 }
 
-/// The innermost definition that holds a range and is more than it.
-fn enclosing<'t>(root: Node<'t>, range: &Range<usize>, language: &Language) -> Option<Node<'t>> {
-    let mut node = root.descendant_for_byte_range(range.start, range.end)?;
-    loop {
-        let is_more = node.start_byte() < range.start || range.end < node.end_byte();
-        let named = node.child_by_field_name("name").is_some();
-        if is_more && named && (language.is_definition(node) || language.is_function(node)) {
-            return Some(node);
-        }
-        node = node.parent()?;
+/// The nodes below a node that lie within a range.
+fn collect_within<'t>(node: Node<'t>, range: &Range<usize>, found: &mut Vec<Node<'t>>) {
+    let mut cursor = node.walk();
+    if cursor.goto_first_child_for_byte(range.start).is_none() {
+        return;
     }
+    loop {
+        let child = cursor.node();
+        if child.start_byte() >= range.end {
+            return;
+        }
+        if is_within(&child, range) {
+            found.push(child);
+        }
+        collect_within(child, range, found);
+        if !cursor.goto_next_sibling() {
+            return;
+        }
+    }
+}
+
+fn is_within(node: &Node<'_>, range: &Range<usize>) -> bool {
+    range.start <= node.start_byte() && node.end_byte() <= range.end
 }
 
 fn overlap(node: &Node<'_>, range: &Range<usize>) -> bool {
@@ -332,7 +458,7 @@ mod tests {
         let contents = [*before, reference, after].concat();
         let tree = language.parse(&contents);
         let range = before.len()..before.len() + reference.len();
-        let category = categorize(tree.root_node(), &contents, range, language);
+        let category = CategoryIndex::new(tree.root_node(), &contents, language).categorize(&range);
         format!("{}: {}", category.name, category.reason)
     }
 

@@ -6,6 +6,7 @@ use fillrate_server::syntax::Language;
 use fillrate_server::text::LineIndex;
 use tree_sitter::{Node, Tree};
 
+use super::super::nesting::Nesting;
 use super::super::tokens::leaves;
 use crate::language::{LanguageSupport, SourceFile};
 use crate::task::{HoleKind, sha256_hex};
@@ -16,7 +17,7 @@ const MOST_FOLLOWING: usize = 3;
 /// What is found in the functions of a file.
 pub(in crate::mine) struct FoundRanges {
     /// Their statements.
-    pub(in crate::mine) statements: Vec<Statement>,
+    pub(in crate::mine) statements: Nesting<StatementSite>,
     /// The ranges that could be holes, in bytes.
     pub(in crate::mine) ranges: Vec<(HoleKind, Range<usize>)>,
 }
@@ -31,43 +32,70 @@ pub(in crate::mine) fn find_ranges(
     let mut finder = RangeFinder {
         file,
         index: LineIndex::new(&file.contents),
-        covered,
         statements: Vec::new(),
+        prose: Vec::new(),
         ranges: Vec::new(),
     };
-    finder.visit(tree.root_node(), false);
-    finder.lines(tree);
+    finder.visit(tree.root_node(), VisitedPlace::default());
+    let statements = Nesting::new(std::mem::take(&mut finder.statements));
+    finder.lines(&statements, covered);
     FoundRanges {
-        statements: finder.statements,
+        statements,
         ranges: finder.ranges,
     }
 }
 
-/// A statement inside a function.
-pub(in crate::mine) struct Statement {
-    /// Where it stands in the file.
-    pub(in crate::mine) bytes: Range<usize>,
+/// What is known of a statement inside a function.
+pub(in crate::mine) struct StatementSite {
     /// The line it begins in, counted from one.
     pub(in crate::mine) line: usize,
+    /// Whether it has statements inside.
+    is_compound: bool,
+}
+
+/// What a model of code is not asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prose {
+    Comment,
+    /// A statement that is nothing but a string.
+    Documentation,
+    Literal,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Default)]
+struct VisitedPlace {
+    in_function: bool,
+    /// Whether it is one of a block's statements.
+    in_block: bool,
 }
 
 struct RangeFinder<'a> {
     file: &'a SourceFile,
     index: LineIndex,
-    covered: &'a dyn Fn(usize) -> bool,
-    statements: Vec<Statement>,
+    statements: Vec<(Range<usize>, StatementSite)>,
+    prose: Vec<(Range<usize>, Prose)>,
     ranges: Vec<(HoleKind, Range<usize>)>,
 }
 
 impl RangeFinder<'_> {
-    fn visit(&mut self, node: Node<'_>, in_function: bool) {
+    fn visit(&mut self, node: Node<'_>, place: VisitedPlace) {
         let language = self.file.language;
-        if in_function && language.is_statement(node) && self.stands_in_a_block(node) {
-            self.statements.push(Statement {
-                bytes: node.byte_range(),
+        let VisitedPlace {
+            in_function,
+            in_block,
+        } = place;
+        let prose = self.prose(node);
+        self.prose
+            .extend(prose.map(|prose| (node.byte_range(), prose)));
+        if in_function && in_block && language.is_statement(node) {
+            let is_compound = is_compound(language, node);
+            let site = StatementSite {
                 line: self.index.number(node.start_byte()),
-            });
-            if !self.is_documentation(node) && !is_compound(language, node) {
+                is_compound,
+            };
+            self.statements.push((node.byte_range(), site));
+            if !is_compound && prose != Some(Prose::Documentation) {
                 self.ranges.push((HoleKind::Statement, node.byte_range()));
                 self.span(node);
             }
@@ -84,12 +112,20 @@ impl RangeFinder<'_> {
             }
             let mut cursor = body.walk();
             for child in body.named_children(&mut cursor) {
-                self.visit(child, true);
+                let place = VisitedPlace {
+                    in_function: true,
+                    in_block: true,
+                };
+                self.visit(child, place);
             }
+            let place = VisitedPlace {
+                in_function,
+                in_block: self.holds_statements(node),
+            };
             let mut cursor = node.walk();
             for child in node.named_children(&mut cursor) {
                 if child.id() != body.id() {
-                    self.visit(child, in_function);
+                    self.visit(child, place);
                 }
             }
             self.following(body);
@@ -97,9 +133,13 @@ impl RangeFinder<'_> {
         }
         // What stands in a class within a function runs when the class is made, as the function
         // runs, so it stays inside.
+        let place = VisitedPlace {
+            in_function,
+            in_block: self.holds_statements(node),
+        };
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
-            self.visit(child, in_function);
+            self.visit(child, place);
         }
     }
 
@@ -161,7 +201,7 @@ impl RangeFinder<'_> {
             .map(|leaf| leaf.start_byte())
             .filter(|start| {
                 let rest = &self.file.contents[*start..statement.end_byte()];
-                rest.chars().filter(|c| c.is_alphanumeric()).count() >= 2
+                rest.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some()
             })
             .collect();
         if starts.is_empty() {
@@ -176,40 +216,37 @@ impl RangeFinder<'_> {
     }
 
     /// Whole lines within the statements found, headers of loops and branches among them.
-    fn lines(&mut self, tree: &Tree) {
+    fn lines(&mut self, statements: &Nesting<StatementSite>, covered: &dyn Fn(usize) -> bool) {
         let contents = &self.file.contents;
+        let prose = Nesting::new(std::mem::take(&mut self.prose));
         let lines = (0..).map_while(|line| self.index.range(line));
         for (number, bytes) in (1..).zip(lines) {
             let line = &contents[bytes.clone()];
             let start = bytes.start + (line.len() - line.trim_start().len());
             let end = bytes.start + line.trim_end().len();
             let text = line.trim();
-            if text.chars().filter(|c| c.is_alphanumeric()).count() < 3 {
+            if text.chars().filter(|c| c.is_alphanumeric()).nth(2).is_none() {
                 continue;
             }
-            let Some(leaf) = tree.root_node().descendant_for_byte_range(start, start + 1) else {
-                continue;
-            };
-            let Some(last) = tree.root_node().descendant_for_byte_range(end - 1, end) else {
-                continue;
-            };
             // Text and remarks are not what a model of code is asked for.
-            if self.is_prose(leaf, start) || self.language_comment(last) {
+            let begins_in_prose = prose.around(start).any(|one| match one.value {
+                Prose::Comment | Prose::Documentation => true,
+                Prose::Literal => one.bytes.start < start,
+            });
+            let ends_in_comment = prose
+                .around(end - 1)
+                .any(|one| one.value == Prose::Comment);
+            if begins_in_prose || ends_in_comment {
                 continue;
             }
-            let statement = self
-                .statements
-                .iter()
-                .filter(|statement| statement.bytes.contains(&start))
-                .min_by_key(|statement| statement.bytes.len());
-            let Some(statement) = statement else {
+            let Some(statement) = statements.around(start).next() else {
                 continue;
             };
             // A line inside a longer statement runs when the statement does.
             let runs = if statement.bytes.start == start {
-                statement.line == number
+                statement.value.line == number
             } else {
-                self.is_simple(tree, statement) || (self.covered)(number)
+                !statement.value.is_compound || covered(number)
             };
             if runs {
                 self.ranges.push((HoleKind::Line, start..end));
@@ -217,33 +254,18 @@ impl RangeFinder<'_> {
         }
     }
 
-    fn is_simple(&self, tree: &Tree, statement: &Statement) -> bool {
-        tree.root_node()
-            .named_descendant_for_byte_range(statement.bytes.start, statement.bytes.end)
-            .is_some_and(|node| !is_compound(self.file.language, node))
-    }
-
-    /// Whether a line begins inside a string or is a comment.
-    fn is_prose(&self, leaf: Node<'_>, start: usize) -> bool {
+    /// What a node is that holds no code.
+    fn prose(&self, node: Node<'_>) -> Option<Prose> {
         let language = self.file.language;
-        let mut node = Some(leaf);
-        while let Some(current) = node {
-            if language.is_comment(current) || self.is_documentation(current) {
-                return true;
-            }
-            if language.strings.contains(&current.kind()) && current.start_byte() < start {
-                return true;
-            }
-            node = current.parent();
+        if language.is_comment(node) {
+            Some(Prose::Comment)
+        } else if language.is_string(node) {
+            Some(Prose::Literal)
+        } else if self.is_documentation(node) {
+            Some(Prose::Documentation)
+        } else {
+            None
         }
-        false
-    }
-
-    fn language_comment(&self, leaf: Node<'_>) -> bool {
-        self.file.language.is_comment(leaf)
-            || leaf
-                .parent()
-                .is_some_and(|parent| self.file.language.is_comment(parent))
     }
 
     /// Whether a statement is nothing but a string, as documentation is in Python.
@@ -255,14 +277,10 @@ impl RangeFinder<'_> {
                 .is_some_and(|child| self.file.language.strings.contains(&child.kind()))
     }
 
-    fn stands_in_a_block(&self, node: Node<'_>) -> bool {
-        node.parent().is_some_and(|parent| {
-            self.file.language.is_block(parent)
-                || LanguageSupport::for_language(self.file.language)
-                    .holes
-                    .case_blocks
-                    .contains(&parent.kind())
-        })
+    /// Whether a node's children that are statements are those of a block.
+    fn holds_statements(&self, node: Node<'_>) -> bool {
+        let rules = &LanguageSupport::for_language(self.file.language).holes;
+        self.file.language.is_block(node) || rules.case_blocks.contains(&node.kind())
     }
 }
 
