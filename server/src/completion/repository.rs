@@ -128,6 +128,11 @@ impl RepositoryState {
         }
         // No change is indexed meanwhile that this model would miss.
         let _order = self.catching_up.lock();
+        if !self.searchable.load(Ordering::Acquire) {
+            // The files of a kept index are still to be read, which teaches it all of them.
+            self.learners.write().push(Arc::clone(model));
+            return;
+        }
         let known = self.known().clone();
         let files = if known.is_empty() {
             Vec::new()
