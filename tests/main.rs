@@ -8,6 +8,7 @@ mod audit;
 mod augment;
 mod clients;
 mod complete;
+mod connections;
 mod dependencies;
 mod doctor;
 mod errors;

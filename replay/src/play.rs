@@ -23,6 +23,7 @@ pub mod projects;
 pub mod replay;
 mod schedule;
 mod subject;
+mod turns;
 mod worker;
 
 pub use error::PlayError;

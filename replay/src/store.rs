@@ -13,7 +13,7 @@
 //! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
 //!
 //! `meta` may have `behaviour`, too: the policies of a run and how its developer types
-//! ([`DeveloperSettings`]).
+//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]).
 //!
 //! Attempts are only added, except that infrastructure failures are repeated. Each is committed
 //! with its whole contents, so that a run killed at any moment has every attempt either whole or
@@ -28,6 +28,7 @@ mod merge;
 mod part;
 mod partition;
 pub mod segment;
+mod time_spent;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ pub use merge::{Conflict, MergedParts, MissingPart, Settlement};
 use part::PartFolder;
 pub use partition::{PARTITIONS_VARIABLE, Partition};
 use segment::{SEGMENT_SCHEMA, SegmentRow};
+pub use time_spent::TimeSpent;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -549,6 +551,38 @@ impl Run {
             .optional()
             .map_err(|source| self.fault(source))?;
         recorded.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+    }
+
+    /// Adds to where the time of the run went.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_time_spent(&self, more: &TimeSpent) -> Result<(), StoreError> {
+        let mut spent = self.time_spent()?.unwrap_or_default();
+        spent.add(more);
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "time_spent",
+            &spent,
+        )
+    }
+
+    /// Where the time of the run went, as far as its folder tells: runs of older programs and merged
+    /// ones don't.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn time_spent(&self) -> Result<Option<TimeSpent>, StoreError> {
+        self.database
+            .query_row(
+                "SELECT value FROM meta WHERE key = 'time_spent'",
+                [],
+                |row| row.get::<_, String>(0),
+            )
+            .optional()
+            .map_err(|source| self.fault(source))?
+            .map(|text| self.parse(&text))
+            .transpose()
     }
 
     /// Records an audit, in place of an earlier one of the same attempt.

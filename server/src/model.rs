@@ -290,6 +290,8 @@ pub enum ModelError {
         status: u16,
         /// The beginning of the response's body.
         body: String,
+        /// For how long the server asks to be left alone, by `Retry-After`.
+        retry_after: Option<Duration>,
     },
     /// The response is not of the documented form.
     #[error("the answer can't be read: {reason} ({url})")]
@@ -321,6 +323,19 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// For how long the model's server asks to be left alone, where it has too much to do and says
+    /// when it will have less.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status {
+                status: 429 | 503 | 529,
+                retry_after,
+                ..
+            } => *retry_after,
+            _ => None,
+        }
+    }
+
     /// What the person can do about it, as one sentence.
     pub fn advice(&self) -> &'static str {
         match self {

@@ -159,6 +159,17 @@ fn message(event: &Event) -> Option<String> {
         } => test_notes(project, set_aside, neutralised, cold_reason.as_deref()),
         // The end reports the reason once.
         Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
+        Event::ModelBusy { model, seconds, .. } => Some(format!(
+            "{model} has too much to do; it is asked again in {seconds:.0} s"
+        )),
+        Event::TimeSpent {
+            model,
+            context,
+            workers,
+            spent,
+        } => Some(format!(
+            "time of {model} with {context}, {workers} workers: {spent}"
+        )),
         Event::RunOpened { run, attempts, .. } if *attempts > 0 => Some(format!(
             "continuing {}: {attempts} attempts are done",
             run.display()

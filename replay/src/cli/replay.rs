@@ -73,6 +73,15 @@ pub(super) struct ReplayArguments {
     typing: typing::TypingArguments,
     #[command(flatten)]
     execution: ExecutionArguments,
+    /// How many models are asked at once, while up to `--jobs` verdicts are reached [default: each
+    /// job asks and judges in turn]
+    ///
+    /// For a model on another machine: while it writes, this one's processors judge what it wrote
+    /// before. Each connection has a server and a copy of the project of its own. A model's server
+    /// that answers 429 with `Retry-After` is left alone by all connections for that time, which is
+    /// no failure.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    connections: Option<u16>,
     #[command(flatten)]
     events: EventArguments,
     /// Have TypeScript's own checker look at the completions, too
@@ -136,6 +145,7 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         out: arguments.out.clone(),
         partition: arguments.partition,
         execution: arguments.execution.plan(),
+        connections: arguments.connections.map(usize::from),
     };
     let outcome = replay::run(&plan, listener)?;
     let (incomplete, played): (Vec<bool>, Vec<(String, Run)>) = outcome

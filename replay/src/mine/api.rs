@@ -184,7 +184,9 @@ impl<'t> FileTokens<'t> {
     fn pass_filters(&self, range: &Range<usize>) -> bool {
         let (start, end) = (self.place(range.start), self.place(range.end));
         let lines = self.lines_before.get(start).copied().unwrap_or_default();
-        let least_lines = LanguageSupport::for_language(self.language).holes.least_lines;
+        let least_lines = LanguageSupport::for_language(self.language)
+            .holes
+            .least_lines;
         lines >= least_lines && REFERENCE_TOKENS.contains(&(end - start))
     }
 }

@@ -98,7 +98,8 @@ impl<'a> CategoryIndex<'a> {
     pub fn categorize(&self, range: &Range<usize>) -> Category {
         // The innermost one that is more than the range.
         let definition = self.definitions.around(range.start).find(|one| {
-            range.end <= one.bytes.end && (one.bytes.start < range.start || range.end < one.bytes.end)
+            range.end <= one.bytes.end
+                && (one.bytes.start < range.start || range.end < one.bytes.end)
         });
         let definition = definition.map(|one| &one.value);
         let (inside, around) = match definition {

@@ -36,7 +36,10 @@ impl<T> Nesting<T> {
         let mut open: Vec<usize> = Vec::new();
         for index in 0..stretches.len() {
             let end = stretches[index].bytes.end;
-            while open.pop_if(|outer| stretches[*outer].bytes.end < end).is_some() {}
+            while open
+                .pop_if(|outer| stretches[*outer].bytes.end < end)
+                .is_some()
+            {}
             stretches[index].outer = open.last().copied();
             open.push(index);
         }

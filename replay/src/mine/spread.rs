@@ -45,7 +45,12 @@ impl KindQueue {
     fn list(&mut self, path: &str, uses: usize) {
         for (class, candidates) in self.files.get(path).into_iter().flatten() {
             if let Some((chance, _)) = candidates.last() {
-                let listed = self.next.entry(uses).or_default().entry(*class).or_default();
+                let listed = self
+                    .next
+                    .entry(uses)
+                    .or_default()
+                    .entry(*class)
+                    .or_default();
                 listed.insert(chance.clone(), path.to_owned());
             }
         }

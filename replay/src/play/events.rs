@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 
 use crate::mine::Rejection;
-use crate::store::ProjectStatus;
+use crate::store::{ProjectStatus, TimeSpent};
 use crate::verdict::Outcome;
 
 /// The version of the events' format.
@@ -184,6 +184,30 @@ pub enum Event {
         reason: String,
         /// How many requests in a row have failed.
         in_a_row: usize,
+    },
+    /// A model's server has too much to do, and is asked again after the time that it asks for. Until
+    /// then it is asked nothing.
+    ModelBusy {
+        /// The model's name.
+        model: String,
+        /// The id of the hole for which it is asked again.
+        hole: String,
+        /// The time in seconds.
+        seconds: f64,
+    },
+    /// Everything that was missing of a run was made.
+    TimeSpent {
+        /// The model's name.
+        model: String,
+        /// The context that it was given.
+        context: String,
+        /// How many workers there were.
+        workers: usize,
+        /// Where their time went, in seconds of all together: `asking` models, in `servers` that
+        /// start or read, in `tests`, in `twins` of these, in the `sandbox` and the rest of
+        /// verdicts, or `idle`; and `wall`, the time on the clock.
+        #[serde(flatten)]
+        spent: TimeSpent,
     },
     /// A mutant has its verdict.
     MutantJudged {
@@ -482,6 +506,17 @@ mod tests {
                 model: text(),
                 reason: text(),
                 in_a_row: 1,
+            },
+            Event::ModelBusy {
+                model: text(),
+                hole: text(),
+                seconds: 1.0,
+            },
+            Event::TimeSpent {
+                model: text(),
+                context: text(),
+                workers: 1,
+                spent: TimeSpent::default(),
             },
             Event::MutantJudged {
                 project: text(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fillrate_server::cleanup::CompletionExtent;
 use fillrate_server::context::EarlierAttempt;
@@ -18,6 +18,7 @@ use super::schedule::{
     CompletionSource, HoleJob, MissingSample, ReplayParameters, earlier_attempt,
 };
 use super::subject::SERVER_SETTINGS;
+use super::turns::WorkerTurns;
 use super::worker::ReplayWorker;
 use super::{PlayError, audit};
 use crate::developer::policy::Policy;
@@ -36,6 +37,9 @@ pub(super) struct SubjectReplay<'a> {
     listener: &'a dyn Listener,
     /// Requests in a row that the model failed.
     failures: AtomicUsize,
+    turns: WorkerTurns,
+    /// The most workers.
+    workers: usize,
 }
 
 /// How many requests in a row a model may fail before the run is stopped.
@@ -43,6 +47,10 @@ const MOST_FAILURES_IN_A_ROW: usize = 4;
 
 /// How long a language server may take to read a repository.
 const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// The longest time for which a model's server is left alone at its own wish, before it is asked
+/// again.
+const LONGEST_WISH: Duration = Duration::from_secs(600);
 
 /// What a job works on.
 struct HoleSite<'a> {
@@ -53,13 +61,19 @@ struct HoleSite<'a> {
 }
 
 impl<'a> SubjectReplay<'a> {
-    /// A replay into a run.
+    /// A replay into a run with so many jobs, and, if they are apart from these, so many connections.
     pub(super) fn new(
         parameters: ReplayParameters<'a>,
         run: Run,
         listener: &'a dyn Listener,
+        (jobs, connections): (usize, Option<usize>),
     ) -> Self {
+        let is_asked = matches!(parameters.source, CompletionSource::Server(_));
+        let connections = connections.filter(|_| is_asked);
         Self {
+            turns: WorkerTurns::new(connections.unwrap_or(jobs), jobs),
+            // As many as ask, beside those that judge meanwhile.
+            workers: connections.map_or(jobs, |connections| connections + jobs),
             parameters,
             run: Mutex::new(run),
             listener,
@@ -71,7 +85,7 @@ impl<'a> SubjectReplay<'a> {
     ///
     /// # Errors
     /// A server, the sandbox or the database fails, or the model fails several times in a row.
-    pub(super) fn play(self, holes: &[Hole], threads: usize) -> Result<Run, PlayError> {
+    pub(super) fn play(self, holes: &[Hole]) -> Result<Run, PlayError> {
         let (attempts, typings) = {
             let run = self.run.lock();
             (run.attempts()?, run.typings()?)
@@ -87,18 +101,37 @@ impl<'a> SubjectReplay<'a> {
         let progress = PhaseProgress::resume(self.listener, Phase::Replay, Some(name), done, total);
         let played = run_jobs(
             &jobs,
-            threads,
+            self.workers,
             ReplayWorker::default,
             |worker, job| self.run_job(job, worker, &progress),
             |_| {},
         );
-        drop((jobs, progress));
+        drop(progress);
+        self.tell_time(self.workers.min(jobs.len()))?;
+        drop(jobs);
         if played.is_err() {
             // A part keeps what it made before the error.
             self.run.lock().write_segment()?;
         }
         played?;
         Ok(self.run.into_inner())
+    }
+
+    /// Records where the time of so many workers went, and tells it.
+    fn tell_time(&self, workers: usize) -> Result<(), PlayError> {
+        if workers == 0 {
+            return Ok(());
+        }
+        let spent = self.turns.spent(workers);
+        let run = self.run.lock();
+        run.add_time_spent(&spent)?;
+        self.listener.receive(&Event::TimeSpent {
+            model: self.parameters.subject.name.clone(),
+            context: self.parameters.subject.context_name(),
+            workers,
+            spent,
+        });
+        Ok(())
     }
 
     /// Makes what is missing at one hole. Each hole is a session of its own, so none sees another.
@@ -159,13 +192,17 @@ impl<'a> SubjectReplay<'a> {
         let command = self.server_command()?;
         let path = workspace.join(&site.hole.path);
         if !job.samples.is_empty() {
+            let began = Instant::now();
             worker.converse(&command, workspace, &path, async |developer| {
+                self.turns.add(|spent| &mut spent.servers, began.elapsed());
                 self.fill(developer, site, &job.samples, &path, shown, progress)
                     .await
             })?;
         }
         for policy in &job.policies {
+            let began = Instant::now();
             worker.converse(&command, workspace, &path, async |developer| {
+                self.turns.add(|spent| &mut spent.servers, began.elapsed());
                 self.type_in(developer, site, policy, &path, shown).await
             })?;
             progress.advance(1);
@@ -198,9 +235,7 @@ impl<'a> SubjectReplay<'a> {
             };
             loop {
                 let earlier = sample.earlier.take();
-                let reply = self
-                    .request_completion(developer, site.hole, path, shown, earlier)
-                    .await?;
+                let reply = self.ask(developer, site.hole, path, shown, earlier).await?;
                 let attempt = self.judge_and_store(site, &sample, reply)?;
                 if !attempt.is_repairable() || sample.repair_round == self.parameters.repair_rounds
                 {
@@ -212,6 +247,38 @@ impl<'a> SubjectReplay<'a> {
             progress.advance(1);
         }
         Ok(())
+    }
+
+    /// Requests a completion when it is this worker's turn, again after the time for which the
+    /// model's server wishes to be left alone.
+    async fn ask(
+        &self,
+        developer: &mut Developer,
+        hole: &Hole,
+        path: &Path,
+        shown: &HoleView,
+        earlier: Option<EarlierAttempt>,
+    ) -> Result<CompletionReply, PlayError> {
+        loop {
+            let turn = self.turns.asking.take();
+            let began = Instant::now();
+            let reply = self
+                .request_completion(developer, hole, path, shown, earlier.clone())
+                .await?;
+            drop(turn);
+            self.turns.add(|spent| &mut spent.asking, began.elapsed());
+            let wish = reply.trace.as_ref().and_then(|trace| trace.retry_after_ms);
+            let Some(wish) = wish else {
+                return Ok(reply);
+            };
+            self.listener.receive(&Event::ModelBusy {
+                model: self.parameters.subject.name.clone(),
+                hole: hole.id.clone(),
+                seconds: wish / 1000.0,
+            });
+            let wish = Duration::try_from_secs_f64(wish / 1000.0).unwrap_or(LONGEST_WISH);
+            self.turns.asking.pause(wish.min(LONGEST_WISH));
+        }
     }
 
     /// Opens the hole's file, requests a completion and accepts it.
@@ -285,7 +352,12 @@ impl<'a> SubjectReplay<'a> {
             wait_ms: subject.configuration.typing.wait_ms,
             patience: self.parameters.patience,
         };
-        let mut session = match type_hole(&mut editor, text, &settings.typing, policy).await {
+        let turn = self.turns.asking.take();
+        let began = Instant::now();
+        let typed = type_hole(&mut editor, text, &settings.typing, policy).await;
+        drop(turn);
+        self.turns.add(|spent| &mut spent.asking, began.elapsed());
+        let mut session = match typed {
             Ok(session) => session,
             Err(TypingFailure::Conversation(error)) => return Err(error.into()),
             Err(TypingFailure::Model(reason)) => return self.count_model_failure(hole, &reason),
@@ -301,7 +373,7 @@ impl<'a> SubjectReplay<'a> {
                 request.text().unwrap_or_default(),
             ]
             .concat();
-            session.requests[index].outcome = Some(site.judge(&completion)?.outcome);
+            session.requests[index].outcome = Some(self.judge(site, &completion)?.outcome);
         }
         let typing = TypingAttempt {
             key: self.parameters.typing_key(hole, policy),
@@ -381,7 +453,18 @@ impl<'a> SubjectReplay<'a> {
             .first()
             .map(String::as_str)
             .unwrap_or_default();
-        Ok(site.judge(completion)?)
+        self.judge(site, completion)
+    }
+
+    /// Judges a completion when it is this worker's turn.
+    fn judge(&self, site: &HoleSite<'_>, completion: &str) -> Result<Verdict, PlayError> {
+        let turn = self.turns.judging.take();
+        let began = Instant::now();
+        let verdict = site.judge(completion)?;
+        drop(turn);
+        self.turns
+            .add_verdict(began.elapsed(), verdict.seconds, verdict.twin_seconds);
+        Ok(verdict)
     }
 
     /// Audits a small share of all attempts while the run is made.
@@ -393,6 +476,7 @@ impl<'a> SubjectReplay<'a> {
         }
         if let Some(judge) = &site.project.judge {
             let filled = site.hole.filled(site.contents, attempt.completion())?;
+            let _turn = self.turns.judging.take();
             let record = audit::audit_attempt(judge, attempt, site.hole, &filled, self.listener)?;
             self.run.lock().add_audit(&record)?;
         }

@@ -53,6 +53,9 @@ pub struct ReplayPlan {
     pub partition: Option<Partition>,
     /// How tests are run.
     pub execution: ExecutionPlan,
+    /// How many models are asked at once, apart from the jobs; `None` where each job asks and judges
+    /// in turn.
+    pub connections: Option<usize>,
 }
 
 impl ReplayPlan {

@@ -146,8 +146,9 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             telemetry: telemetry.clone(),
             projects: projects.iter().map(|one| (one.name(), one)).collect(),
         };
+        let jobs = plan.execution.threads;
         let run =
-            SubjectReplay::new(parameters, run, listener).play(&holes, plan.execution.threads)?;
+            SubjectReplay::new(parameters, run, listener, (jobs, plan.connections)).play(&holes)?;
         let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
         let is_complete = is_complete(&run, policies * holes.len());
         // What a part made is kept, whatever it came to.

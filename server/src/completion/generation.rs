@@ -80,6 +80,7 @@ pub(super) async fn generate(
         Err(error) => {
             trace.fault = Some(error.to_string());
             trace.advice = Some(error.advice().to_owned());
+            trace.retry_after_ms = error.retry_after().map(milliseconds);
             return Completion {
                 candidates: Vec::new(),
                 trace,

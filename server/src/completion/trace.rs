@@ -57,6 +57,10 @@ pub struct Trace {
     /// With a fault of the model's, what the person can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
+    /// With the fault that the model's server has too much to do: for how many milliseconds it asks
+    /// to be left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<f64>,
     /// What a gate weighs, for a completion that typing triggered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals: Option<GateSignals>,

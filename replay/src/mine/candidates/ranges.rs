@@ -201,7 +201,10 @@ impl RangeFinder<'_> {
             .map(|leaf| leaf.start_byte())
             .filter(|start| {
                 let rest = &self.file.contents[*start..statement.end_byte()];
-                rest.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some()
+                rest.chars()
+                    .filter(|c| c.is_alphanumeric())
+                    .nth(1)
+                    .is_some()
             })
             .collect();
         if starts.is_empty() {
@@ -225,7 +228,12 @@ impl RangeFinder<'_> {
             let start = bytes.start + (line.len() - line.trim_start().len());
             let end = bytes.start + line.trim_end().len();
             let text = line.trim();
-            if text.chars().filter(|c| c.is_alphanumeric()).nth(2).is_none() {
+            if text
+                .chars()
+                .filter(|c| c.is_alphanumeric())
+                .nth(2)
+                .is_none()
+            {
                 continue;
             }
             // Text and remarks are not what a model of code is asked for.
@@ -233,9 +241,7 @@ impl RangeFinder<'_> {
                 Prose::Comment | Prose::Documentation => true,
                 Prose::Literal => one.bytes.start < start,
             });
-            let ends_in_comment = prose
-                .around(end - 1)
-                .any(|one| one.value == Prose::Comment);
+            let ends_in_comment = prose.around(end - 1).any(|one| one.value == Prose::Comment);
             if begins_in_prose || ends_in_comment {
                 continue;
             }

@@ -66,6 +66,9 @@
       const memory = machine.memory_bytes === null ? '' : `, ${number(machine.memory_bytes / 2 ** 30, 1)} GiB`;
       rows.push(['machine', `${machine.processor ?? machine.architecture}, ${machine.processors} processors${memory}, ${machine.architecture}, ${machine.kernel}, fillrate ${machine.program}`]);
     }
+    if (run.time_spent !== null) {
+      rows.push(['time', run.time_spent]);
+    }
     // What is not set is left out.
     rows.push(...flat(run.identity, '').filter(([, value]) => value !== 'null'));
     return el('details', { open: true }, el('summary', {}, 'Manifest'), fillrate.table('What the run is of: versions, seeds, hashes, settings, machine, isolation', ['what', 'value'], rows.map(([name, value]) => fillrate.row(name, el('td', { class: 'code' }, value)))));

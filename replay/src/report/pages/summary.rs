@@ -58,6 +58,8 @@ struct RunSummary<'a> {
     /// What the run is of, without what could be a secret.
     identity: Value,
     machines: Vec<Machine>,
+    /// Where its time went, in a line, if that is known.
+    time_spent: Option<String>,
     /// How many verdicts came about at which level of isolation.
     sandboxes: BTreeMap<&'a str, usize>,
     projects: BTreeMap<String, ProjectState>,
@@ -316,6 +318,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         other_files: reported.other_files.len(),
         identity: without_secrets(&reported.identity),
         machines: run.machines()?,
+        time_spent: run.time_spent()?.map(|spent| spent.to_string()),
         sandboxes,
         projects: run.projects()?,
         again: first.iter().filter(|one| one.attempt.verdict.rerun).count(),

@@ -136,6 +136,7 @@ impl Endpoint {
                         url: self.url(stream).to_string(),
                         status,
                         body: self.printable(&text(response).await),
+                        retry_after: wish,
                     };
                     (Some(RequestFault::Status(status, wish)), error)
                 }

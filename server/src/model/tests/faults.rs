@@ -232,6 +232,7 @@ async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
         matches!(error, ModelError::Status { status: 429, .. }),
         "{error}"
     );
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(3600)));
 }
 
 #[tokio::test]

@@ -1,0 +1,169 @@
+//! Whose turn it is: how many workers ask models and reach verdicts at once, and where their time
+//! goes.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::store::TimeSpent;
+
+/// The turns of a replay's workers, and their time.
+pub(super) struct WorkerTurns {
+    /// For asking models.
+    pub(super) asking: Turns,
+    /// For reaching verdicts.
+    pub(super) judging: Turns,
+    spent: Mutex<TimeSpent>,
+    began: Instant,
+}
+
+/// A turn that so many may have at once.
+pub(super) struct Turns {
+    free: Mutex<usize>,
+    given_back: Condvar,
+    /// Before this nobody gets one.
+    paused_until: Mutex<Instant>,
+}
+
+/// A turn, until it is dropped.
+pub(super) struct Turn<'a>(&'a Turns);
+
+impl WorkerTurns {
+    /// So many ask at once, and so many judge.
+    pub(super) fn new(asking: usize, judging: usize) -> Self {
+        Self {
+            asking: Turns::new(asking),
+            judging: Turns::new(judging),
+            spent: Mutex::default(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Adds time to one of the sums.
+    pub(super) fn add(&self, sum: impl FnOnce(&mut TimeSpent) -> &mut f64, time: Duration) {
+        *sum(&mut self.spent.lock()) += time.as_secs_f64();
+    }
+
+    /// Adds the time that a verdict took, of which so many seconds went into tests, and of these so
+    /// many into twins.
+    pub(super) fn add_verdict(&self, time: Duration, tests: f64, twins: f64) {
+        let time = time.as_secs_f64();
+        // The tests of a kept verdict ran at another time.
+        let (tests, twins) = if tests <= time {
+            (tests, twins)
+        } else {
+            (0.0, 0.0)
+        };
+        let mut spent = self.spent.lock();
+        spent.tests += tests - twins;
+        spent.twins += twins;
+        spent.sandbox += time - tests;
+    }
+
+    /// Where the time of so many workers went until now.
+    pub(super) fn spent(&self, workers: usize) -> TimeSpent {
+        let mut spent = *self.spent.lock();
+        spent.wall = self.began.elapsed().as_secs_f64();
+        spent.idle = (spent.wall * workers as f64 - spent.busy()).max(0.0);
+        spent
+    }
+}
+
+impl Turns {
+    fn new(count: usize) -> Self {
+        Self {
+            free: Mutex::new(count.max(1)),
+            given_back: Condvar::new(),
+            paused_until: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Waits for a turn.
+    pub(super) fn take(&self) -> Turn<'_> {
+        let mut free = self.free.lock();
+        while *free == 0 {
+            self.given_back.wait(&mut free);
+        }
+        *free -= 1;
+        drop(free);
+        let turn = Turn(self);
+        loop {
+            let left = self
+                .paused_until
+                .lock()
+                .saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return turn;
+            }
+            std::thread::sleep(left);
+        }
+    }
+
+    /// Gives nobody another turn for some time.
+    pub(super) fn pause(&self, time: Duration) {
+        let mut until = self.paused_until.lock();
+        *until = (*until).max(Instant::now() + time);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock() += 1;
+        self.0.given_back.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn no_more_have_a_turn_than_may() {
+        let turns = Turns::new(3);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..12 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let _turn = turns.take();
+                        let others = now.fetch_add(1, Ordering::SeqCst);
+                        most.fetch_max(others + 1, Ordering::SeqCst);
+                        std::thread::sleep(Duration::from_micros(200));
+                        now.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert_eq!(most.into_inner(), 3);
+    }
+
+    #[test]
+    fn a_pause_holds_for_everybody() {
+        let turns = Turns::new(2);
+        let began = Instant::now();
+        turns.pause(Duration::from_millis(60));
+        // A shorter wish does not shorten it.
+        turns.pause(Duration::from_millis(5));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let _turn = turns.take();
+                    assert!(began.elapsed() >= Duration::from_millis(60));
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn tests_of_kept_verdicts_took_no_time() {
+        let turns = WorkerTurns::new(1, 1);
+        turns.add_verdict(Duration::from_secs(4), 3.0, 1.0);
+        turns.add_verdict(Duration::from_secs(1), 30.0, 10.0);
+        turns.add(|spent| &mut spent.asking, Duration::from_secs(2));
+        let spent = turns.spent(0);
+        let sums = [spent.asking, spent.tests, spent.twins, spent.sandbox];
+        assert_eq!(sums, [2.0, 2.0, 1.0, 2.0]);
+    }
+}

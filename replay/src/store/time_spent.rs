@@ -1,0 +1,93 @@
+//! Where the time of a run went.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the time of a run's workers went, in seconds of all of them together. What is resumed is
+/// added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSpent {
+    /// By the clock on the wall, whatever the number of workers.
+    pub wall: f64,
+    /// Models were asked: from the request to the answer.
+    pub asking: f64,
+    /// Servers started, read repositories or changed holes.
+    pub servers: f64,
+    /// Tests ran.
+    pub tests: f64,
+    /// Twins of tests ran.
+    pub twins: f64,
+    /// The rest of verdicts: sandboxes were made and cleared, tests chosen, evidence checked, and
+    /// kept verdicts read.
+    pub sandbox: f64,
+    /// Workers waited for their turn, for a model that asked to be left alone, or for the last of
+    /// the others.
+    pub idle: f64,
+}
+
+impl TimeSpent {
+    /// Adds further time.
+    pub fn add(&mut self, more: &Self) {
+        self.wall += more.wall;
+        self.asking += more.asking;
+        self.servers += more.servers;
+        self.tests += more.tests;
+        self.twins += more.twins;
+        self.sandbox += more.sandbox;
+        self.idle += more.idle;
+    }
+
+    /// What workers did other than to be idle.
+    pub fn busy(&self) -> f64 {
+        self.asking + self.servers + self.tests + self.twins + self.sandbox
+    }
+}
+
+/// In one line: the time on the wall, and the shares of the workers' time.
+impl fmt::Display for TimeSpent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.1} s", self.wall)?;
+        let all = self.busy() + self.idle;
+        if all <= 0.0 {
+            return Ok(());
+        }
+        let shares = [
+            ("asking", self.asking),
+            ("servers", self.servers),
+            ("tests", self.tests),
+            ("twins", self.twins),
+            ("sandbox", self.sandbox),
+            ("idle", self.idle),
+        ];
+        for (index, (name, seconds)) in shares.into_iter().enumerate() {
+            let mark = if index == 0 { ":" } else { "," };
+            write!(formatter, "{mark} {name} {:.0} %", 100.0 * seconds / all)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_all_workers_time() {
+        let mut spent = TimeSpent {
+            wall: 5.0,
+            asking: 2.0,
+            servers: 1.0,
+            tests: 3.0,
+            twins: 0.5,
+            sandbox: 1.5,
+            idle: 2.0,
+        };
+        let line =
+            "5.0 s: asking 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, idle 20 %";
+        assert_eq!(spent.to_string(), line);
+        spent.add(&spent.clone());
+        assert_eq!(spent.to_string(), line.replace("5.0 s", "10.0 s"));
+        assert_eq!(TimeSpent::default().to_string(), "0.0 s");
+    }
+}
