@@ -189,3 +189,120 @@ fn a_hole_whose_check_survives_gets_no_score() {
     assert_eq!(scored[0]["mutation"]["survived"], 0);
     assert_eq!(scored[1]["mutation"], serde_json::Value::Null);
 }
+
+/// What mutants of this do in one process after the other: they differ when it is imported, never
+/// end, end their process, leave files, processes and variables behind, or do no harm.
+const MISCHIEF: &str = r#"import os
+import subprocess
+
+LIMIT = 3
+SEEN = []
+
+
+def count():
+    number = 0
+    while number < LIMIT:
+        number += 1
+    return number
+
+
+def leave(code):
+    if code > 90:
+        os._exit(code)
+    return code
+
+
+def write(name, keep=False):
+    with open(name, "w") as file:
+        file.write("x")
+    if not keep:
+        os.remove(name)
+    return os.path.exists(name)
+
+
+def start(seconds="0"):
+    child = subprocess.Popen(["sleep", seconds])
+    child.wait()
+    return child.returncode
+
+
+def see(number):
+    SEEN.append(number)
+    return len(SEEN)
+
+
+def grade(points):
+    if points >= 50:
+        return "pass"
+    return "fail"
+"#;
+
+const MISCHIEF_TESTS: &str = r#"import mischief
+
+
+def test_count():
+    assert mischief.count() == 3
+
+
+def test_leave():
+    assert mischief.leave(1) == 1
+
+
+def test_write():
+    assert not mischief.write("note.py")
+
+
+def test_start():
+    assert mischief.start() == 0
+
+
+def test_see():
+    assert mischief.see(1) == 1
+
+
+def test_grade():
+    assert mischief.grade(80) == "pass"
+"#;
+
+#[test]
+fn mutants_in_one_process_get_the_verdicts_of_runs_of_their_own() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    dir.write("mischief/mischief.py", MISCHIEF);
+    dir.write("mischief/test_mischief.py", MISCHIEF_TESTS);
+    let manifest = fs::read_to_string(kitchen()).unwrap();
+    let manifest = manifest
+        .replace("kitchen", "mischief")
+        .replace("src/**/*.py", "mischief.py")
+        .replace("args = [\"tests\"]", "args = []\ntimeout = 4")
+        .replace("path = [\"src\"]", "path = [\".\"]");
+    let corpus = dir.write("mischief.toml", &manifest);
+    let all = 0..MISCHIEF.len();
+    let hole = Hole::new(
+        "mischief",
+        "python",
+        "mischief.py",
+        HoleKind::Block,
+        all,
+        MISCHIEF,
+    );
+    let tasks = dir.write(
+        "tasks.jsonl",
+        &(serde_json::to_string(&hole).unwrap() + "\n"),
+    );
+    let mutate = ["mutate", &text(&tasks), "--corpus", &text(&corpus)];
+    let listed = dir.fillrate(&[&mutate[..], &["--list"]].concat());
+    let mutants = listed.exits_with(0).out.lines().count();
+    assert!(mutants > 40, "{mutants}");
+    let audited = [&mutate[..], &["--audit", "1.0"]].concat();
+    let finished = dir.fillrate(&audited).exits_with(0);
+    let again = format!("{mutants} verdicts judged again by the naive engine, 0 differ");
+    assert!(finished.out.contains(&again), "{}", finished.out);
+    let mutation = &holes(&tasks)[0]["mutation"];
+    let count = |name: &str| mutation[name].as_u64().unwrap();
+    assert!(count("timeout") > 0, "{mutation:#}");
+    assert!(count("survived") > 0, "{mutation:#}");
+    assert!(count("killed") > count("survived"), "{mutation:#}");
+}

@@ -33,6 +33,7 @@ mod runner;
 mod selection;
 mod twin_check;
 mod type_checker;
+mod versions;
 
 pub use before::run_commands_before;
 pub use engine::Engine;

@@ -240,7 +240,7 @@ fn choose_holes(
             &audit,
             wanted,
             &HoleJudge {
-                judge: |path: &str, contents: &str| judge.judge(path, contents, &[]),
+                judge: |path: &str, contents: &str| judge.judge_own(path, contents, &[]),
                 mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
             },
             loader.execution.threads,

@@ -105,10 +105,10 @@ pub struct MutatedHole<'a> {
     raising: Option<String>,
 }
 
-/// One file to judge.
+/// Versions of one file to judge.
 struct MutantJob<'a> {
     of: &'a MutatedHole<'a>,
-    change: Change,
+    changes: Vec<Change>,
 }
 
 /// How the file of a [`MutantJob`] is changed.
@@ -122,12 +122,17 @@ enum Change {
     Mutant(usize),
 }
 
-/// What judging a [`MutantJob`] came to.
+/// What judging a version came to.
 struct JudgedMutant {
+    change: Change,
     /// `None` if there was no file to judge.
     outcome: Option<Outcome>,
     audit: Option<MutantAudit>,
 }
+
+/// The most mutants of one job. What they have in common is done once for each job, and a job
+/// occupies one processor.
+const MOST_MUTANTS: usize = 16;
 
 /// The score of one hole.
 enum HoleScore {
@@ -227,13 +232,16 @@ pub(super) fn until_below(
         return Ok(mutation);
     };
     let mutants = distinct_mutants(judge, file, hole)?;
-    for mutant in &mutants {
-        let text = mutant.edit.apply(&file.contents);
-        let outcome = judge.judge(&hole.path, &text, &hole.tests)?.outcome;
-        count(&mut mutation, mutant, &file.contents, outcome);
-        let most_killed = mutants.len() - mutation.survived;
-        if (most_killed as f64) < least * mutants.len() as f64 {
-            break;
+    for some in mutants.chunks(MOST_MUTANTS / 2) {
+        let texts = some.iter().map(|mutant| mutant.edit.apply(&file.contents));
+        let texts: Vec<String> = texts.collect();
+        let verdicts = judge.judge_own_versions(&hole.path, &texts, &hole.tests)?;
+        for (mutant, verdict) in some.iter().zip(verdicts) {
+            count(&mut mutation, mutant, &file.contents, verdict.outcome);
+            let most_killed = mutants.len() - mutation.survived;
+            if (most_killed as f64) < least * mutants.len() as f64 {
+                return Ok(mutation);
+            }
         }
     }
     Ok(mutation)
@@ -303,24 +311,16 @@ fn judge_mutants(
     plan: &MutationPlan,
     listener: &dyn Listener,
 ) -> Result<(BTreeMap<usize, HoleScore>, Vec<MutantAudit>), PlayError> {
-    let jobs: Vec<MutantJob<'_>> = mutated
-        .iter()
-        .flat_map(|of| {
-            let mutants = (0..of.mutants.len()).map(Change::Mutant);
-            [Change::Unchanged, Change::Raising]
-                .into_iter()
-                .chain(mutants)
-                .map(move |change| MutantJob { of, change })
-        })
-        .collect();
-    let progress = PhaseProgress::start(listener, Phase::JudgeMutants, None, jobs.len());
+    let jobs = mutant_jobs(mutated, plan.execution.threads);
+    let all = jobs.iter().map(|job| job.changes.len()).sum();
+    let progress = PhaseProgress::start(listener, Phase::JudgeMutants, None, all);
     let judged = run_jobs(
         &jobs,
         plan.execution.threads,
         || (),
         |(), job| {
-            let judged = judge_one(job, plan.audit, listener);
-            progress.advance(1);
+            let judged = judge_job(job, plan.audit, listener);
+            progress.advance(job.changes.len());
             judged
         },
         |_| {},
@@ -335,45 +335,90 @@ fn judge_mutants(
         .collect();
     let mut audits = Vec::new();
     for (job, judged) in jobs.iter().zip(judged) {
-        audits.extend(judged.audit);
-        if let Some(score) = scores.get_mut(&job.of.index) {
-            score.add(job, judged.outcome);
+        for one in judged {
+            audits.extend(one.audit);
+            if let Some(score) = scores.get_mut(&job.of.index) {
+                score.add(job.of, one.change, one.outcome);
+            }
         }
     }
     audits.sort_by(|a, b| (&a.hole, &a.fault).cmp(&(&b.hole, &b.fault)));
     Ok((scores, audits))
 }
 
-fn judge_one(
+/// The canaries and mutants of holes in jobs: several mutants of a hole in each, as long as there
+/// are several jobs for each thread.
+fn mutant_jobs<'a>(mutated: &'a [MutatedHole<'a>], threads: usize) -> Vec<MutantJob<'a>> {
+    let all: usize = mutated.iter().map(|of| of.mutants.len()).sum();
+    let size = all.div_ceil(4 * threads.max(1)).clamp(1, MOST_MUTANTS);
+    let mut jobs = Vec::new();
+    for of in mutated {
+        let changes = [Change::Unchanged, Change::Raising].map(|change| vec![change]);
+        let mutants: Vec<Change> = (0..of.mutants.len()).map(Change::Mutant).collect();
+        let changes = changes
+            .into_iter()
+            .chain(mutants.chunks(size).map(<[_]>::to_vec));
+        jobs.extend(changes.map(|changes| MutantJob { of, changes }));
+    }
+    jobs
+}
+
+fn judge_job(
     job: &MutantJob<'_>,
     audited_share: f64,
     listener: &dyn Listener,
-) -> Result<JudgedMutant, VerdictError> {
-    let MutatedHole {
-        hole,
-        project,
-        contents,
-        mutants,
-        raising,
-        ..
-    } = job.of;
-    let text = match job.change {
-        Change::Unchanged => Some((*contents).to_owned()),
-        Change::Raising => raising.clone(),
-        Change::Mutant(index) => Some(mutants[index].edit.apply(contents)),
-    };
-    let Some(text) = text else {
-        return Ok(JudgedMutant {
-            outcome: None,
-            audit: None,
-        });
-    };
+) -> Result<Vec<JudgedMutant>, VerdictError> {
+    let MutatedHole { hole, project, .. } = job.of;
+    let texts: Vec<Option<String>> = job
+        .changes
+        .iter()
+        .map(|change| job.of.text(*change))
+        .collect();
+    let versions: Vec<String> = texts.iter().flatten().cloned().collect();
     let judge = &project.judge;
-    let outcome = judge.judge(&hole.path, &text, &hole.tests)?.outcome;
-    let mut audit = None;
-    if let Change::Mutant(index) = job.change {
-        let mutant = &mutants[index];
-        let fault = mutant.describe(contents);
+    let verdicts = judge.judge_own_versions(&hole.path, &versions, &hole.tests)?;
+    let mut verdicts = versions.iter().zip(verdicts);
+    let mut judged = Vec::new();
+    for (change, text) in job.changes.iter().copied().zip(&texts) {
+        let of_text = text.as_ref().and_then(|_| verdicts.next());
+        let outcome = of_text.as_ref().map(|(_, verdict)| verdict.outcome);
+        let audit = match (change, of_text) {
+            (Change::Mutant(index), Some((text, verdict))) => {
+                let mutant = (&job.of.mutants[index], text.as_str());
+                job.of
+                    .tell(mutant, verdict.outcome, audited_share, listener)?
+            }
+            _ => None,
+        };
+        judged.push(JudgedMutant {
+            change,
+            outcome,
+            audit,
+        });
+    }
+    Ok(judged)
+}
+
+impl MutatedHole<'_> {
+    /// The file with a change; `None` if there is no room for it.
+    fn text(&self, change: Change) -> Option<String> {
+        match change {
+            Change::Unchanged => Some(self.contents.to_owned()),
+            Change::Raising => self.raising.clone(),
+            Change::Mutant(index) => Some(self.mutants[index].edit.apply(self.contents)),
+        }
+    }
+
+    /// Tells the listener how a mutant was judged. Judges it again if it is in the sample.
+    fn tell(
+        &self,
+        (mutant, text): (&Mutant, &str),
+        outcome: Outcome,
+        audited_share: f64,
+        listener: &dyn Listener,
+    ) -> Result<Option<MutantAudit>, VerdictError> {
+        let Self { hole, project, .. } = self;
+        let fault = mutant.describe(self.contents);
         listener.receive(&Event::MutantJudged {
             project: hole.project.clone(),
             hole: hole.id.clone(),
@@ -381,36 +426,34 @@ fn judge_one(
             fault: fault.clone(),
             outcome,
         });
-        if is_sampled(&format!("{}\0{text}", hole.id), audited_share, 0) {
-            let again = judge.judge_with(Engine::Naive, &hole.path, &text, &hole.tests)?;
-            listener.receive(&Event::VerdictAudited {
-                hole: hole.id.clone(),
-                attempt: None,
-                fault: Some(fault.clone()),
-                outcome,
-                again: again.outcome,
-                agrees: outcome == again.outcome,
-                reason: again.reason.clone(),
-            });
-            audit = Some(MutantAudit {
-                hole: hole.id.clone(),
-                fault,
-                outcome,
-                again: again.outcome,
-                reason: again.reason,
-            });
+        if !is_sampled(&format!("{}\0{text}", hole.id), audited_share, 0) {
+            return Ok(None);
         }
+        let judge = &project.judge;
+        let again = judge.judge_own_with(Engine::Naive, &hole.path, text, &hole.tests)?;
+        listener.receive(&Event::VerdictAudited {
+            hole: hole.id.clone(),
+            attempt: None,
+            fault: Some(fault.clone()),
+            outcome,
+            again: again.outcome,
+            agrees: outcome == again.outcome,
+            reason: again.reason.clone(),
+        });
+        Ok(Some(MutantAudit {
+            hole: hole.id.clone(),
+            fault,
+            outcome,
+            again: again.outcome,
+            reason: again.reason,
+        }))
     }
-    Ok(JudgedMutant {
-        outcome: Some(outcome),
-        audit,
-    })
 }
 
 impl HoleScore {
-    /// Counts what a job of the hole came to.
-    fn add(&mut self, job: &MutantJob<'_>, outcome: Option<Outcome>) {
-        match (job.change, outcome) {
+    /// Counts what a version of the hole's file came to.
+    fn add(&mut self, of: &MutatedHole<'_>, change: Change, outcome: Option<Outcome>) {
+        match (change, outcome) {
             (Change::Unchanged, Some(Outcome::Passed)) => {}
             (Change::Unchanged, outcome) => {
                 let outcome = outcome.map_or("nothing", Outcome::name);
@@ -425,10 +468,10 @@ impl HoleScore {
             (Change::Raising, Some(_)) => {}
             (Change::Mutant(index), outcome) => {
                 if let (Self::Scored(mutation, by_operator), Some(outcome)) = (self, outcome) {
-                    let mutant = &job.of.mutants[index];
+                    let mutant = &of.mutants[index];
                     let of_operator = by_operator.entry(mutant.operator).or_default();
                     for mutation in [mutation, of_operator] {
-                        count(mutation, mutant, job.of.contents, outcome);
+                        count(mutation, mutant, of.contents, outcome);
                     }
                 }
             }

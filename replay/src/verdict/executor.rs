@@ -10,9 +10,15 @@ use super::engine::Engine;
 use super::error::VerdictError;
 use super::evidence::Rules;
 use super::outcome::Verdict;
-use super::runner::{ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
+use super::runner::{
+    ProjectRunner, Readiness, TestRun, TestRunResult, Version, VersionsRun, WarmWorkers,
+};
 use super::selection::{self, TestSelection};
 use fillrate_sandbox::{End, Limits, SandboxError};
+
+/// How long one of several versions may take in all, beside several times what its tests take. One
+/// that takes longer runs by itself, with limits of its own.
+const VERSION_TIME: Duration = Duration::from_secs(2);
 
 /// A project's runner and baseline, and what runs of its tests share.
 pub(super) struct Executor {
@@ -102,6 +108,57 @@ impl Executor {
                 Ok(None)
             }
             result => result,
+        }
+    }
+
+    /// Runs tests on versions of a file, given by its path and its own contents, one after the
+    /// other. Returns what the first of them came to, at least one; `None` for a version that has
+    /// to run by itself. Nothing in all if this engine or project runs each by itself.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(super) fn execute_versions(
+        &self,
+        engine: Engine,
+        (path, original): (&str, &str),
+        versions: &[&str],
+        expected: &[&str],
+    ) -> Result<Vec<Option<TestRunResult>>, VerdictError> {
+        if !self.is_warm(engine) || !self.baseline.is_collectable() {
+            return Ok(Vec::new());
+        }
+        let indices: HashMap<&str, usize> = expected.iter().copied().zip(0..).collect();
+        let versions = versions.iter().map(|contents| {
+            let covering = self.covering(path, original, contents);
+            let mut batches = self.batches(engine, expected, &covering);
+            // Of a few tests, those depend the most on a line that run few.
+            if let [likely, _, ..] = &mut batches[..] {
+                *likely = self.most_specific_first(std::mem::take(likely));
+            }
+            let indices = |ids: &Vec<&str>| {
+                ids.iter()
+                    .filter_map(|id| indices.get(id).copied())
+                    .collect()
+            };
+            Version {
+                contents,
+                groups: batches.iter().map(indices).collect(),
+            }
+        });
+        let run = VersionsRun {
+            path,
+            versions: versions.collect(),
+            select: expected,
+            time: VERSION_TIME + self.baseline.seconds(expected).mul_f64(5.0),
+        };
+        let _shared = self.exclusive.read();
+        let (loaded, memory) = (self.baseline.loaded(), self.memory_limit());
+        let result = self.warm.run_versions(&self.runner, &run, loaded, memory);
+        match result {
+            Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
+            // Each by itself may still work.
+            Err(VerdictError::Sandbox(SandboxError::Program { .. })) => Ok(Vec::new()),
+            Err(error) => Err(error),
         }
     }
 

@@ -16,7 +16,7 @@ use super::executor::Executor;
 use super::flaky::FlakyTests;
 use super::outcome::{Outcome, Verdict};
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
-use super::twin_check::{JudgedCode, TwinCheck};
+use super::twin_check::TwinCheck;
 use super::type_checker::TypeChecker;
 use crate::corpus::Prepared;
 use crate::task::sha256_hex;
@@ -30,7 +30,7 @@ pub struct Judge {
     verdicts: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
     /// `None` disables reading and storing verdicts.
     cache: Option<VerdictCache>,
-    flaky: FlakyTests,
+    pub(super) flaky: FlakyTests,
     twins: TwinCheck,
     /// `None` disables type checks.
     type_checker: Option<TypeChecker>,
@@ -44,6 +44,25 @@ pub struct CompiledForms {
     pub original: String,
     /// The others', in their order; `None` for one that does not compile.
     pub others: Vec<Option<String>>,
+}
+
+/// The code that a verdict is on.
+#[derive(Clone, Copy)]
+pub(super) struct JudgedCode<'a> {
+    /// The changed file's path in the project.
+    pub(super) path: &'a str,
+    /// Its contents.
+    pub(super) contents: &'a str,
+    pub(super) origin: CodeOrigin,
+}
+
+/// Who wrote the code that a verdict is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodeOrigin {
+    /// Somebody who may want it to pass: what it makes the tests say is checked by twins.
+    Foreign,
+    /// This program, as a mutant or a canary.
+    Own,
 }
 
 impl Judge {
@@ -115,9 +134,67 @@ impl Judge {
         contents: &str,
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
-        let original = self.executor.runner.read(path)?;
-        let change = (contents != original).then_some((path, contents));
-        let key = change_key(change, tests);
+        let origin = CodeOrigin::Foreign;
+        self.judge_code(
+            JudgedCode {
+                path,
+                contents,
+                origin,
+            },
+            tests,
+        )
+    }
+
+    /// As [`Judge::judge`], for contents that this program wrote, such as a mutant: as it forges
+    /// nothing, no twins run, and its verdict holds for no completion of the same text.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_own(
+        &self,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let origin = CodeOrigin::Own;
+        self.judge_code(
+            JudgedCode {
+                path,
+                contents,
+                origin,
+            },
+            tests,
+        )
+    }
+
+    /// Whether a verdict is in memory or in the cache.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        let cell = self.verdicts.lock().get(key).map(Arc::clone);
+        let in_memory = cell.is_some_and(|cell| cell.lock().is_some());
+        in_memory
+            || self
+                .cache
+                .as_ref()
+                .is_some_and(|cache| cache.load(key).is_some())
+    }
+
+    /// Keeps a verdict in memory and in the cache.
+    pub(super) fn keep(&self, key: &str, verdict: Verdict) {
+        if let Some(cache) = &self.cache {
+            cache.store(key, &verdict);
+        }
+        let cell = Arc::new(Mutex::new(Some(verdict)));
+        self.verdicts.lock().insert(key.to_owned(), cell);
+    }
+
+    /// Whether its verdicts include a type check.
+    pub(super) fn checks_types(&self) -> bool {
+        self.type_checker.is_some()
+    }
+
+    fn judge_code(&self, code: JudgedCode<'_>, tests: &[String]) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(code.path)?;
+        let key = change_key((code.contents != original).then_some(code), tests);
         let cell = {
             let mut verdicts = self.verdicts.lock();
             Arc::clone(verdicts.entry(key.clone()).or_default())
@@ -129,10 +206,10 @@ impl Judge {
         let cached = self.cache.as_ref().and_then(|cache| cache.load(&key));
         let mut verdict = match &cached {
             Some(verdict) => verdict.clone(),
-            None => self.run(self.engine, path, &original, contents, tests)?,
+            None => self.run(self.engine, code, &original, tests)?,
         };
         if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
-            verdict.types = type_checker.check(path, contents)?;
+            verdict.types = type_checker.check(code.path, code.contents)?;
         }
         if let Some(cache) = &self.cache
             && cached.as_ref() != Some(&verdict)
@@ -188,17 +265,56 @@ impl Judge {
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(path)?;
-        self.run(engine, path, &original, contents, tests)
+        let origin = CodeOrigin::Foreign;
+        self.run(
+            engine,
+            JudgedCode {
+                path,
+                contents,
+                origin,
+            },
+            &original,
+            tests,
+        )
+    }
+
+    /// As [`Judge::judge_own`] with another engine and without any cache.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_own_with(
+        &self,
+        engine: Engine,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(path)?;
+        let origin = CodeOrigin::Own;
+        self.run(
+            engine,
+            JudgedCode {
+                path,
+                contents,
+                origin,
+            },
+            &original,
+            tests,
+        )
     }
 
     fn run(
         &self,
         engine: Engine,
-        path: &str,
+        code: JudgedCode<'_>,
         original: &str,
-        contents: &str,
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
+        let JudgedCode {
+            path,
+            contents,
+            origin,
+        } = code;
         let executor = &self.executor;
         let expected = match self.resolve_tests(tests)? {
             Some(named) if named.is_empty() => {
@@ -247,8 +363,8 @@ impl Judge {
                 break;
             }
         }
-        if is_changed && (verdict.outcome == Outcome::Passed || verdict.may_be_forged()) {
-            let code = JudgedCode { path, contents };
+        let may_forge = origin == CodeOrigin::Foreign && is_changed;
+        if may_forge && (verdict.outcome == Outcome::Passed || verdict.may_be_forged()) {
             let deciding = executor.most_specific_first(deciding);
             self.twins
                 .check(executor, engine, code, &deciding, &mut verdict)?;
@@ -260,7 +376,10 @@ impl Judge {
     ///
     /// # Errors
     /// A name is no test's.
-    fn resolve_tests(&self, names: &[String]) -> Result<Option<Vec<&str>>, VerdictError> {
+    pub(super) fn resolve_tests(
+        &self,
+        names: &[String],
+    ) -> Result<Option<Vec<&str>>, VerdictError> {
         if names.is_empty() {
             return Ok(None);
         }
@@ -288,13 +407,18 @@ impl Judge {
     }
 }
 
-/// The cache key of a change, a path and contents, judged by these tests. Without a change and
-/// named tests it is empty: every unchanged file gives the same run.
-fn change_key(change: Option<(&str, &str)>, tests: &[String]) -> String {
+/// The cache key of a change judged by these tests. Without a change and named tests it is empty:
+/// every unchanged file gives the same run.
+pub(super) fn change_key(change: Option<JudgedCode<'_>>, tests: &[String]) -> String {
     if change.is_none() && tests.is_empty() {
         return String::new();
     }
-    let json = serde_json::json!({"change": change, "tests": tests});
+    let parts = change.map(|code| (code.path, code.contents));
+    let mut json = serde_json::json!({"change": parts, "tests": tests});
+    // Twins have checked nothing of it: no completion may be given its verdict.
+    if change.is_some_and(|code| code.origin == CodeOrigin::Own) {
+        json["own"] = true.into();
+    }
     sha256_hex(json.to_string().as_bytes())
 }
 
@@ -310,17 +434,35 @@ mod tests {
     #[test]
     fn change_keys_are_stable_and_distinct() {
         let tests = ["a".to_owned(), "b".to_owned()];
+        let code = |path, contents| {
+            let origin = CodeOrigin::Foreign;
+            Some(JudgedCode {
+                path,
+                contents,
+                origin,
+            })
+        };
+        let own = |path, contents| {
+            let origin = CodeOrigin::Own;
+            Some(JudgedCode {
+                path,
+                contents,
+                origin,
+            })
+        };
         assert_eq!(change_key(None, &[]), "");
         insta::assert_snapshot!(
-            change_key(Some(("m.py", "x = 1\n")), &tests),
+            change_key(code("m.py", "x = 1\n"), &tests),
             @"898ac6e7ddce4ed50839cec011edd5a122655a40e6be9bcfc097eb878bd171d4"
         );
         let keys = [
-            change_key(Some(("m.py", "x")), &[]),
-            change_key(Some(("m.py", "x")), &tests),
-            change_key(Some(("m.py", "x")), &tests[..1]),
+            change_key(code("m.py", "x"), &[]),
+            change_key(code("m.py", "x"), &tests),
+            change_key(code("m.py", "x"), &tests[..1]),
             change_key(None, &tests),
-            change_key(Some(("m.p", "yx")), &[]),
+            change_key(code("m.p", "yx"), &[]),
+            change_key(own("m.py", "x"), &[]),
+            change_key(own("m.py", "x"), &tests),
         ];
         let unique: std::collections::BTreeSet<&String> = keys.iter().collect();
         assert_eq!(unique.len(), keys.len());

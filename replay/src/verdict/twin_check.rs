@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
+use super::judge::JudgedCode;
 use super::outcome::{Evidence, Outcome, Verdict};
 use super::runner::{TestRun, TestRunResult};
 use crate::language::twins::{self, SourceEdit, TestFunction};
@@ -68,15 +69,6 @@ struct DrawnTest {
     ids: Vec<String>,
     /// What takes its place in each run; `None` for the test as it is.
     roles: Vec<Option<Twin>>,
-}
-
-/// The code that a verdict is on.
-#[derive(Clone, Copy)]
-pub(super) struct JudgedCode<'a> {
-    /// The changed file's path in the project.
-    pub(super) path: &'a str,
-    /// Its contents.
-    pub(super) contents: &'a str,
 }
 
 /// How code ends under twins.

@@ -342,6 +342,13 @@ class Plugin:
             sentinels = {item.nodeid for item in self.sentinels}
             self.selected = {*self.instructions["select"], *sentinels}
             self.deselect(session.config, session.items, True)
+        self.order(session.items)
+
+    def order(self, items):
+        """Order the tests as the instructions may say; the sentinels stay last."""
+        ranks = self.instructions.get("ranks")
+        if ranks:
+            items.sort(key=lambda item: ranks.get(item.nodeid, (len(items), 0)))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):

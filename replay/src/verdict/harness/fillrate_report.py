@@ -16,6 +16,8 @@ Standard input is a socket.  Its first line holds the instructions, a JSON objec
     Whether the first failed test ends the run.
 ``changed``
     The list of repository-relative files that differ from the project's own.
+``versions``, ``ranks``
+    See ``fillrate_versions``.
 
 The report goes back through the socket, one JSON object a line (``event``):
 ``test``, ``sentinel``, ``collect_error``, ``coverage``, ``harness_error`` and,

@@ -50,6 +50,7 @@ from pathlib import Path
 
 import fillrate_harness
 import fillrate_swap
+import fillrate_versions
 from _pytest import config
 from _pytest.assertion import rewrite
 
@@ -357,24 +358,32 @@ class Collected:
         sys.stderr.flush()
         os.chdir("/")
         streams = self.server.fork()
-        if self.imports.seeded:
-            random.setstate(state)
-        else:
-            shuffle()
         for stream, captured in captures:
             os.dup2(streams[stream], captured.targetfd_save, inheritable=False)
-            # Nothing that a fork writes may be visible to the next one.
-            captured.tmpfile.seek(0)
-            with tempfile.TemporaryFile() as fresh:
-                os.dup2(fresh.fileno(), captured.tmpfile.fileno(), inheritable=False)
         use_streams(streams)
         instructions, descriptor = fillrate_harness.read_instructions()
         root = os.path.join(self.server.task["directory"], "")
         changed = [root + name for name in instructions["changed"]]
+        own = "versions" in instructions
+        if own:
+            versions = fillrate_versions.Versions(
+                instructions, descriptor, changed[0], self.written
+            )
+            instructions = versions.run()
+        if self.imports.seeded:
+            random.setstate(state)
+        else:
+            shuffle()
+        for _, captured in captures:
+            # Nothing that a fork writes may be visible to the next one.
+            captured.tmpfile.seek(0)
+            with tempfile.TemporaryFile() as fresh:
+                os.dup2(fresh.fileno(), captured.tmpfile.fileno(), inheritable=False)
         # A new file may hold tests, or shadow another file.
         fits = all(path in self.before and self.imports.swap(path) for path in changed)
-        self.imports.forget()
-        fillrate_harness.FORGET(instructions["changed"])
+        if not own:
+            self.imports.forget()
+            fillrate_harness.FORGET(instructions["changed"])
         return instructions, descriptor, fits
 
     def unfit(self, captures):

@@ -375,14 +375,25 @@ impl ProjectRunner {
         finished: Finished,
         instructions: &RunInstructions<'_>,
     ) -> TestRunResult {
+        self.result_with_nonce(finished, &instructions.nonce, &instructions.token)
+    }
+
+    /// The result of a sandbox job whose report is signed with `nonce`, and whose sentinels have
+    /// `token` in their messages.
+    pub(super) fn result_with_nonce(
+        &self,
+        finished: Finished,
+        nonce: &str,
+        token: &str,
+    ) -> TestRunResult {
         let bytes = match self.report_path() {
             Some(path) => finished.collected.get(&path),
             None => Some(&finished.reply),
         };
         let mut report = bytes
-            .map(|bytes| self.framework.read_report(bytes, &instructions.nonce))
+            .map(|bytes| self.framework.read_report(bytes, nonce))
             .unwrap_or_default();
-        report.check_sentinels(self.framework.sentinels(), &instructions.token);
+        report.check_sentinels(self.framework.sentinels(), token);
         let output = [finished.stdout.text(), finished.stderr.text()].concat();
         TestRunResult {
             end: finished.end,

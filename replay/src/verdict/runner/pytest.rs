@@ -53,6 +53,10 @@ impl TestFramework for Pytest {
                 "fillrate_report.py",
                 include_str!("../harness/fillrate_report.py"),
             ),
+            (
+                "fillrate_versions.py",
+                include_str!("../harness/fillrate_versions.py"),
+            ),
         ]
     }
 

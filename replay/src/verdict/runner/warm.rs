@@ -1,6 +1,8 @@
 //! Warm workers: processes that have imported what tests need, and run them without its start-up
 //! time.
 
+pub(super) mod versions;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -61,22 +63,8 @@ impl WarmWorkers {
         if let Some(host) = &program.host {
             return self.run_transformed(runner, run, &program, host);
         }
-        let IdleWorker { worker, since, .. } = match self.take_idle(readiness) {
-            Some(idle) => idle,
-            None => {
-                let limits = Limits {
-                    memory,
-                    ..Limits::default()
-                };
-                let mut job = runner.job(program.program, program.arguments, limits);
-                job.input = Some(program.task);
-                IdleWorker {
-                    worker: Worker::start(Sandbox::default().executable, job)?,
-                    readiness,
-                    since: Instant::now(),
-                }
-            }
-        };
+        let IdleWorker { worker, since, .. } =
+            self.take_worker(runner, program, readiness, memory)?;
         let instructions = run.instructions();
         let fork_run = ForkRun {
             replaced: run.overlay_files().collect(),
@@ -85,13 +73,42 @@ impl WarmWorkers {
             cpu: run.limits.cpu,
         };
         let (finished, worker) = worker.run(fork_run)?;
+        self.keep_worker(worker, readiness, since);
+        let result = runner.result(finished, &instructions);
+        Ok((!result.report.missed).then_some(result))
+    }
+
+    /// Takes an idle worker with this readiness, or starts one.
+    fn take_worker(
+        &self,
+        runner: &ProjectRunner,
+        program: WarmProgram,
+        readiness: Readiness,
+        memory: u64,
+    ) -> Result<IdleWorker, VerdictError> {
+        if let Some(idle) = self.take_idle(readiness) {
+            return Ok(idle);
+        }
+        let limits = Limits {
+            memory,
+            ..Limits::default()
+        };
+        let mut job = runner.job(program.program, program.arguments, limits);
+        job.input = Some(program.task);
+        Ok(IdleWorker {
+            worker: Worker::start(Sandbox::default().executable, job)?,
+            readiness,
+            since: Instant::now(),
+        })
+    }
+
+    /// Keeps a worker for another run, if it can run another.
+    fn keep_worker(&self, worker: Option<Worker>, readiness: Readiness, since: Instant) {
         self.idle.lock().extend(worker.map(|worker| IdleWorker {
             worker,
             readiness,
             since,
         }));
-        let result = runner.result(finished, &instructions);
-        Ok((!result.report.missed).then_some(result))
     }
 
     /// Takes an idle worker with this readiness, and drops those that are too old.

@@ -1,0 +1,257 @@
+//! Runs the tests on one version of a file after the other, in one sandbox: for versions that this
+//! program wrote, which mean no harm.
+//!
+//! A process that is ready for the tests runs them on the first version, is as it was before, and
+//! goes on to the next. The scripts check that it is, and end the run otherwise: what they leave
+//! runs anew, and what went wrong runs by itself.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{IdleWorker, WarmWorkers};
+use crate::verdict::error::VerdictError;
+use crate::verdict::runner::framework::{LoadedCode, Readiness};
+use crate::verdict::runner::harness::RunInstructions;
+use crate::verdict::runner::project::{ProjectRunner, TestRun, TestRunResult};
+use fillrate_sandbox::{End, Finished, ForkRun, Limits};
+
+/// How long a run may take before the first version.
+const START_TIME: Duration = Duration::from_secs(20);
+
+/// Versions of a file, and the tests to run on each.
+pub(in crate::verdict) struct VersionsRun<'a> {
+    /// The file's path in the project.
+    pub(in crate::verdict) path: &'a str,
+    pub(in crate::verdict) versions: Vec<Version<'a>>,
+    /// The tests that run on each version, until one fails.
+    pub(in crate::verdict) select: &'a [&'a str],
+    /// How long the tests may take on one version.
+    pub(in crate::verdict) time: Duration,
+}
+
+/// A version of a file.
+pub(in crate::verdict) struct Version<'a> {
+    pub(in crate::verdict) contents: &'a str,
+    /// The tests in the groups in which they run, as indices of [`VersionsRun::select`].
+    pub(in crate::verdict) groups: Vec<Vec<usize>>,
+}
+
+/// What the scripts read: the instructions of any run, and what differs between the versions.
+#[derive(Serialize)]
+struct VersionsInstructions<'a> {
+    #[serde(flatten)]
+    instructions: RunInstructions<'a>,
+    versions: Vec<VersionInstructions<'a>>,
+}
+
+#[derive(Serialize)]
+struct VersionInstructions<'a> {
+    /// In place of that of the whole run.
+    nonce: String,
+    contents: &'a str,
+    groups: &'a [Vec<usize>],
+    seconds: f64,
+}
+
+/// The last line on a version, which says how the process of its tests ended.
+#[derive(Deserialize)]
+struct LastLine {
+    event: LastEvent,
+    /// `None` if it had to be killed.
+    status: Option<i32>,
+    seconds: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LastEvent {
+    Exited,
+}
+
+/// What runs of several versions came to.
+pub(in crate::verdict) struct VersionsResult {
+    /// For each version that had its turn; `None` if it has to run by itself.
+    pub(in crate::verdict) results: Vec<Option<TestRunResult>>,
+}
+
+impl WarmWorkers {
+    /// Runs tests on several versions of a file in forks of a worker that has collected them.
+    /// `None` if this framework or project can't.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable, or the worker can't be started.
+    pub(in crate::verdict) fn run_versions(
+        &self,
+        runner: &ProjectRunner,
+        run: &VersionsRun<'_>,
+        loaded: &LoadedCode,
+        memory: u64,
+    ) -> Result<Option<VersionsResult>, VerdictError> {
+        let readiness = Readiness::Collected;
+        let program = runner
+            .framework
+            .warm_program(runner.prepared(), loaded, readiness);
+        let Some(program) = program.filter(|program| program.host.is_none()) else {
+            return Ok(None);
+        };
+        if self.uncollectable.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let replaced = [(run.path, "")];
+        let all = TestRun {
+            replaced: &replaced,
+            select: Some(run.select),
+            coverage: None,
+            first_failure_ends: true,
+            limits: Limits::default(),
+        };
+        let instructions = VersionsInstructions {
+            instructions: all.instructions(),
+            versions: run
+                .versions
+                .iter()
+                .map(|version| version.instructions(run.time))
+                .collect(),
+        };
+        let IdleWorker { worker, since, .. } =
+            self.take_worker(runner, program, readiness, memory)?;
+        // The scripts keep the time of each version.
+        let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
+        let wall = run.time * count + START_TIME;
+        let (finished, worker) = worker.run(ForkRun {
+            replaced: Vec::new(),
+            input: instructions.line(),
+            wall,
+            cpu: wall * 2,
+        })?;
+        self.keep_worker(worker, readiness, since);
+        Ok(Some(instructions.results(runner, &finished)))
+    }
+}
+
+impl<'a> Version<'a> {
+    fn instructions(&'a self, time: Duration) -> VersionInstructions<'a> {
+        VersionInstructions {
+            nonce: RunInstructions::secret(),
+            contents: self.contents,
+            groups: &self.groups,
+            seconds: time.as_secs_f64(),
+        }
+    }
+}
+
+impl VersionsInstructions<'_> {
+    /// The line of JSON.
+    fn line(&self) -> String {
+        let line = serde_json::to_string(self).unwrap_or_default();
+        line + "\n"
+    }
+
+    /// The results of a run with these instructions.
+    fn results(&self, runner: &ProjectRunner, finished: &Finished) -> VersionsResult {
+        let reports = split_reports(&finished.reply, &self.versions);
+        // Of one that a limit ended nothing is told, and any version may have reached it.
+        let is_complete = matches!(finished.end, End::Exited(_) | End::Signalled(_));
+        let mut results = Vec::new();
+        for (version, bytes) in self.versions.iter().zip(reports) {
+            let Some((last, bytes)) = split_last_line(&bytes) else {
+                if !is_complete {
+                    results.push(None);
+                    continue;
+                }
+                // The process ended itself in order, or this version ended it.
+                if finished.end != End::Exited(0) || results.is_empty() {
+                    results.push(None);
+                }
+                break;
+            };
+            let LastLine {
+                status, seconds, ..
+            } = last;
+            results.push(status.and_then(|status| {
+                let alone = Finished {
+                    end: End::Exited(status),
+                    wall: Duration::from_secs_f64(seconds.max(0.0)),
+                    reply: bytes.to_vec(),
+                    ..finished.clone()
+                };
+                let nonce = version.nonce.clone();
+                let mut result = runner.result_with_nonce(alone, &nonce, &self.instructions.token);
+                // What all versions wrote, in one.
+                result.output.clear();
+                (!result.report.missed).then_some(result)
+            }));
+        }
+        VersionsResult { results }
+    }
+}
+
+/// The lines of a report for each version. A line without any version's nonce belongs to the
+/// version before it, where it counts as forged.
+fn split_reports(reply: &[u8], versions: &[VersionInstructions<'_>]) -> Vec<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Signature {
+        nonce: String,
+    }
+    let mut reports = vec![Vec::new(); versions.len()];
+    let mut current = 0;
+    for line in reply.split_inclusive(|byte| *byte == b'\n') {
+        let nonce = serde_json::from_slice::<Signature>(line).map(|signature| signature.nonce);
+        let signed = versions
+            .iter()
+            .position(|version| nonce.as_ref().is_ok_and(|nonce| *nonce == version.nonce));
+        current = signed.unwrap_or(current);
+        if let Some(report) = reports.get_mut(current) {
+            report.extend_from_slice(line);
+        }
+    }
+    reports
+}
+
+/// The last line of a version's report, and those before it; `None` if its run did not end.
+fn split_last_line(report: &[u8]) -> Option<(LastLine, &[u8])> {
+    let end = report.strip_suffix(b"\n")?;
+    let start = end
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |index| index + 1);
+    let last: LastLine = serde_json::from_slice(&end[start..]).ok()?;
+    let LastEvent::Exited = last.event;
+    Some((last, &report[..start]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(nonce: &str) -> VersionInstructions<'static> {
+        VersionInstructions {
+            nonce: nonce.to_owned(),
+            contents: "",
+            groups: &[],
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn each_version_has_its_own_lines() {
+        let reply = br#"{"nonce":"a","event":"test","id":"t"}
+noise
+{"nonce":"a","event":"exited","status":1,"seconds":0.5}
+{"nonce":"b","event":"test","id":"t"}
+{"nonce":"c","event":"exited","status":null,"seconds":2}
+"#;
+        let versions = ["a", "b", "c", "d"].map(version);
+        let reports = split_reports(reply, &versions);
+        assert_eq!(reports.concat(), reply);
+        let (last, rest) = split_last_line(&reports[0]).expect("the first has ended");
+        assert_eq!((last.status, last.seconds), (Some(1), 0.5));
+        assert!(rest.ends_with(b"\nnoise\n"));
+        assert!(split_last_line(&reports[1]).is_none());
+        let (last, rest) = split_last_line(&reports[2]).expect("the third has ended");
+        assert_eq!((last.status, rest), (None, &b""[..]));
+        assert!(reports[3].is_empty());
+    }
+}

@@ -1,0 +1,105 @@
+//! Judges several versions of a file that this program wrote, such as mutants, in few runs.
+//!
+//! A process that is ready for the tests runs them on one version after the other. Only what such a
+//! run shows without any doubt counts: a pass with all evidence, or a failed test. Every other
+//! version is judged by itself, as if there had been no such run.
+
+use super::error::VerdictError;
+use super::judge::{CodeOrigin, Judge, JudgedCode, change_key};
+use super::outcome::{Outcome, Verdict};
+use super::runner::TestRunResult;
+
+impl Judge {
+    /// As [`Judge::judge_own`] for several versions of a file, whose verdicts it returns in their
+    /// order.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_own_versions(
+        &self,
+        path: &str,
+        versions: &[String],
+        tests: &[String],
+    ) -> Result<Vec<Verdict>, VerdictError> {
+        let original = self.executor.runner.read(path)?;
+        let keys: Vec<String> = versions
+            .iter()
+            .map(|contents| {
+                let origin = CodeOrigin::Own;
+                let code = JudgedCode {
+                    path,
+                    contents,
+                    origin,
+                };
+                change_key((*contents != original).then_some(code), tests)
+            })
+            .collect();
+        let is_open = |index: &usize| versions[*index] != original && !self.knows(&keys[*index]);
+        let open: Vec<usize> = (0..versions.len()).filter(is_open).collect();
+        if open.len() > 1 && !self.checks_types() {
+            let texts: Vec<&str> = open.iter().map(|index| versions[*index].as_str()).collect();
+            let verdicts = self.judge_in_turn(path, &original, &texts, tests)?;
+            for (index, verdict) in open.iter().zip(verdicts) {
+                if let Some(verdict) = verdict {
+                    self.keep(&keys[*index], verdict);
+                }
+            }
+        }
+        let versions = versions.iter();
+        versions
+            .map(|contents| self.judge_own(path, contents, tests))
+            .collect()
+    }
+
+    /// The verdicts on versions of a file that a process had one after the other; `None` for one
+    /// that has to be judged by itself.
+    fn judge_in_turn(
+        &self,
+        path: &str,
+        original: &str,
+        versions: &[&str],
+        tests: &[String],
+    ) -> Result<Vec<Option<Verdict>>, VerdictError> {
+        let expected = match self.resolve_tests(tests)? {
+            Some(named) => named,
+            None => self.executor.baseline.stable(),
+        };
+        let mut verdicts = Vec::new();
+        while verdicts.len() < versions.len() && !expected.is_empty() {
+            let left = &versions[verdicts.len()..];
+            let results =
+                self.executor
+                    .execute_versions(self.engine, (path, original), left, &expected)?;
+            if results.is_empty() {
+                break;
+            }
+            let results = left.iter().zip(results);
+            verdicts.extend(results.map(|(contents, result)| {
+                self.undoubted(result?, (path, original, contents), &expected)
+            }));
+        }
+        verdicts.resize(versions.len(), None);
+        Ok(verdicts)
+    }
+
+    /// The verdict on a version if its run leaves no doubt.
+    fn undoubted(
+        &self,
+        result: TestRunResult,
+        (path, original, contents): (&str, &str, &str),
+        expected: &[&str],
+    ) -> Option<Verdict> {
+        let verdict = self.executor.interpret(&result, expected);
+        let covering = self.executor.covering(path, original, contents);
+        let is_clear = match verdict.outcome {
+            Outcome::Passed => true,
+            Outcome::Failed => {
+                !verdict.failed.is_empty()
+                    && result.report.collect_errors.is_empty()
+                    && !self.flaky.is_doubtful(&verdict, &covering, true)
+            }
+            _ => false,
+        };
+        is_clear.then_some(verdict)
+    }
+}
