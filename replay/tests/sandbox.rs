@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fillrate_sandbox::{
     Bind, End, Finished, ForkRun, Job, Level, MemoryControl, Overlay, OverlayKind, Replaced,
-    Sandbox, SandboxError, Worker,
+    Sandbox, SandboxError, Spare, SpareRun, Worker,
 };
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::geteuid;
@@ -1725,4 +1725,101 @@ fn a_program_that_dies_says_too_much_or_nothing_is_not_asked_again() {
         .unwrap();
     assert_eq!(finished.end, End::TimedOut);
     assert!(worker.is_none());
+}
+
+// Spares.
+
+/// Starts a spare in this repository, the first of whose overlays has its tests guarded.
+fn spare(repository: &Path, code: &str) -> Spare {
+    let mut job = in_repository(repository, python(code));
+    job.overlays[0].guarded = vec!["tests/b.py".into()];
+    Spare::start(sandbox().executable, job).unwrap()
+}
+
+fn spare_run(replaced: &[(&str, &str)], input: &str) -> SpareRun {
+    let replaced = replaced.iter().map(|(path, content)| Replaced {
+        path: path.into(),
+        content: content.as_bytes().to_vec(),
+    });
+    SpareRun {
+        replaced: vec![replaced.collect()],
+        input: input.to_owned(),
+        wall: Duration::from_secs(5),
+        cpu: Duration::from_secs(5),
+    }
+}
+
+#[test]
+fn a_spare_gets_its_files_and_its_input_when_it_runs() {
+    let repository = repository();
+    let closed = repository.path().join("a.py");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o444)).unwrap();
+    let code = "
+import os, socket
+channel = socket.socket(fileno=0)
+line = channel.recv(100).decode()
+text = ''.join(open(path).read() for path in ('a.py', 'tests/b.py', 'new/c.py'))
+open('made.py', 'w').close()
+channel.send((line + text + oct(os.stat('a.py').st_mode & 0o777)).encode())
+";
+    let spare = spare(repository.path(), code);
+    let files = [
+        ("a.py", "A = 2\n"),
+        ("tests/b.py", "B = 2\n"),
+        ("new/c.py", "C = 2\n"),
+    ];
+    let finished = spare.run(spare_run(&files, "go\n")).unwrap();
+    assert_eq!(finished.end, End::Exited(0), "{}", finished.stderr.text());
+    assert_eq!(
+        String::from_utf8_lossy(&finished.reply),
+        "go\nA = 2\nB = 2\nC = 2\n0o444"
+    );
+    // What was laid over it is no change.
+    assert_eq!(finished.changed, [PathBuf::from("/repo/made.py")]);
+    assert_eq!(fs::read_to_string(&closed).unwrap(), "A = 1\n");
+}
+
+#[test]
+fn a_spares_limits_count_from_its_run_on() {
+    let repository = repository();
+    let code = "
+import time
+while time.process_time() < 1: pass
+input()
+print('heard')
+";
+    let patient = spare(repository.path(), code);
+    std::thread::sleep(Duration::from_secs(3));
+    let mut run = spare_run(&[], "go\n");
+    (run.wall, run.cpu) = (Duration::from_secs(2), Duration::from_millis(500));
+    let finished = patient.run(run.clone()).unwrap();
+    assert_eq!(finished.end, End::Exited(0), "{}", finished.stderr.text());
+    assert_eq!(finished.stdout.text(), "heard\n");
+    let slow = spare(repository.path(), "import time; input(); time.sleep(60)");
+    assert_eq!(slow.run(run.clone()).unwrap().end, End::TimedOut);
+    run.wall = Duration::from_secs(30);
+    let busy = spare(repository.path(), "input()\nwhile True: pass");
+    assert_eq!(busy.run(run).unwrap().end, End::OutOfProcessor);
+}
+
+#[test]
+fn a_dropped_spare_leaves_nothing() {
+    let marker = marker("spare");
+    let mut job = shell(&format!("sleep 1000; : {marker}"));
+    job.directory = "/".into();
+    let unused = Spare::start(sandbox().executable, job).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while alive(&marker).is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!alive(&marker).is_empty());
+    drop(unused);
+    assert_eq!(survivors(&marker), Vec::<String>::new());
+}
+
+#[test]
+fn a_spare_that_cannot_start_says_why_when_it_is_to_run() {
+    let unable = Spare::start(sandbox().executable, job("/no/such/program", &[])).unwrap();
+    let error = unable.run(spare_run(&[], "")).unwrap_err();
+    assert!(matches!(error, SandboxError::Program { .. }), "{error:?}");
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Overlay;
 use super::encoded;
+use super::{Overlay, Replaced};
 
 /// The most bytes of paths that are read of new files, so that a flood of files does not exceed
 /// the memory limit in pid 1.
@@ -81,19 +81,7 @@ impl Before {
 
     /// Of a copy that lies at `root`, the replaced files included.
     pub(super) fn copy(overlay: &Overlay, root: &Path) -> io::Result<Self> {
-        let mut files = BTreeMap::new();
-        let leaves = Leaves::read(root, root, usize::MAX);
-        if leaves.unreadable.contains(&PathBuf::new()) {
-            return Err(io::Error::other(format!(
-                "{} is unreadable",
-                root.display()
-            )));
-        }
-        for path in leaves.paths {
-            let stamp = Stamp::from_metadata(&fs::symlink_metadata(root.join(&path))?);
-            files.insert(path, stamp);
-        }
-        Ok(Self::with(overlay, State::Files(files)))
+        Ok(Self::with(overlay, State::Files(stamps(root)?)))
     }
 
     fn with(overlay: &Overlay, state: State) -> Self {
@@ -103,6 +91,21 @@ impl Before {
             replaced: overlay.replaced.iter().map(|r| r.path.clone()).collect(),
             state,
         }
+    }
+
+    /// Whether it appears there.
+    pub(super) fn is_at(&self, at: &Path) -> bool {
+        self.at == at
+    }
+
+    /// Takes note of files that were laid over it later.
+    pub(super) fn add_replaced(&mut self, replaced: &[Replaced]) -> io::Result<()> {
+        self.replaced
+            .extend(replaced.iter().map(|r| r.path.clone()));
+        if let State::Files(files) = &mut self.state {
+            *files = stamps(&self.at)?;
+        }
+        Ok(())
     }
 
     /// The paths inside of guarded files that are gone or were written to, and of new files,
@@ -165,6 +168,22 @@ impl Stamp {
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
     }
+}
+
+/// The stamps of all files below a folder.
+fn stamps(root: &Path) -> io::Result<BTreeMap<PathBuf, Stamp>> {
+    let leaves = Leaves::read(root, root, usize::MAX);
+    if leaves.unreadable.contains(&PathBuf::new()) {
+        return Err(io::Error::other(format!(
+            "{} is unreadable",
+            root.display()
+        )));
+    }
+    let stamped = leaves.paths.into_iter().map(|path| {
+        let stamp = Stamp::from_metadata(&fs::symlink_metadata(root.join(&path))?);
+        Ok((path, stamp))
+    });
+    stamped.collect()
 }
 
 /// A path to a directory that is held open, whatever is mounted over it.

@@ -71,7 +71,7 @@ pub(super) fn serve(
             }
             continue;
         }
-        let before = renewal.renew(&next.replaced)?;
+        let before = renewal.renew(next.replaced.first().map_or(&[], Vec::as_slice))?;
         send(caller, &StageReport::Begun).map_err(lost)?;
         let mut round = Round::begin(&order.job, &next, &waiting)?;
         let mut end = round.attend(&mut waiting, caller)?;

@@ -27,7 +27,9 @@ use nix::unistd::{Pid, sethostname, setsid};
 use super::changes::FileChanges;
 use super::kernel::Kernel;
 use super::program::{InputChannel, command};
-use super::wire::{ProgramStatus, StageOrder, StageReport, StartSignal, receive, send};
+use super::wire::{
+    Course, ProgramStatus, RunRequest, StageOrder, StageReport, StartSignal, receive, send,
+};
 use super::{Job, Limits, MemoryControl, SandboxError, filter, fork_server, mounts};
 
 pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
@@ -51,10 +53,11 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
     loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
     let kernel = Kernel::running();
-    let root = mounts::build(job, kernel, order.rounds)?;
+    let rounds = order.course == Course::Rounds;
+    let mut root = mounts::build(job, kernel, rounds)?;
     order.level(root.kind).satisfies(&job.required)?;
     set_limits(&job.limits, kernel)?;
-    if order.rounds {
+    if rounds {
         // Mounts are still to be made, so that rights are given up on the program's way only.
         close_to_tracing()?;
     } else {
@@ -68,10 +71,24 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     // The caller moves this process into its control group while the root is being built, which
     // takes the kernel about as long.
     let StartSignal = receive(socket).map_err(lost)?;
-    if order.rounds {
+    if rounds {
         return fork_server::serve(&order, root.renewal, socket);
     }
     let (child, mut channel) = start(job)?;
+    if order.course == Course::Spare {
+        send(socket, &StageReport::Idle).map_err(lost)?;
+        let next: RunRequest = match receive(socket) {
+            Ok(next) => next,
+            // The caller needs it no more.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(lost(error)),
+        };
+        mounts::lay_over(job, &mut root.before, &next.replaced)?;
+        if let Some(channel) = &mut channel {
+            channel.left = next.input.into_bytes();
+        }
+        send(socket, &StageReport::Begun).map_err(lost)?;
+    }
     let mut status = attend(child, socket, channel.as_mut())?;
     end_survivors();
     let mut reply = Vec::new();

@@ -26,6 +26,7 @@ mod mounts;
 mod output;
 mod program;
 mod run;
+mod spare;
 mod watch;
 mod wire;
 mod worker;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 pub use enter::enter_if_requested;
 pub use level::{Level, MemoryControl, OverlayKind};
 pub use output::Captured;
+pub use spare::{Spare, SpareRun};
 pub use worker::{ForkRun, Worker};
 
 /// Runs `job` to its end and says how it ended. Blocks the calling thread, which must live until

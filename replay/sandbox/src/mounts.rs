@@ -558,6 +558,27 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Lays files over the overlays of a root that is entered, in their order, before anything of the
+/// program's could change them.
+pub(super) fn lay_over(
+    job: &Job,
+    before: &mut [Before],
+    replaced: &[Vec<Replaced>],
+) -> Result<(), SandboxError> {
+    for (overlay, files) in job.overlays.iter().zip(replaced) {
+        for file in files {
+            replace(&overlay.at, file)?;
+        }
+        let before = before.iter_mut().filter(|one| one.is_at(&overlay.at));
+        for before in before {
+            before
+                .add_replaced(files)
+                .map_err(|error| SandboxError::at("look at", &overlay.at, error))?;
+        }
+    }
+    Ok(())
+}
+
 /// Lays one file over the mounted overlay `at`. Links in the repository are followed only as far
 /// as they stay inside it: this process still has rights that the repository must not borrow.
 fn replace(at: &Path, replaced: &Replaced) -> Result<(), SandboxError> {
@@ -591,7 +612,16 @@ fn replace(at: &Path, replaced: &Replaced) -> Result<(), SandboxError> {
         }
         real.push(name);
     }
-    fs::write(&real, &replaced.content).map_err(failed)
+    match fs::write(&real, &replaced.content) {
+        // Without rights of its own, pid 1 can write to no file that is read-only.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let mode = fs::metadata(&real).map_err(failed)?.permissions();
+            fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+            fs::write(&real, &replaced.content).map_err(failed)?;
+            fs::set_permissions(&real, mode).map_err(failed)
+        }
+        written => written.map_err(failed),
+    }
 }
 
 /// Makes the mount point `at` below `/new` if it is missing.

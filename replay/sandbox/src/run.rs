@@ -20,7 +20,9 @@ use super::cgroup::Group;
 use super::changes::FileChanges;
 use super::output::Capture;
 use super::watch::{INTERVAL, TreeWatch};
-use super::wire::{ProgramStatus, RunRequest, StageOrder, StageReport, StartSignal, send, take};
+use super::wire::{
+    Course, ProgramStatus, RunRequest, StageOrder, StageReport, StartSignal, send, take,
+};
 use super::{Captured, End, Finished, Job, Level, Limits, MemoryControl, SandboxError, enter};
 
 /// Longest time from the start of the first stage to the start of the program, copies of
@@ -30,20 +32,14 @@ const SETUP: Duration = Duration::from_secs(60);
 const KILL_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn run(executable: &Path, job: &Job) -> Result<Finished, SandboxError> {
-    let group = Group::create(&job.limits);
-    let memory = group.as_ref().map_or(MemoryControl::Watch, Group::control);
-    Level {
-        overlay: super::OverlayKind::Overlayfs,
-        memory,
-    }
-    .satisfies(&job.required)?;
-    let order = StageOrder {
-        job: job.clone(),
-        memory,
-        rounds: false,
-    };
-    let tree = Tree::start(executable)?;
-    Session::new(order, group, tree)?.run_to_end()
+    Session::start(executable, job.clone(), Course::Once)?.run_to_end()
+}
+
+/// Starts a spare and waits until its program is started.
+pub(super) fn start_spare(executable: &Path, job: Job) -> Result<Session, SandboxError> {
+    let mut session = Session::start(executable, job, Course::Spare)?;
+    session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
+    Ok(session)
 }
 
 /// The first stage and what hangs on it. Dropping it ends and reaps whatever is left.
@@ -165,6 +161,59 @@ impl Session {
             cpu_before: Duration::ZERO,
             state: WorkerState::Loading,
             used: None,
+        })
+    }
+
+    /// Starts a sandbox for a job.
+    fn start(executable: &Path, job: Job, course: Course) -> Result<Self, SandboxError> {
+        let group = Group::create(&job.limits);
+        let memory = group.as_ref().map_or(MemoryControl::Watch, Group::control);
+        let most = Level {
+            overlay: super::OverlayKind::Overlayfs,
+            memory,
+        };
+        most.satisfies(&job.required)?;
+        let order = StageOrder {
+            job,
+            memory,
+            course,
+        };
+        Self::new(order, group, Tree::start(executable)?)
+    }
+
+    /// Runs a spare's program to its end.
+    pub(super) fn run_spare(mut self, run: &super::SpareRun) -> Result<Finished, SandboxError> {
+        self.request(
+            &RunRequest {
+                replaced: run.replaced.clone(),
+                input: run.input.clone(),
+                without_fork: false,
+            },
+            run.wall,
+            run.cpu,
+        )?;
+        self.run_to_end()
+    }
+
+    /// Has a waiting program begin a run, with these limits on wall-clock and processor time.
+    fn request(
+        &mut self,
+        next: &RunRequest,
+        wall: Duration,
+        cpu: Duration,
+    ) -> Result<(), SandboxError> {
+        if let Some(Ok(sample)) = self.watch.as_ref().map(TreeWatch::sample) {
+            self.cpu_before = sample.cpu;
+        }
+        self.cpu = Duration::ZERO;
+        self.peak = 0;
+        self.limits.wall = wall;
+        self.limits.cpu = cpu;
+        self.state = WorkerState::Idle;
+        self.started = None;
+        self.deadline = Instant::now() + SETUP;
+        send(&self.tree.socket, next).map_err(|error| SandboxError::Lost {
+            reason: error.to_string(),
         })
     }
 
@@ -513,21 +562,10 @@ pub(super) struct WarmSandbox {
 impl WarmSandbox {
     /// Starts it and waits until its program does.
     pub(super) fn start(executable: &Path, job: &Job) -> Result<Self, SandboxError> {
-        let group = Group::create(&job.limits);
-        let memory = group.as_ref().map_or(MemoryControl::Watch, Group::control);
-        let required = Level {
-            overlay: super::OverlayKind::Overlayfs,
-            memory,
-        };
-        required.satisfies(&job.required)?;
-        let mut order = StageOrder {
-            job: job.clone(),
-            memory,
-            rounds: true,
-        };
+        let mut order = job.clone();
         // A copy can't be made anew in an instant.
-        order.job.required.overlay = super::OverlayKind::Overlayfs;
-        let mut session = Session::new(order, group, Tree::start(executable)?)?;
+        order.required.overlay = super::OverlayKind::Overlayfs;
+        let mut session = Session::start(executable, order, Course::Rounds)?;
         session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
         if session.used.is_some() {
             let end = session.stopped;
@@ -557,24 +595,11 @@ impl WarmSandbox {
             reason: "it has ended".into(),
         })?;
         let next = RunRequest {
-            replaced: round.replaced.clone(),
+            replaced: vec![round.replaced.clone()],
             input: round.input.clone(),
             without_fork,
         };
-        let sample = session.watch.as_ref().map(TreeWatch::sample);
-        if let Some(Ok(sample)) = sample {
-            session.cpu_before = sample.cpu;
-        }
-        session.cpu = Duration::ZERO;
-        session.peak = 0;
-        session.limits.wall = round.wall;
-        session.limits.cpu = round.cpu;
-        session.state = WorkerState::Idle;
-        session.started = None;
-        session.deadline = Instant::now() + SETUP;
-        send(&session.tree.socket, &next).map_err(|error| SandboxError::Lost {
-            reason: error.to_string(),
-        })?;
+        session.request(&next, round.wall, round.cpu)?;
         session.watch_until(|now| matches!(now.state, WorkerState::Over(_)))?;
         let over = match std::mem::replace(&mut session.state, WorkerState::Idle) {
             WorkerState::Over(over) if session.stopped.is_none() => over,

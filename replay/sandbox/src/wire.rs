@@ -37,9 +37,9 @@ pub(super) enum StageReport {
         /// The largest resident size of any one process, in bytes.
         peak_process: u64,
     },
-    /// Second stage of a worker's sandbox: the program waits.
+    /// Second stage of a spare's or worker's sandbox: the program waits.
     Idle,
-    /// Second stage of a worker's sandbox: everything is new and a round begins.
+    /// Second stage of a spare's or worker's sandbox: everything is new and a run begins.
     Begun,
     /// Second stage of a worker's sandbox: a round is over and nothing of it is left.
     Round {
@@ -119,16 +119,27 @@ pub(super) struct StageOrder {
     pub(super) job: Job,
     /// What holds the memory, decided outside; part of the level.
     pub(super) memory: MemoryControl,
-    /// Whether the sandbox is kept and the job's program runs in rounds.
-    pub(super) rounds: bool,
+    /// How often, and when, the program runs.
+    pub(super) course: Course,
 }
 
-/// From the caller to the second stage of a worker's sandbox, in answer to [`StageReport::Idle`]
-/// or [`StageReport::Round`]: run a round.
+/// How often, and when, a sandbox's program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Course {
+    /// At once, and once.
+    Once,
+    /// Once: it is started, and waits for its input.
+    Spare,
+    /// In the rounds of a worker's sandbox, which is kept.
+    Rounds,
+}
+
+/// From the caller to the second stage of a spare's or worker's sandbox, in answer to
+/// [`StageReport::Idle`] or [`StageReport::Round`]: begin a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunRequest {
-    /// Laid over the first overlay.
-    pub(super) replaced: Vec<Replaced>,
+    /// Laid over the overlays, in their order; a worker's over the first only.
+    pub(super) replaced: Vec<Vec<Replaced>>,
     /// [`Job::input`] of the round.
     pub(super) input: String,
     /// Whether the waiting program answers the input itself, with a line: it does not fork,

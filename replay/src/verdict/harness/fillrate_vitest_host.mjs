@@ -9,7 +9,9 @@
 //
 // Every test file has a process or thread of its own, started as vitest does: by
 // the same tinypool with the same options in vitest 3, and with the same messages
-// in vitest 4.  All state of a run is in this process, which runs once.
+// in vitest 4.  All state of a run is in this process, which runs once.  It reads
+// the instructions when a first worker is on its way, so that it may be started
+// before there are any.
 
 import { fork } from "node:child_process";
 import { EventEmitter, once } from "node:events";
@@ -171,25 +173,28 @@ function serializable(config, pool) {
   return { ...config, defines: { keys: Object.keys(config.defines), original: config.defines } };
 }
 
-/** Run test files in vitest 3's workers, by the tinypool that it uses. */
-async function runInTinypool(run, { settings, config, folder, provided, wanted }) {
+/** Prepare for vitest 3's workers, started by the tinypool that it uses, each in a pool of its own. */
+async function prepareTinypool({ settings, folder }) {
   const { Tinypool } = await import(pathToFileURL(settings.tinypool));
-  const pool = new Tinypool({
-    runtime: settings.pool === "forks" ? "child_process" : "worker_threads",
-    filename: path.join(settings.vitest, "dist/worker.js"),
-    teardown: "teardown",
-    useAtomics: settings.atomics,
-    // No worker starts before there is a file for it.
-    minThreads: 0,
-    maxThreads: settings.workers,
-    env: { ...settings.env, FILLRATE_ROOT: repositoryRoot() },
-    execArgv: settings.execArgv,
-    terminateTimeout: settings.patience,
-    concurrentTasksPerWorker: 1,
-    isolateWorkers: true,
-  });
-  run.onCancel.push(() => pool.cancelPendingTasks());
-  const ran = settings.files.filter(wanted).map(async (filepath, index) => {
+  const start = () =>
+    new Tinypool({
+      runtime: settings.pool === "forks" ? "child_process" : "worker_threads",
+      filename: WORKER,
+      name: "run",
+      teardown: "teardown",
+      useAtomics: settings.atomics,
+      // It starts at once and loads vitest's worker before there is a file for it.
+      minThreads: 1,
+      maxThreads: 1,
+      env: { ...settings.env, FILLRATE_ROOT: repositoryRoot() },
+      execArgv: settings.execArgv,
+      terminateTimeout: settings.patience,
+      concurrentTasksPerWorker: 1,
+      isolateWorkers: true,
+    });
+  const runFile = async (pool, run, { filepath, workerId }, lane, { config, provided }) => {
+    // No other takes its place.
+    pool.options.minThreads = 0;
     const { channel, transferList, port } = CHANNELS[settings.pool](run);
     const task = {
       pool: settings.pool,
@@ -198,22 +203,20 @@ async function runInTinypool(run, { settings, config, folder, provided, wanted }
       files: [{ filepath }],
       invalidates: [],
       environment: { name: "node", transformMode: undefined, options: null },
-      workerId: index + 1,
+      workerId,
       projectName: settings.project,
       providedContext: { ...settings.provided, fillrate: provided },
       ...(port && { port }),
-      fillrate: folder,
+      fillrate: { folder, lane },
     };
     try {
-      await pool.run(task, { name: "run", channel, ...(transferList && { transferList }) });
+      await pool.run(task, { channel, ...(transferList && { transferList }) });
     } catch (error) {
       if (error instanceof Error && /Failed to terminate worker/.test(error.message)) return;
-      if (run.cancelled && error instanceof Error && /The task has been cancelled/.test(error.message)) return;
       run.catch(error, "Unhandled Error");
     }
-  });
-  await Promise.all(ran);
-  return () => pool.destroy();
+  };
+  return { start, runFile, files: settings.files.map((filepath) => ({ filepath })) };
 }
 
 /** How vitest 4 starts a worker, by pool: a channel of messages. */
@@ -237,10 +240,39 @@ const STARTS = {
   },
 };
 
-/** Run one task in a worker of vitest 4, as its PoolRunner does. */
-async function runTask(run, { settings, config, provided }, { env, execArgv, start, run: request }, answers) {
+/** Prepare for vitest 4's workers. */
+async function prepareWorkers({ settings, folder }) {
+  const index = JSON.parse(fs.readFileSync(path.join(folder, "index.json"), "utf8"));
+  const find = (miss, ...request) => {
+    const known = index[JSON.stringify(request)];
+    if (!known) return miss(...request);
+    return known.file ? JSON.parse(fs.readFileSync(path.join(folder, known.file), "utf8")) : known.given;
+  };
+  const known = (miss, ...request) => {
+    const { thrown, ...given } = find(miss, ...request) ?? {};
+    if (thrown) throw thrown;
+    return Object.keys(given).length > 0 ? given : null;
+  };
+  const answersFor = (run) => {
+    const { fetch: missFetch, resolveId: missResolve } = methods(run, {});
+    return {
+      fetch: (id, importer, environment) => known(missFetch, "fetch", environment, id, importer ?? null),
+      resolve: (id, importer, environment) => known(missResolve, "resolve", environment, id, importer ?? null),
+    };
+  };
+  const tasks = v8.deserialize(Buffer.from(settings.tasks, "base64"));
   const file = path.join(settings.vitest, `dist/workers/${settings.pool}.js`);
-  const worker = STARTS[settings.pool](file, { ...env, FILLRATE_ROOT: repositoryRoot() }, execArgv);
+  // All workers have the same options.
+  const [{ env, execArgv }] = tasks;
+  return {
+    start: () => STARTS[settings.pool](file, { ...env, FILLRATE_ROOT: repositoryRoot() }, execArgv),
+    runFile: (worker, run, { task }, _lane, options) => runTask(worker, run, task, options, answersFor(run)),
+    files: tasks.map((task) => ({ filepath: task.run.context.files[0].filepath, task })),
+  };
+}
+
+/** Run one task in a worker of vitest 4, as its PoolRunner does. */
+async function runTask(worker, run, { start, run: request }, { config, provided, patience: most }, answers) {
   const answer = answering(run, worker.send, answers);
   const responses = new EventEmitter();
   worker.channel.on("message", (message) => {
@@ -262,7 +294,7 @@ async function runTask(run, { settings, config, provided }, { env, execArgv, sta
     await ask({ ...start, context: { ...start.context, config } }, "started");
     const providedContext = { ...request.context.providedContext, fillrate: provided };
     await ask({ ...request, context: { ...request.context, providedContext } }, "testfileFinished");
-    const patience = new Promise((resolve) => setTimeout(resolve, settings.patience).unref());
+    const patience = new Promise((resolve) => setTimeout(resolve, most).unref());
     await Promise.race([patience, ask({ type: "stop", __vitest_worker_request__: true }, "stopped")]);
   } catch (error) {
     run.catch(error, "Unhandled Error");
@@ -270,57 +302,45 @@ async function runTask(run, { settings, config, provided }, { env, execArgv, sta
   await worker.stop();
 }
 
-/** Run test files in vitest 4's workers, each in one of its own. */
-async function runInWorkers(run, options) {
-  const { settings, folder, wanted } = options;
-  const index = JSON.parse(fs.readFileSync(path.join(folder, "index.json"), "utf8"));
-  const find = (miss, ...request) => {
-    const known = index[JSON.stringify(request)];
-    if (!known) return miss(...request);
-    return known.file ? JSON.parse(fs.readFileSync(path.join(folder, known.file), "utf8")) : known.given;
+/** Run files, each in a worker of its own, as many at a time as vitest does. */
+async function runFiles(run, { start, runFile }, files, waiting, options) {
+  const left = [...files];
+  const lane = async (number) => {
+    while (left.length > 0 && !run.cancelled) {
+      const file = left.shift();
+      const worker = waiting.shift() ?? start();
+      // The next worker starts while this one runs its file.
+      while (waiting.length < Math.min(left.length, options.workers)) waiting.push(start());
+      await runFile(worker, run, file, number, options);
+    }
   };
-  const { fetch: missFetch, resolveId: missResolve } = methods(run, {});
-  const known = (miss, ...request) => {
-    const { thrown, ...given } = find(miss, ...request) ?? {};
-    if (thrown) throw thrown;
-    return Object.keys(given).length > 0 ? given : null;
-  };
-  const answers = {
-    fetch: (id, importer, environment) => known(missFetch, "fetch", environment, id, importer ?? null),
-    resolve: (id, importer, environment) => known(missResolve, "resolve", environment, id, importer ?? null),
-  };
-  const left = v8
-    .deserialize(Buffer.from(settings.tasks, "base64"))
-    .filter(({ run: { context } }) => wanted(context.files[0].filepath));
-  const lane = async () => {
-    while (left.length > 0 && !run.cancelled) await runTask(run, options, left.shift(), answers);
-  };
-  await Promise.all(Array.from({ length: settings.workers }, lane));
-  return async () => {};
+  await Promise.all(Array.from({ length: options.workers }, (_, index) => lane(index + 1)));
 }
 
 async function main() {
   refuseInspector();
   process.env.FILLRATE_ROOT = repositoryRoot();
-  const instructions = readInstructions();
   const folder = process.argv[2];
   const settings = JSON.parse(fs.readFileSync(path.join(folder, "settings.json"), "utf8"));
   const config = v8.deserialize(Buffer.from(settings.config, "base64"));
+  const workers = await (settings.version === 4 ? prepareWorkers : prepareTinypool)({ settings, folder });
+  // A sandbox that is started in advance waits here with a worker that has run nothing.
+  const waiting = [workers.start()];
+  const instructions = readInstructions();
   const { token, select, coverage } = instructions;
   if (select) config.setupFiles = [settings.select, ...config.setupFiles];
   const chosen = select && new Set(select.map((id) => path.join(repositoryRoot(), id.split(" > ")[0])));
+  const files = workers.files.map((file, index) => ({ ...file, workerId: index + 1 }));
+  const wanted = files.filter(({ filepath }) => !chosen || chosen.has(filepath));
   const run = new Run(new ReportWriter(instructions));
-  const start = settings.version === 4 ? runInWorkers : runInTinypool;
-  const destroy = await start(run, {
-    settings,
+  await runFiles(run, workers, wanted, waiting, {
     config,
-    folder,
     provided: { token, select, coverage },
-    wanted: (file) => !chosen || chosen.has(file),
+    workers: settings.workers,
+    patience: settings.patience,
   });
   const status = run.status();
   guarded(run.writer, () => run.writer.end(run.files.values(), [...run.errors]))();
-  await Promise.race([destroy(), new Promise((resolve) => setTimeout(resolve, settings.patience))]);
   process.exit(status);
 }
 

@@ -1,4 +1,7 @@
-// vitest's own worker, with the main process's answers in a folder.
+// vitest 3's own worker, with the main process's answers in a folder.
+//
+// It is loaded in whole before it is given a file: vitest's modules are all the same
+// for every file.
 //
 // fillrate_vitest_transform.mjs writes the folder, which all workers of a run
 // share.  Its modules are what vitest's main process makes of the same files; any
@@ -12,6 +15,9 @@ import { pathToFileURL } from "node:url";
 const vitest = path.dirname(createRequire(import.meta.url).resolve("vitest/package.json"));
 const workers = ["forks", "threads"].map((pool) => pathToFileURL(path.join(vitest, `dist/workers/${pool}.js`)).href);
 const { readFileSync } = fs;
+/** Where vitest keeps the state of a worker, among the global names. */
+const STATE = "__vitest_worker__";
+const state = { environment: { name: "node" } };
 const { parse, stringify } = JSON;
 
 /** Return a copy of the calls to the main process, two of which are answered here. */
@@ -33,6 +39,19 @@ function answered(rpc, folder) {
   });
 }
 
+/** Import vitest's modules that a worker imports with its first file, in their order. */
+async function preload() {
+  const chunks = path.join(vitest, "dist/chunks");
+  const base = fs.readdirSync(chunks).filter((name) => /^runBaseTests\.[\w-]+\.js$/.test(name));
+  if (base.length !== 1) return;
+  // Some take hold of the worker's state, which later gets its contents.
+  Object.defineProperty(globalThis, STATE, { value: state, configurable: true, writable: true });
+  for (const name of [path.join("chunks", base[0]), "index.js", "runners.js"]) {
+    await import(pathToFileURL(path.join(vitest, "dist", name)));
+  }
+  delete globalThis[STATE];
+}
+
 class Worker {
   async init(pool) {
     this.worker ??= (await import(workers[pool === "forks" ? 0 : 1])).default;
@@ -43,18 +62,23 @@ class Worker {
     return this.worker.getRpcOptions(ctx);
   }
 
-  async runTests(state) {
-    state.rpc = answered(state.rpc, state.ctx.fillrate);
+  async runTests(given) {
+    const { folder, lane } = given.ctx.fillrate;
+    // Each worker is the only one of its pool.
+    process.env.VITEST_POOL_ID = String(lane);
+    Object.assign(state, given, { rpc: answered(given.rpc, folder) });
     return this.worker.runTests(state);
   }
 
-  async collectTests(state) {
-    return this.worker.collectTests(state);
+  async collectTests(given) {
+    return this.worker.collectTests(given);
   }
 }
 
 const worker = new Worker();
 // The pool is known before the first task.
 await worker.init(process.send ? "forks" : "threads");
+await preload();
 
 export { worker as default };
+export const { run, teardown } = await import(pathToFileURL(path.join(vitest, "dist/worker.js")));

@@ -12,7 +12,7 @@ use super::framework::{LoadedCode, Readiness, WarmProgram};
 use super::project::{ProjectRunner, TestRun, TestRunResult};
 use super::transformer::{START_TIME, Transformer};
 use crate::verdict::error::VerdictError;
-use fillrate_sandbox::{ForkRun, Limits, Sandbox, Worker};
+use fillrate_sandbox::{ForkRun, Job, Limits, Overlay, Sandbox, Spare, SpareRun, Worker};
 
 pub(in crate::verdict) use super::transformer::query;
 
@@ -25,6 +25,9 @@ pub(in crate::verdict) struct WarmWorkers {
     /// Transforms files for runs without the framework's own main process. `None` before the first
     /// run, and after the transformer died.
     transformer: Mutex<Option<Transformer>>,
+    /// Sandboxes that were started for runs to come, each with its start. A run takes one and
+    /// leaves another in its place, so that there is one for each run at the same time.
+    spares: Mutex<Vec<(Spare, Instant)>>,
 }
 
 /// A worker that waits for a run.
@@ -139,6 +142,8 @@ impl WarmWorkers {
         let overlay = {
             let mut slot = self.transformer.lock();
             if slot.is_none() {
+                // They show the files of one that died.
+                self.spares.lock().clear();
                 *slot = Some(start_transformer(runner, program)?);
             }
             let overlay = match &mut *slot {
@@ -156,13 +161,40 @@ impl WarmWorkers {
         let Some(overlay) = overlay else {
             return Ok(None);
         };
-        let instructions = run.instructions();
         let mut job = runner.job(program.program.clone(), host.to_vec(), run.limits.clone());
-        job.input = Some(instructions.line());
-        job.overlays[0].replaced.extend(run.overlay_files());
-        job.overlays.push(overlay);
-        let result = runner.result(fillrate_sandbox::run(&job)?, &instructions);
+        let changed = overlay.replaced;
+        job.overlays.push(Overlay {
+            replaced: Vec::new(),
+            ..overlay
+        });
+        let mut replaced = vec![Vec::new(); job.overlays.len()];
+        replaced[0].extend(run.overlay_files());
+        replaced[job.overlays.len() - 1] = changed;
+        let instructions = run.instructions();
+        let finished = self.spare(&job)?.run(SpareRun {
+            replaced,
+            input: instructions.line(),
+            wall: run.limits.wall,
+            cpu: run.limits.cpu,
+        })?;
+        let result = runner.result(finished, &instructions);
         Ok((!result.report.missed).then_some(result))
+    }
+
+    /// Takes a sandbox for this job, or starts one, and starts the next.
+    fn spare(&self, job: &Job) -> Result<Spare, VerdictError> {
+        let start = || Spare::start(Sandbox::default().executable, job.clone());
+        let waiting = {
+            let mut spares = self.spares.lock();
+            spares.retain(|(_, since)| since.elapsed() < COLLECTED_LIFETIME);
+            spares.pop()
+        };
+        let spare = match waiting {
+            Some((spare, _)) => spare,
+            None => start()?,
+        };
+        self.spares.lock().push((start()?, Instant::now()));
+        Ok(spare)
     }
 }
 
