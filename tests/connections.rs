@@ -42,6 +42,8 @@ impl SlowModel {
     fn answer(&self, stream: &TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream);
         let mut length = 0;
+        let mut first = String::new();
+        reader.read_line(&mut first).ok()?;
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).ok()?;
@@ -54,6 +56,12 @@ impl SlowModel {
             }
         }
         reader.read_exact(&mut vec![0; length]).ok()?;
+        let mut output = stream;
+        if !first.starts_with("POST") {
+            // A look at what the server is.
+            let none = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+            return output.write_all(none.as_bytes()).ok();
+        }
         let others = self.now.fetch_add(1, Ordering::SeqCst);
         self.most.fetch_max(others + 1, Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(400));
@@ -69,7 +77,6 @@ impl SlowModel {
             "finish_reason": "stop",
         }]})
         .to_string();
-        let mut output = stream;
         write!(
             output,
             "HTTP/1.1 {head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",

@@ -19,7 +19,7 @@ const SESSIONS: usize = 60;
 type Seen = (Vec<(String, usize, String, u64)>, Vec<String>);
 
 /// How often servers are killed.
-const KILLS: usize = 40;
+const KILLS: usize = 120;
 
 fn server(profile: &str) -> ServerCommand {
     ServerCommand {
@@ -195,8 +195,14 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
     for path in &paths {
         settle(path, 0);
     }
-    let kept =
-        || std::fs::read_dir(cache.path().join("index")).is_ok_and(|mut all| all.next().is_some());
+    // The index and what the embedded model has learnt.
+    let kept = || {
+        let folder = cache.path().join("index");
+        std::fs::read_dir(folder).is_ok_and(|all| {
+            let finished = all.flatten().filter(|one| one.path().extension().is_none());
+            finished.count() == 2
+        })
+    };
     let mut found = 0;
     for kill in 0..KILLS {
         let path = paths.choose(&mut random).unwrap();

@@ -127,7 +127,21 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// Learns a repository file's contents; `None` means that the file is gone. Models that learn
     /// from the repository override it; it must return soon.
     fn observe(&self, _path: &str, _contents: Option<&str>) {}
+
+    /// What it has learnt up to now, to be kept for the next start; `None` if it can't be kept.
+    fn learning(&self) -> Option<KeptLearning> {
+        None
+    }
+
+    /// Puts what was kept, less these files, in place of what it has learnt, and says whether it
+    /// could. Afterwards it answers as if it had observed the others.
+    fn relearn(&self, _kept: Vec<u8>, _gone: &[String]) -> bool {
+        false
+    }
 }
+
+/// Writes what a model has learnt as bytes, which may take seconds.
+pub type KeptLearning = Box<dyn FnOnce() -> Vec<u8> + Send>;
 
 /// Receives streamed text while a model generates it.
 pub trait TextListener: Send + Sync {

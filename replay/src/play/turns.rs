@@ -21,12 +21,12 @@ pub(super) struct WorkerTurns {
 pub(super) struct Turns {
     free: Mutex<usize>,
     given_back: Condvar,
-    /// Before this nobody gets one.
+    /// None is given before this.
     paused_until: Mutex<Instant>,
 }
 
 /// A turn, until it is dropped.
-pub(super) struct Turn<'a>(&'a Turns);
+pub(super) struct TakenTurn<'a>(&'a Turns);
 
 impl WorkerTurns {
     /// So many ask at once, and so many judge.
@@ -79,14 +79,14 @@ impl Turns {
     }
 
     /// Waits for a turn.
-    pub(super) fn take(&self) -> Turn<'_> {
+    pub(super) fn take(&self) -> TakenTurn<'_> {
         let mut free = self.free.lock();
         while *free == 0 {
             self.given_back.wait(&mut free);
         }
         *free -= 1;
         drop(free);
-        let turn = Turn(self);
+        let turn = TakenTurn(self);
         loop {
             let left = self
                 .paused_until
@@ -99,14 +99,14 @@ impl Turns {
         }
     }
 
-    /// Gives nobody another turn for some time.
+    /// Gives no further turn for some time.
     pub(super) fn pause(&self, time: Duration) {
         let mut until = self.paused_until.lock();
         *until = (*until).max(Instant::now() + time);
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for TakenTurn<'_> {
     fn drop(&mut self) {
         *self.0.free.lock() += 1;
         self.0.given_back.notify_one();

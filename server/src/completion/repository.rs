@@ -4,14 +4,14 @@
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use crate::configuration::Profile;
 use crate::context::lines::{CandidateWindows, LineWindows, WindowScheme};
 use crate::context::{
-    FileStamp, Index, IndexError, KeptIndex, KeptIndexError, KnownFiles, Query, RECENT_FILES,
-    Window,
+    FileStamp, Index, IndexError, IndexParts, KeptIndex, KeptIndexError, KnownFiles, Query,
+    RECENT_FILES, Window,
 };
 use crate::documents::Snapshot;
 use crate::model::Model;
@@ -27,7 +27,7 @@ pub(super) struct RepositoryState {
     workspace: Workspace,
     store: WindowStore,
     /// The models that learn from the files, each once.
-    learners: RwLock<Vec<Arc<dyn Model>>>,
+    learners: RwLock<Vec<Arc<Learner>>>,
     /// Files that changed since they were last indexed. The next request for another file indexes
     /// them, so that typing costs no indexing.
     pending: Mutex<BTreeMap<String, Change>>,
@@ -42,11 +42,31 @@ pub(super) struct RepositoryState {
     catching_up: Mutex<()>,
     /// Where the index is kept between two starts; `None` if it isn't.
     kept: Option<KeptIndex>,
+    /// The cache in which what models have learnt of these folders is kept; `None` if it isn't.
+    keeps: Option<(PathBuf, Vec<PathBuf>)>,
+    /// Whether the repository was read once.
+    is_read: AtomicBool,
     /// Whether the index has no file that is hidden by now. Before that it is not searched.
     searchable: AtomicBool,
     /// Whether reading found the index to be other than the kept one.
     differs: AtomicBool,
 }
+
+/// A model that learns from the files.
+#[derive(Debug)]
+struct Learner {
+    model: Arc<dyn Model>,
+    /// The files that it has learnt.
+    known: Mutex<KnownFiles>,
+    /// Where that is kept between two starts; `None` if it isn't.
+    kept: Option<KeptIndex>,
+    /// How many files it has learnt or forgotten since that was written.
+    changed: AtomicUsize,
+}
+
+/// What a model has learnt is written again once more than one file in so many has changed: the
+/// next start learns the others again.
+const WORTH_KEEPING: usize = 20;
 
 /// The repository's files as the profile searches them.
 #[derive(Debug)]
@@ -87,9 +107,16 @@ impl RepositoryState {
         profile: Profile,
         cache: Option<&Path>,
     ) -> Result<Self, IndexError> {
+        let keeps = cache.map(|cache| (cache.to_owned(), folders.clone()));
         let kept = cache.filter(|_| profile == Profile::Editor);
         let kept = kept.map(|cache| KeptIndex::new(cache, &folders));
-        let loaded = kept.as_ref().and_then(|kept| match kept.load() {
+        let load = |kept: &KeptIndex| -> Result<_, KeptIndexError> {
+            let Some((parts, known)) = kept.load()? else {
+                return Ok(None);
+            };
+            Ok(Some((Index::from_parts(parts)?, known)))
+        };
+        let loaded = kept.as_ref().and_then(|kept| match load(kept) {
             Ok(loaded) => loaded,
             Err(error) => {
                 tracing::warn!(%error, "the index is built anew");
@@ -112,6 +139,8 @@ impl RepositoryState {
             known: Mutex::new(known),
             store,
             kept,
+            keeps,
+            is_read: AtomicBool::default(),
             learners: RwLock::default(),
             pending: Mutex::default(),
             overtaken: Mutex::default(),
@@ -128,24 +157,25 @@ impl RepositoryState {
         }
         // No change is indexed meanwhile that this model would miss.
         let _order = self.catching_up.lock();
-        if !self.searchable.load(Ordering::Acquire) {
-            // The files of a kept index are still to be read, which teaches it all of them.
-            self.learners.write().push(Arc::clone(model));
-            return;
-        }
-        let known = self.known().clone();
-        let files = if known.is_empty() {
-            Vec::new()
-        } else {
-            self.workspace.candidates()
+        let mut learner = Learner {
+            model: Arc::clone(model),
+            known: Mutex::default(),
+            kept: None,
+            changed: AtomicUsize::default(),
         };
-        for file in files.iter().filter(|file| known.contains_key(&file.path)) {
-            if let Ok(contents) = self.workspace.read(file) {
-                model.observe(&file.path, Some(&contents));
+        if self.is_read.load(Ordering::Acquire) {
+            let known = self.known().clone();
+            let files = self.workspace.candidates();
+            for file in files.iter().filter(|file| known.contains_key(&file.path)) {
+                if let Ok(contents) = self.workspace.read(file) {
+                    learner.observe(&file.path, Some(&contents), None);
+                }
             }
+        } else if let Some((cache, folders)) = &self.keeps {
+            // Reading the files, which is still to come, teaches it what it has not kept.
+            learner.kept = Some(KeptIndex::of_model(cache, folders, model.name()));
         }
-        let mut learners = self.learners.write();
-        learners.push(Arc::clone(model));
+        self.learners.write().push(Arc::new(learner));
     }
 
     /// Indexes the whole repository. `progress` gets (files done, files in all) now and then. Requests
@@ -163,6 +193,10 @@ impl RepositoryState {
         }
         let files = self.workspace.candidates();
         self.forget_changed(&files)?;
+        for learner in self.learners() {
+            let _order = self.catching_up.lock();
+            learner.relearn(&files, |path| self.is_overtaken(path));
+        }
         let (sender, contents) = mpsc::sync_channel(READ_AHEAD);
         let indexed = std::thread::scope(|scope| {
             // Learning takes about as long as all the rest.
@@ -171,6 +205,7 @@ impl RepositoryState {
         });
         let _order = self.catching_up.lock();
         *self.overtaken.lock() = None;
+        self.is_read.store(true, Ordering::Release);
         self.store.commit()?;
         indexed
     }
@@ -181,20 +216,11 @@ impl RepositoryState {
             return Ok(());
         }
         let _order = self.catching_up.lock();
-        let now: BTreeMap<&str, Option<FileStamp>> = files
-            .iter()
-            .map(|file| (file.path.as_str(), FileStamp::read(&file.absolute)))
-            .collect();
-        let mut changed = Vec::new();
-        self.known().retain(|path, stamp| {
-            let now = now.get(path.as_str());
-            let is_same = stamp.is_some() && now.is_some_and(|now| *now == *stamp);
-            let stays = is_same || self.is_overtaken(path);
-            if !stays {
-                changed.push(path.clone());
-            }
-            stays
-        });
+        let mut changed = stale(&self.known(), files);
+        changed.retain(|path| !self.is_overtaken(path));
+        for path in &changed {
+            self.known().remove(path);
+        }
         if !changed.is_empty() {
             for path in &changed {
                 self.store.index_file(path, None)?;
@@ -206,8 +232,18 @@ impl RepositoryState {
         Ok(())
     }
 
-    /// Keeps the index for the next start, if reading found it to be other than the kept one.
+    /// Keeps for the next start what reading found to be other than what is kept.
     pub(super) fn keep(&self) {
+        self.keep_index();
+        for learner in self.learners() {
+            if let Err(error) = learner.keep(&self.catching_up) {
+                let name = learner.model.name();
+                tracing::warn!(%error, "what {name} has learnt can't be kept for the next start");
+            }
+        }
+    }
+
+    fn keep_index(&self) {
         let (Some(kept), WindowStore::Index(index)) = (&self.kept, &self.store) else {
             return;
         };
@@ -229,15 +265,16 @@ impl RepositoryState {
     fn index_all(
         &self,
         files: &[WorkspaceFile],
-        contents: mpsc::SyncSender<(String, String)>,
+        contents: mpsc::SyncSender<ReadFile>,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<IndexSummary, IndexError> {
         let mut indexed = IndexSummary::default();
-        let learns = !self.learners.read().is_empty();
+        let learners = self.learners();
         for (done, file) in files.iter().enumerate() {
             progress(done, files.len());
             let is_kept = self.known().contains_key(&file.path);
-            if is_kept && !learns {
+            let is_learnt = learners.iter().all(|learner| learner.knows(&file.path));
+            if is_kept && is_learnt {
                 indexed.files += 1;
                 continue;
             }
@@ -252,9 +289,9 @@ impl RepositoryState {
                         self.differs.store(true, Ordering::Relaxed);
                     }
                     drop(order);
-                    if learns {
+                    if !is_learnt {
                         // The receiver lives as long as this sender.
-                        let _ = contents.send((file.path.clone(), read));
+                        let _ = contents.send((file.path.clone(), read, stamp));
                     }
                 }
                 Err(error) => {
@@ -272,15 +309,22 @@ impl RepositoryState {
     }
 
     /// Has the models learn contents as they come.
-    fn learn_all(&self, contents: mpsc::Receiver<(String, String)>) {
-        for (path, contents) in contents {
+    fn learn_all(&self, contents: mpsc::Receiver<ReadFile>) {
+        for (path, contents, stamp) in contents {
             let _order = self.catching_up.lock();
-            if !self.is_overtaken(&path) {
-                for model in self.learners.read().iter() {
-                    model.observe(&path, Some(&contents));
+            if self.is_overtaken(&path) {
+                continue;
+            }
+            for learner in self.learners() {
+                if !learner.knows(&path) {
+                    learner.observe(&path, Some(&contents), stamp);
                 }
             }
         }
+    }
+
+    fn learners(&self) -> Vec<Arc<Learner>> {
+        self.learners.read().clone()
     }
 
     /// Whether a change of a file is indexed that is newer than what reading found.
@@ -470,8 +514,8 @@ impl RepositoryState {
 
     /// Indexes one file's changed contents and has the models learn them.
     fn index_file(&self, path: &str, contents: Option<&str>) -> Result<(), IndexError> {
-        for model in self.learners.read().iter() {
-            model.observe(path, contents);
+        for learner in self.learners.read().iter() {
+            learner.observe(path, contents, None);
         }
         if let Some(overtaken) = &mut *self.overtaken.lock() {
             overtaken.insert(path.to_owned());
@@ -517,6 +561,95 @@ impl RepositoryState {
                 Err(format!("this file is not sent to a model: {reason}"))
             }
         }
+    }
+}
+
+/// A file that was read: its path, its contents, and its stamp before that.
+type ReadFile = (String, String, Option<FileStamp>);
+
+/// Those of some known files that are not in the workspace as they were.
+fn stale(known: &KnownFiles, files: &[WorkspaceFile]) -> Vec<String> {
+    let now: BTreeMap<&str, &WorkspaceFile> = files
+        .iter()
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let is_same = |path: &str, stamp: &FileStamp| {
+        now.get(path)
+            .is_some_and(|file| FileStamp::read(&file.absolute) == Some(*stamp))
+    };
+    known
+        .iter()
+        .filter(|(path, stamp)| !stamp.is_some_and(|stamp| is_same(path, &stamp)))
+        .map(|(path, _)| path.clone())
+        .collect()
+}
+
+impl Learner {
+    fn knows(&self, path: &str) -> bool {
+        self.known.lock().contains_key(path)
+    }
+
+    /// Has the model learn a file's contents, or forget it, and notes the stamp it had.
+    fn observe(&self, path: &str, contents: Option<&str>, stamp: Option<FileStamp>) {
+        self.model.observe(path, contents);
+        match contents {
+            Some(_) => self.known.lock().insert(path.to_owned(), stamp),
+            None => self.known.lock().remove(path),
+        };
+        self.changed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Has the model learn what was kept, less the files that changed since and those for which a
+    /// newer change is known.
+    fn relearn(&self, files: &[WorkspaceFile], is_overtaken: impl Fn(&str) -> bool) {
+        let mut known = self.known.lock();
+        let Some(kept) = self.kept.as_ref().filter(|_| known.is_empty()) else {
+            return;
+        };
+        let (parts, mut kept_files) = match kept.load() {
+            Ok(Some(loaded)) => loaded,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(%error, "the model {} learns everything anew", self.model.name());
+                return;
+            }
+        };
+        let mut gone = stale(&kept_files, files);
+        gone.extend(kept_files.keys().filter(|path| is_overtaken(path)).cloned());
+        let learnt = parts.into_values().next().unwrap_or_default();
+        if self.model.relearn(learnt, &gone) {
+            kept_files.retain(|path, _| !gone.contains(path));
+            *known = kept_files;
+            self.changed.store(gone.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what the model has learnt, if enough of it is new.
+    fn keep(&self, catching_up: &Mutex<()>) -> Result<(), KeptIndexError> {
+        let Some(kept) = &self.kept else {
+            return Ok(());
+        };
+        let (learning, known) = {
+            let _order = catching_up.lock();
+            let known = self.known.lock().clone();
+            if self.changed.load(Ordering::Relaxed) * WORTH_KEEPING <= known.len() {
+                return Ok(());
+            }
+            self.changed.store(0, Ordering::Relaxed);
+            (self.model.learning(), known)
+        };
+        let Some(write) = learning else {
+            return Ok(());
+        };
+        let parts = IndexParts::from([(PathBuf::from("learnt"), write())]);
+        kept.save(&parts, known)?;
+        // What is kept takes less memory than what it was made from.
+        let _order = catching_up.lock();
+        if self.changed.load(Ordering::Relaxed) == 0 {
+            let learnt = parts.into_values().next().unwrap_or_default();
+            self.model.relearn(learnt, &[]);
+        }
+        Ok(())
     }
 }
 

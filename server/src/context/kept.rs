@@ -1,7 +1,8 @@
-//! An index in the cache between two starts of a server.
+//! What was made of a workspace, in the cache between two starts of a server: its index, and what a
+//! model has learnt.
 //!
-//! One file holds one workspace: a line that says whose it is, a line with the files that the index
-//! knows, and the index's own files. It is put in place by a rename, so any number of servers may
+//! One file holds one of these: a line that says whose it is, a line with the workspace's files that
+//! it knows, and its own parts. It is put in place by a rename, so any number of servers may
 //! read and write it, and one that is killed leaves the file as it was. A server holds its index in
 //! memory and never writes to the file that it read.
 
@@ -14,18 +15,18 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::index::{Index, IndexError, IndexParts};
+use super::index::{IndexError, IndexParts};
 use crate::digest::hex;
 use crate::folders::create_private_folder;
 
-/// The place of one workspace's index in the cache.
+/// The place of one workspace's index in the cache, or of what a model has learnt of it.
 #[derive(Clone, Debug)]
 pub struct KeptIndex {
     file: PathBuf,
     origin: Origin,
 }
 
-/// The files that an index knows, by relative path. Without a stamp the index has other contents
+/// The files that are known, by relative path. Without a stamp what is known has other contents
 /// than the disk, or may have.
 pub type KnownFiles = BTreeMap<String, Option<FileStamp>>;
 
@@ -43,6 +44,8 @@ pub struct FileStamp {
 pub struct KeptEntry {
     /// The workspace's folders.
     pub folders: Vec<PathBuf>,
+    /// The model that has learnt it; `None` for an index.
+    pub model: Option<String>,
     /// Bytes on disk.
     pub size: u64,
     /// When it was last written.
@@ -73,6 +76,9 @@ pub enum KeptIndexError {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Origin {
     folders: Vec<PathBuf>,
+    /// The model that has learnt it; `None` for an index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     /// The program's version, size and time of building, since any change of it may cut windows in
     /// another way.
     program: String,
@@ -113,17 +119,26 @@ impl KeptIndex {
             file: cache.join(FOLDER).join(hex(&digest[..16])),
             origin: Origin {
                 folders,
+                model: None,
                 program: program(),
             },
         }
     }
 
-    /// Reads the index back; `None` if there is none of this program.
+    /// The place of what a model of this name has learnt of these folders.
+    pub fn of_model(cache: &Path, folders: &[PathBuf], model: &str) -> Self {
+        let mut place = Self::new(cache, folders);
+        place.file.as_mut_os_string().push(format!("-{model}"));
+        place.origin.model = Some(model.to_owned());
+        place
+    }
+
+    /// Reads the parts back; `None` if there are none of this program.
     ///
     /// # Errors
     /// The file can't be read, or is damaged.
-    pub fn load(&self) -> Result<Option<(Index, KnownFiles)>, KeptIndexError> {
-        let bytes = match fs::read(&self.file) {
+    pub fn load(&self) -> Result<Option<(IndexParts, KnownFiles)>, KeptIndexError> {
+        let mut bytes = match fs::read(&self.file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io_error(&self.file)(error)),
@@ -131,7 +146,7 @@ impl KeptIndex {
         let damaged = || KeptIndexError::Damaged(self.file.clone());
         let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
         let mut next = || lines.next().ok_or_else(damaged);
-        let (origin, contents, mut rest) = (next()?, next()?, next()?);
+        let (origin, contents, rest) = (next()?, next()?, next()?);
         let origin: Origin = serde_json::from_slice(origin).map_err(|_| damaged())?;
         if origin != self.origin {
             return Ok(None);
@@ -140,16 +155,28 @@ impl KeptIndex {
         if hex(&Sha256::digest(rest)) != contents.sha256 {
             return Err(damaged());
         }
-        let mut parts = IndexParts::new();
-        for (name, length) in contents.parts {
-            let (part, more) = rest.split_at_checked(length).ok_or_else(damaged)?;
-            parts.insert(name, part.to_vec());
-            rest = more;
+        // From the last to the first, which stays where it is: parts may be hundreds of megabytes.
+        let mut end = bytes.len();
+        let mut starts = Vec::new();
+        for (_, length) in contents.parts.iter().rev() {
+            end = end.checked_sub(*length).ok_or_else(damaged)?;
+            starts.push(end);
         }
-        Ok(Some((Index::from_parts(parts)?, contents.files)))
+        let mut parts = IndexParts::new();
+        for (index, ((name, _), start)) in contents.parts.into_iter().rev().zip(&starts).enumerate()
+        {
+            let part = if index + 1 < starts.len() {
+                bytes.split_off(*start)
+            } else {
+                bytes.drain(..start);
+                std::mem::take(&mut bytes)
+            };
+            parts.insert(name, part);
+        }
+        Ok(Some((parts, contents.files)))
     }
 
-    /// Writes the index, and removes kept indexes of folders that are gone, and the oldest ones
+    /// Writes the parts, and removes kept indexes of folders that are gone, and the oldest ones
     /// beyond 2 GiB.
     ///
     /// # Errors
@@ -230,11 +257,11 @@ pub fn kept_indexes(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
         let Some(metadata) = entry.metadata().ok().filter(|_| file.extension().is_none()) else {
             continue;
         };
-        let folders = first_line(&file)
-            .and_then(|line| serde_json::from_str::<Origin>(&line).ok())
-            .map_or_else(Vec::new, |origin| origin.folders);
+        let origin = first_line(&file).and_then(|line| serde_json::from_str::<Origin>(&line).ok());
+        let (folders, model) = origin.map(|origin| (origin.folders, origin.model)).unzip();
         entries.push(KeptEntry {
-            folders,
+            folders: folders.unwrap_or_default(),
+            model: model.flatten(),
             size: metadata.len(),
             written: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             file,
@@ -313,7 +340,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> KeptIndexError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Query;
+    use crate::context::{Index, Query};
     use crate::syntax::Language;
 
     fn index() -> Index {
@@ -364,12 +391,30 @@ mod tests {
         ]);
         kept.save(&parts(), files.clone()).expect("it is written");
         let (again, known) = kept.load().expect("it is read").expect("it is there");
+        let again = Index::from_parts(again).expect("an index");
         assert_eq!(found(&again), ["tax.py"]);
         assert_eq!(known, files);
         // It goes on as an index does.
         again.remove("tax.py").expect("it is removed");
         again.commit().expect("it is committed");
         assert!(found(&again).is_empty());
+
+        // What a model has learnt has a place of its own.
+        let learnt = KeptIndex::of_model(cache.path(), &folders, "embedded");
+        assert!(learnt.load().expect("nothing is no fault").is_none());
+        let parts = IndexParts::from(
+            [("a", "one"), ("b", ""), ("c", "three")]
+                .map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())),
+        );
+        learnt
+            .save(&parts, KnownFiles::new())
+            .expect("it is written");
+        let (read, _) = learnt.load().expect("it is read").expect("it is there");
+        assert_eq!(read, parts);
+        let listed = kept_indexes(cache.path()).expect("a list");
+        let mut models: Vec<Option<String>> = listed.into_iter().map(|one| one.model).collect();
+        models.sort();
+        assert_eq!(models, [None, Some("embedded".to_owned())]);
 
         let elsewhere = KeptIndex::new(cache.path(), &[cache.path().to_owned()]);
         assert!(elsewhere.load().expect("nothing is no fault").is_none());

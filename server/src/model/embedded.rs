@@ -9,6 +9,7 @@
 mod counts;
 mod generate;
 mod lexer;
+mod tables;
 mod vocabulary;
 
 use std::cell::RefCell;
@@ -20,8 +21,9 @@ use parking_lot::RwLock;
 
 use self::counts::{Counts, Sequence};
 use self::generate::Knowledge;
-use self::vocabulary::{Extended, START, Vocabulary};
-use super::{Model, ModelError, ModelOutput, ModelRequest, TextListener};
+use self::tables::{KeptTables, LearntTexts};
+use self::vocabulary::{Extended, Intern, START, Vocabulary};
+use super::{KeptLearning, Model, ModelError, ModelOutput, ModelRequest, TextListener};
 
 /// The embedded model. Equal observations, in any order, and an equal request give an equal
 /// answer.
@@ -49,6 +51,37 @@ impl EmbeddedModel {
 }
 
 impl Learnt {
+    /// What was kept.
+    fn of_kept(kept: KeptTables) -> Self {
+        let kept = Arc::new(kept);
+        let paths = kept.paths().iter();
+        Self {
+            files: paths.clone().cloned().zip(0..).collect(),
+            folders: paths.map(|path| folder(path).to_owned()).collect(),
+            vocabulary: Vocabulary::of_kept(Arc::clone(&kept)),
+            counts: Counts::of_kept(kept),
+        }
+    }
+
+    /// What is to be kept.
+    fn texts(&self) -> LearntTexts {
+        let mut texts = LearntTexts::default();
+        for symbol in 0..self.vocabulary.len() as u32 {
+            let (text, class) = self.vocabulary.entry(symbol);
+            texts.symbols.push_str(text);
+            texts.symbol_ends.push(texts.symbols.len() as u32);
+            texts.classes.push(class);
+        }
+        let mut files: Vec<(&String, &u32)> = self.files.iter().collect();
+        files.sort();
+        for (path, number) in files {
+            texts.tokens.extend(self.counts.symbols(*number));
+            texts.text_ends.push(texts.tokens.len() as u32);
+            texts.paths.push(path.clone());
+        }
+        texts
+    }
+
     fn observe(&mut self, path: &str, contents: Option<&str>) {
         if let Some(number) = self.files.remove(path) {
             self.counts.forget(number);
@@ -119,6 +152,25 @@ impl Model for EmbeddedModel {
 
     fn observe(&self, path: &str, contents: Option<&str>) {
         self.learnt.write().observe(path, contents);
+    }
+
+    fn learning(&self) -> Option<KeptLearning> {
+        // Sorting takes seconds in a large repository, and completions must not wait for it.
+        let texts = self.learnt.read().texts();
+        Some(Box::new(|| texts.encode()))
+    }
+
+    fn relearn(&self, kept: Vec<u8>, gone: &[String]) -> bool {
+        let Some(tables) = KeptTables::read(kept) else {
+            return false;
+        };
+        let mut learnt = Learnt::of_kept(tables);
+        for path in gone {
+            learnt.observe(path, None);
+        }
+        // Only now, so that no answer comes from files that may be hidden by now.
+        *self.learnt.write() = learnt;
+        true
     }
 }
 

@@ -50,7 +50,14 @@ fn list(title: &str, entries: &[KeptEntry]) {
             .iter()
             .map(|folder| folder.display().to_string());
         let folders: Vec<String> = folders.collect();
-        outln!("  {:>9}  {}", megabytes(entry.size), folders.join(", "));
+        let what = entry.model.as_ref().map_or(String::new(), |model| {
+            format!(" (what the model {model} has learnt)")
+        });
+        outln!(
+            "  {:>9}  {}{what}",
+            megabytes(entry.size),
+            folders.join(", ")
+        );
     }
 }
 

@@ -3,13 +3,15 @@
 //! place agrees with the request is read off there. Counts of all longer orders come from one
 //! pass over those places, and a token costs four table entries to learn, not one per order.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
 use super::lexer::{Indents, lex};
+use super::tables::KeptTables;
 use super::vocabulary::{Class, Intern, Symbol};
 
 /// The longest context, in tokens.
@@ -29,12 +31,21 @@ pub(super) struct Sequence {
 /// Texts and what followed what in them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
+    /// What was learnt before the last start. Its texts come first.
+    kept: Arc<KeptTables>,
+    /// Those of its texts that are forgotten.
+    gone: HashSet<u32>,
+    /// What followed what in these.
+    taken: ShortCounts,
+    /// The other texts, by their number less those that were kept.
     sequences: Vec<Option<Sequence>>,
     free: Vec<u32>,
-    /// By order less one.
-    followers: [HashMap<u64, Followers, Keyed>; SHORTEST - 1],
+    followers: ShortCounts,
     places: HashMap<u64, Places, Keyed>,
 }
+
+/// What followed short contexts, by their order less one.
+type ShortCounts = [HashMap<u64, Followers, Keyed>; SHORTEST - 1];
 
 /// How often each symbol followed a context.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +89,7 @@ impl Hasher for KeyHasher {
 }
 
 /// Spreads a key's bits: the finaliser of MurmurHash3's 64-bit form.
-fn mix(mut key: u64) -> u64 {
+pub(super) fn mix(mut key: u64) -> u64 {
     key ^= key >> 33;
     key = key.wrapping_mul(0xff51_afd7_ed55_8ccd);
     key ^= key >> 33;
@@ -87,13 +98,22 @@ fn mix(mut key: u64) -> u64 {
 }
 
 /// The key of a context.
-fn key(classes: &[Class]) -> u64 {
+pub(super) fn key(classes: &[Class]) -> u64 {
     classes
         .iter()
         .fold(0, |key, class| mix(key).wrapping_add(u64::from(*class) + 1))
 }
 
 impl Sequence {
+    /// A text of these symbols, with their classes.
+    pub(super) fn new(symbols: Vec<Symbol>, classes: Vec<Class>) -> Self {
+        Self {
+            symbols,
+            classes,
+            short: OnceLock::new(),
+        }
+    }
+
     /// Reads a text. `start` stands for what is before it.
     pub(super) fn read(text: &str, start: Symbol, vocabulary: &mut impl Intern) -> Self {
         let mut sequence = Self {
@@ -119,9 +139,14 @@ impl Sequence {
     pub(super) fn short(&self) -> &Counts {
         self.short.get_or_init(|| {
             let mut counts = Counts::default();
-            counts.count(self, Followers::add);
+            count(&mut counts.followers, self, Followers::add);
             Box::new(counts)
         })
+    }
+
+    /// Its symbols.
+    pub(super) fn symbols(&self) -> &[Symbol] {
+        &self.symbols
     }
 }
 
@@ -140,6 +165,17 @@ impl Followers {
             self.counts[index].1 -= 1;
             if self.counts[index].1 == 0 {
                 self.counts.remove(index);
+            }
+        }
+    }
+
+    /// Adds counts.
+    fn extend(&mut self, more: &Self) {
+        self.total += more.total;
+        for &(symbol, count) in &more.counts {
+            match self.counts.binary_search_by_key(&symbol, |entry| entry.0) {
+                Ok(index) => self.counts[index].1 += count,
+                Err(index) => self.counts.insert(index, (symbol, count)),
             }
         }
     }
@@ -163,11 +199,35 @@ impl Followers {
     }
 }
 
+/// Changes the counts of what follows short contexts by those of a text.
+fn count(counts: &mut ShortCounts, sequence: &Sequence, change: fn(&mut Followers, Symbol)) {
+    let Sequence {
+        symbols, classes, ..
+    } = sequence;
+    for (order, table) in (1..).zip(counts) {
+        for index in order..classes.len() {
+            let followers = table
+                .entry(key(&classes[index - order..index]))
+                .or_default();
+            change(followers, symbols[index]);
+        }
+    }
+}
+
 impl Counts {
+    /// What was kept.
+    pub(super) fn of_kept(kept: Arc<KeptTables>) -> Self {
+        Self {
+            kept,
+            ..Self::default()
+        }
+    }
+
     /// Learns a text and gives the number to forget it by.
     pub(super) fn learn(&mut self, sequence: Sequence) -> u32 {
-        self.count(&sequence, Followers::add);
-        let number = self.free.pop().unwrap_or(self.sequences.len() as u32);
+        count(&mut self.followers, &sequence, Followers::add);
+        let next = (self.kept.texts() + self.sequences.len()) as u32;
+        let number = self.free.pop().unwrap_or(next);
         for index in SHORTEST..sequence.classes.len() {
             let key = key(&sequence.classes[index - SHORTEST..index]);
             let place = (number, index as u32);
@@ -176,23 +236,28 @@ impl Counts {
                 .and_modify(|places| places.add(place))
                 .or_insert(Places::One(place));
         }
-        if number as usize == self.sequences.len() {
+        let index = number as usize - self.kept.texts();
+        if index == self.sequences.len() {
             self.sequences.push(None);
         }
-        self.sequences[number as usize] = Some(sequence);
+        self.sequences[index] = Some(sequence);
         number
     }
 
     /// Forgets a text. Afterwards everything is as if it had never been learnt.
     pub(super) fn forget(&mut self, number: u32) {
-        let Some(sequence) = self
-            .sequences
-            .get_mut(number as usize)
-            .and_then(Option::take)
-        else {
+        let Some(index) = (number as usize).checked_sub(self.kept.texts()) else {
+            if self.gone.insert(number)
+                && let Some(sequence) = self.kept.sequence(number)
+            {
+                count(&mut self.taken, sequence, Followers::add);
+            }
             return;
         };
-        self.count(&sequence, Followers::take);
+        let Some(sequence) = self.sequences.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        count(&mut self.followers, &sequence, Followers::take);
         for (order, table) in (1..).zip(&mut self.followers) {
             for classes in sequence.classes.windows(order) {
                 let key = key(classes);
@@ -215,37 +280,52 @@ impl Counts {
         self.free.push(number);
     }
 
-    fn count(&mut self, sequence: &Sequence, change: fn(&mut Followers, Symbol)) {
-        let Sequence {
-            symbols, classes, ..
-        } = sequence;
-        for (order, table) in (1..).zip(&mut self.followers) {
-            for index in order..classes.len() {
-                let followers = table
-                    .entry(key(&classes[index - order..index]))
-                    .or_default();
-                change(followers, symbols[index]);
-            }
-        }
-    }
-
     /// Whether nothing is counted.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.gone.len() == self.kept.texts()
+            && self.places.is_empty()
             && self.followers.iter().all(HashMap::is_empty)
             && self.sequences.iter().all(Option::is_none)
     }
 
     /// A learnt text.
     pub(super) fn sequence(&self, number: u32) -> Option<&Sequence> {
-        self.sequences.get(number as usize)?.as_ref()
+        match (number as usize).checked_sub(self.kept.texts()) {
+            Some(index) => self.sequences.get(index)?.as_ref(),
+            None if self.gone.contains(&number) => None,
+            None => self.kept.sequence(number),
+        }
+    }
+
+    /// The symbols of a learnt text.
+    pub(super) fn symbols(&self, number: u32) -> Vec<Symbol> {
+        match (number as usize).checked_sub(self.kept.texts()) {
+            Some(_) => self
+                .sequence(number)
+                .map_or_else(Vec::new, |sequence| sequence.symbols().to_vec()),
+            // Not by the sequence, which would stay in memory.
+            None => self.kept.tokens(number).collect(),
+        }
     }
 
     /// What followed the last `order` tokens of a context, for orders below [`SHORTEST`].
-    pub(super) fn followers(&self, context: &[Class], order: usize) -> Option<&Followers> {
+    pub(super) fn followers(&self, context: &[Class], order: usize) -> Option<Cow<'_, Followers>> {
         let last = context.get(context.len().checked_sub(order)?..)?;
-        let followers = self.followers.get(order.checked_sub(1)?)?.get(&key(last))?;
+        let (table, key) = (order.checked_sub(1)?, key(last));
+        let followers = self.followers.get(table)?.get(&key);
+        let followers = match self.kept.followers(order, key) {
+            None => Cow::Borrowed(followers?),
+            Some(mut kept) => {
+                if let Some(taken) = self.taken[table].get(&key) {
+                    kept = kept.without(taken);
+                }
+                if let Some(followers) = followers {
+                    kept.extend(followers);
+                }
+                Cow::Owned(kept)
+            }
+        };
         (followers.total > 0).then_some(followers)
     }
 
@@ -255,7 +335,13 @@ impl Counts {
         let Some(start) = context.len().checked_sub(SHORTEST) else {
             return;
         };
-        let places = match self.places.get(&key(&context[start..])) {
+        let key = key(&context[start..]);
+        self.kept.visit(key, context, |number, agreeing, symbol| {
+            if !self.gone.contains(&number) {
+                visitor(number, agreeing, symbol);
+            }
+        });
+        let places = match self.places.get(&key) {
             None => return,
             Some(Places::One(place)) => std::slice::from_ref(place),
             Some(Places::Many(places)) => places,

@@ -1,5 +1,6 @@
 //! From counts to text.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -197,9 +198,10 @@ impl Knowledge<'_> {
             for followers in [
                 self.file.followers(context, order),
                 self.windows.followers(context, order),
-                reduced
-                    .as_deref()
-                    .or_else(|| self.repository.followers(context, order)),
+                match reduced.as_deref() {
+                    Some(reduced) => Some(Cow::Borrowed(reduced)),
+                    None => self.repository.followers(context, order),
+                },
             ]
             .into_iter()
             .flatten()
@@ -219,7 +221,7 @@ impl Knowledge<'_> {
         let mut reductions = self.reductions.borrow_mut();
         let reduced = reductions
             .entry(context)
-            .or_insert_with(|| Rc::new(whole.without(less)));
+            .or_insert_with(|| Rc::new(whole.without(&less)));
         Some(Rc::clone(reduced))
     }
 

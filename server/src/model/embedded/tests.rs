@@ -251,6 +251,22 @@ async fn it_answers_through_the_trait() {
     assert_eq!(texts(&answer), ["beta)"]);
 }
 
+/// What a model knows that was kept and started again.
+fn started_again(learnt: &Learnt) -> Learnt {
+    Learnt::of_kept(KeptTables::read(learnt.texts().encode()).expect("it is what was written"))
+}
+
+#[test]
+fn what_is_kept_is_other_than_what_it_is_cut_to() {
+    let bytes = learnt(&[("a.py", CART), ("b.py", "x = 1\n")])
+        .texts()
+        .encode();
+    assert!(KeptTables::read(bytes.clone()).is_some());
+    for length in 0..bytes.len() {
+        assert!(KeptTables::read(bytes[..length].to_vec()).is_none());
+    }
+}
+
 /// Code of a small language, with enough repetition that contexts of all lengths occur.
 fn code() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
@@ -283,7 +299,7 @@ fn parameters() -> impl Strategy<Value = ModelParameters> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn what_was_replaced_or_removed_leaves_no_trace(
@@ -292,6 +308,8 @@ proptest! {
         prefix in code(),
         suffix in code(),
         parameters in parameters(),
+        starts in 0_usize..4,
+        learnt_again in 0_usize..5,
     ) {
         let paths = ["shop/a.py", "shop/here.py", "b.py", "c/d.py"];
         let mut changed = Learnt::default();
@@ -299,9 +317,22 @@ proptest! {
             changed.observe(path, Some(text));
             changed.observe("gone.py", Some(text));
         }
+        // Some of it may be of an earlier start, or of two.
+        if starts > 0 {
+            changed = started_again(&changed);
+        }
         changed.observe("gone.py", None);
-        for (path, text) in paths.iter().zip(&texts).rev() {
+        for (path, text) in paths.iter().zip(&texts).rev().take(learnt_again) {
             changed.observe(path, Some(text));
+        }
+        if starts > 1 {
+            changed = started_again(&changed);
+        }
+        for (path, text) in paths.iter().zip(&texts) {
+            changed.observe(path, Some(text));
+        }
+        if starts > 2 {
+            changed = started_again(&changed);
         }
         let fresh = learnt(&paths.iter().copied().zip(texts.iter().map(String::as_str)).collect::<Vec<_>>());
         let mut request = request("$0");

@@ -1,8 +1,10 @@
 //! Numbers for tokens.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::lexer::Token;
+use super::tables::KeptTables;
 
 /// A token as it is written: its blanks and its text, or a turn's form.
 pub(super) type Symbol = u32;
@@ -21,6 +23,8 @@ pub(super) const CUT: Symbol = 1;
 /// but equality: they tell the order in which files came.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
+    /// What was kept comes first.
+    kept: Arc<KeptTables>,
     numbers: HashMap<Box<str>, Symbol>,
     entries: Vec<(Box<str>, Class)>,
 }
@@ -74,8 +78,22 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
+    /// What was kept.
+    pub(super) fn of_kept(kept: Arc<KeptTables>) -> Self {
+        Self {
+            kept,
+            ..Self::empty()
+        }
+    }
+
+    /// How many symbols there are.
+    pub(super) fn len(&self) -> usize {
+        self.kept.symbols() + self.entries.len()
+    }
+
     fn empty() -> Self {
         Self {
+            kept: Arc::default(),
             numbers: HashMap::new(),
             entries: Vec::new(),
         }
@@ -89,21 +107,27 @@ impl Vocabulary {
 
 impl Intern for Vocabulary {
     fn intern(&mut self, text: &str, class: Option<Class>) -> Symbol {
-        if let Some(&symbol) = self.numbers.get(text) {
+        if let Some(symbol) = self.find(text) {
             return symbol;
         }
-        let symbol = self.entries.len() as Symbol;
+        let symbol = self.len() as Symbol;
         self.add(text, symbol, class.unwrap_or(symbol));
         symbol
     }
 
     fn find(&self, text: &str) -> Option<Symbol> {
-        self.numbers.get(text).copied()
+        let number = self.numbers.get(text).copied();
+        number.or_else(|| self.kept.find(text))
     }
 
     fn entry(&self, symbol: Symbol) -> (&str, Class) {
-        let (text, class) = &self.entries[symbol as usize];
-        (text, *class)
+        match (symbol as usize).checked_sub(self.kept.symbols()) {
+            None => self.kept.entry(symbol),
+            Some(index) => {
+                let (text, class) = &self.entries[index];
+                (text, *class)
+            }
+        }
     }
 }
 
@@ -122,7 +146,7 @@ impl Intern for Extended<'_> {
         if let Some(symbol) = self.find(text) {
             return symbol;
         }
-        let symbol = (self.base.entries.len() + self.more.entries.len()) as Symbol;
+        let symbol = (self.base.len() + self.more.entries.len()) as Symbol;
         self.more.add(text, symbol, class.unwrap_or(symbol));
         symbol
     }
@@ -132,7 +156,7 @@ impl Intern for Extended<'_> {
     }
 
     fn entry(&self, symbol: Symbol) -> (&str, Class) {
-        match (symbol as usize).checked_sub(self.base.entries.len()) {
+        match (symbol as usize).checked_sub(self.base.len()) {
             None => self.base.entry(symbol),
             Some(index) => {
                 let (text, class) = &self.more.entries[index];
