@@ -17,10 +17,11 @@ import { fork } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import fs from "node:fs";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import v8 from "node:v8";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { ReportWriter, guarded, readInstructions, refuseInspector, repositoryRoot } from "./fillrate_vitest.mjs";
+import { importTinypool } from "./fillrate_vitest_tinypool.mjs";
 
 /** Exit status of a run that vitest itself must repeat. */
 const MISSED = 71;
@@ -175,7 +176,7 @@ function serializable(config, pool) {
 
 /** Prepare for vitest 3's workers, started by the tinypool that it uses, each in a pool of its own. */
 async function prepareTinypool({ settings, folder }) {
-  const { Tinypool } = await import(pathToFileURL(settings.tinypool));
+  const { Tinypool } = await importTinypool(settings.tinypool);
   const start = () =>
     new Tinypool({
       runtime: settings.pool === "forks" ? "child_process" : "worker_threads",

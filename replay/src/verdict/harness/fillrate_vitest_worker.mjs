@@ -11,8 +11,10 @@ import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+import { importTinypool } from "./fillrate_vitest_tinypool.mjs";
 
-const vitest = path.dirname(createRequire(import.meta.url).resolve("vitest/package.json"));
+const manifest = createRequire(import.meta.url).resolve("vitest/package.json");
+const vitest = path.dirname(manifest);
 const workers = ["forks", "threads"].map((pool) => pathToFileURL(path.join(vitest, `dist/workers/${pool}.js`)).href);
 const { readFileSync } = fs;
 /** Where vitest keeps the state of a worker, among the global names. */
@@ -76,6 +78,8 @@ class Worker {
 }
 
 const worker = new Worker();
+// A part of every worker.
+await importTinypool(createRequire(manifest).resolve("tinypool"));
 // The pool is known before the first task.
 await worker.init(process.send ? "forks" : "threads");
 await preload();

@@ -68,6 +68,10 @@ impl TestFramework for Vitest {
                 include_str!("../harness/fillrate_vitest_run.mjs"),
             ),
             (
+                "fillrate_vitest_tinypool.mjs",
+                include_str!("../harness/fillrate_vitest_tinypool.mjs"),
+            ),
+            (
                 "fillrate_vitest_transform.mjs",
                 include_str!("../harness/fillrate_vitest_transform.mjs"),
             ),
