@@ -51,6 +51,26 @@ impl Typist {
         self.column += u32::try_from(keys.len()).unwrap();
     }
 
+    /// Takes back characters before the cursor.
+    fn backspace(&mut self, characters: u32) {
+        self.version += 1;
+        let end = self.column;
+        self.column -= characters;
+        self.editor.notify(
+            "textDocument/didChange",
+            json!({
+                "textDocument": {"uri": self.uri, "version": self.version},
+                "contentChanges": [{
+                    "range": {
+                        "start": {"line": 0, "character": self.column},
+                        "end": {"line": 0, "character": end},
+                    },
+                    "text": "",
+                }],
+            }),
+        );
+    }
+
     fn request_completion(&mut self) -> i64 {
         self.editor.request_completion(&self.uri, 0, self.column)
     }
@@ -103,6 +123,38 @@ fn a_completion_stays_while_its_beginning_is_typed() {
     }
     assert_eq!(calls(&scripted), 1);
     assert_eq!(typist.source(), "typed-through");
+}
+
+#[test]
+fn backspace_and_undo_ask_no_model() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::new(&scripted);
+    typist.backspace(1);
+    assert_eq!(typist.response(), None);
+    // An undo.
+    typist.backspace(2);
+    typist.type_in(" =");
+    assert_eq!(typist.response(), None);
+    assert_eq!(calls(&scripted), 0);
+    // Who invokes it is answered.
+    let id = typist.invoke();
+    assert_eq!(text(&typist.editor.response(id)).as_deref(), Some(LINE));
+    typist.type_in(" ");
+    assert_eq!(typist.response().as_deref(), Some(LINE));
+    let asked = calls(&scripted);
+    // What was offered before a slip is offered again after it.
+    typist.type_in("q");
+    typist.backspace(1);
+    assert_eq!(typist.response().as_deref(), Some(LINE));
+    assert_eq!(calls(&scripted), asked);
+}
+
+#[test]
+fn backspace_asks_where_the_settings_say_so() {
+    let scripted = ScriptedModel::new(Duration::ZERO, line);
+    let mut typist = Typist::with(&scripted, "[typing]\nafter_deletion = true\n");
+    typist.backspace(1);
+    assert_eq!(typist.response().as_deref(), Some(LINE));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! called.
 
 mod cache;
+mod edits;
 mod engine;
 mod engines;
 mod gate;

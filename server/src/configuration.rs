@@ -117,6 +117,10 @@ pub struct TypingSettings {
     pub ahead: bool,
     /// Whether earlier answers and running calls are reused where they still fit.
     pub reuse: bool,
+    /// Whether a model is called after an edit that only takes text back, such as Backspace or an
+    /// undo. Earlier completions that fit are offered in any case.
+    #[serde(skip_serializing_if = "is_false")]
+    pub after_deletion: bool,
     /// The file of a gate that holds completions back that would hardly be accepted, by
     /// `fillrate fit --gate`.
     pub gate: Option<PathBuf>,
@@ -140,6 +144,11 @@ pub struct ContextSettings {
 /// Keeps a default out of what is hashed and written, where it did not stand before.
 fn is_true(value: &bool) -> bool {
     *value
+}
+
+/// As [`is_true`].
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// How windows of other files are found.
@@ -453,6 +462,7 @@ impl Default for TypingSettings {
             wait_ms: 150,
             ahead: true,
             reuse: true,
+            after_deletion: false,
             gate: None,
         }
     }

@@ -171,10 +171,12 @@ fn every_feature_of_a_gate_has_its_row() {
 #[test]
 fn every_setting_has_its_row() {
     let mut configuration = Configuration::default();
-    // It is written only where it differs from its default.
+    // These are written only where they differ from their defaults.
     configuration.context.keep_index = false;
+    configuration.typing.after_deletion = true;
     let mut settings = serde_json::to_value(configuration).expect("settings are JSON");
     settings["context"]["keep_index"] = true.into();
+    settings["typing"]["after_deletion"] = false.into();
     let mut expected = Vec::new();
     flattened("", &settings, &mut expected);
     let rows: Vec<_> = rows(include_str!("../docs/settings.md"))

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::cache::{self, CachedCompletion, CompletionCache, RequestKey, SettingsKey};
+use super::edits::RecentEdits;
 use super::gate::{FittedGate, GateError, GateSignals, TokenBefore};
 use super::generation::{build_request, generate};
 use super::model_call::{ModelCall, StreamedText, text_between};
@@ -20,7 +21,7 @@ use super::rhythm::{ModelTime, Rhythm};
 use super::trace::{Completion, CompletionOrigin, Trace, milliseconds};
 use crate::configuration::{AnsweringModel, Configuration};
 use crate::context::{GivenContext, IndexError};
-use crate::documents::Snapshot;
+use crate::documents::{Snapshot, TextChange};
 use crate::model::embeddings::Embeddings;
 use crate::model::{Model, ModelError};
 use crate::text::ByteOffset;
@@ -70,6 +71,7 @@ const USUAL_ACCEPTS: f64 = 0.25;
 #[derive(Debug, Default)]
 struct DocumentTyping {
     rhythm: Rhythm,
+    edits: RecentEdits,
     /// The newest model call.
     model_call: Option<Arc<ModelCall>>,
     /// The completion that was last offered while the person typed.
@@ -147,6 +149,7 @@ impl ModelEngine {
         &self,
         before: &Snapshot,
         after: &Snapshot,
+        changes: &[TextChange],
     ) -> Option<ByteOffset> {
         let now = self.typing.start.elapsed();
         let (model_call, accepted) = {
@@ -154,6 +157,7 @@ impl ModelEngine {
             let typing = documents.entry(after.uri.clone()).or_default();
             let grown = after.text.len().0.abs_diff(before.text.len().0);
             typing.rhythm.edited(now, grown);
+            typing.edits.edited(changes);
             let accepted = typing
                 .offered
                 .take_if(|offered| cursor_after_accept(after, offered).is_some())
@@ -217,6 +221,10 @@ impl ModelEngine {
         let key = Arc::new(self.request_key(document, cursor, given));
         let completion = match self.reuse_earlier(&key).await {
             Some(completion) => completion,
+            None if trigger == Trigger::Typing && self.is_silent_after_edit(&key.uri) => {
+                let repeated = self.cached_without_call(document, &path, &key);
+                repeated.unwrap_or_else(|| self.nothing("text was taken back".to_owned()))
+            }
             None => self.call_model(document, path, &key, trigger, given).await,
         };
         let completion = match trigger {
@@ -233,6 +241,15 @@ impl ModelEngine {
             .or_default()
             .offered = offered;
         self.label(completion)
+    }
+
+    /// Whether the last edit of a document took text back, after which no model is asked.
+    fn is_silent_after_edit(&self, uri: &str) -> bool {
+        let documents = self.typing.documents();
+        let takes_back = documents
+            .get(uri)
+            .is_some_and(|typing| typing.edits.takes_back());
+        takes_back && !self.configuration.typing.after_deletion
     }
 
     /// Notes what a gate weighs of a completion, and holds it back if the gate says so. One that is
@@ -365,13 +382,7 @@ impl ModelEngine {
             Err(fault) => return self.fault(fault),
         };
         let context_ms = milliseconds(started.elapsed());
-        let same = self
-            .typing
-            .cache()
-            .same(key, &found.windows)
-            .filter(|_| self.configuration.typing.reuse)
-            .map(|earlier| derived(earlier, earlier.candidates.clone(), CompletionOrigin::Cache));
-        let mut completion = match same {
+        let mut completion = match self.cached(key, &found) {
             Some(completion) => completion,
             None => {
                 let model_call = self.call(document, path, key, found, given, context_ms);
@@ -380,6 +391,25 @@ impl ModelEngine {
         };
         completion.trace.wait_ms = milliseconds(wait);
         completion
+    }
+
+    /// What the same request gave before.
+    fn cached(&self, key: &RequestKey, found: &FoundWindows) -> Option<Completion> {
+        let cache = self.typing.cache();
+        let earlier = cache.same(key, &found.windows)?;
+        let completion = derived(earlier, earlier.candidates.clone(), CompletionOrigin::Cache);
+        self.configuration.typing.reuse.then_some(completion)
+    }
+
+    /// What the same request gave before, if its windows are found without asking a model.
+    fn cached_without_call(
+        &self,
+        document: &Snapshot,
+        path: &str,
+        key: &RequestKey,
+    ) -> Option<Completion> {
+        let found = self.retriever().windows_at_once(key, path, document)?;
+        self.cached(key, &found)
     }
 
     /// How long to wait for the next key before the model is called.

@@ -15,7 +15,7 @@ use super::trace::Completion;
 use super::trial::{self, DrawKeys, TrialAssignment};
 use crate::configuration::{Configuration, DEFAULT, TrialSettings};
 use crate::context::GivenContext;
-use crate::documents::Snapshot;
+use crate::documents::{Snapshot, TextChange};
 use crate::folders::cache_folder;
 use crate::model::embeddings::Embeddings;
 use crate::model::{self, Model, ModelError, Protocol};
@@ -253,14 +253,19 @@ impl Engines {
         self.shared.repository.document_changed(document);
     }
 
-    /// Notes an edit of an open document.
-    pub fn document_edited(&self, before: &Snapshot, after: &Arc<Snapshot>) {
+    /// Notes an edit of an open document: the document before and after it, and what it changed.
+    pub fn document_edited(
+        &self,
+        before: &Snapshot,
+        after: &Arc<Snapshot>,
+        changes: &[TextChange],
+    ) {
         self.shared.repository.document_changed(after);
         // Each engine notes the person's rhythm, whichever is called.
         let accepted = self
             .engines
             .iter()
-            .filter_map(|engine| engine.document_edited(before, after))
+            .filter_map(|engine| engine.document_edited(before, after, changes))
             .fold(None, |_, cursor| Some(cursor));
         self.settle_soon();
         if let Some(cursor) = accepted

@@ -38,6 +38,6 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocum
     };
     recorder.document_edited(&after, &changes);
     if let Some(engines) = engines {
-        engines.document_edited(&before, &after);
+        engines.document_edited(&before, &after, &changes);
     }
 }

@@ -1,0 +1,107 @@
+//! Whether an edit takes text back, as Backspace and undo do. A person who takes text back writes
+//! nothing that a completion could continue.
+
+use std::collections::VecDeque;
+
+use crate::documents::TextChange;
+
+/// The newest edits of a document.
+#[derive(Debug, Default)]
+pub(super) struct RecentEdits {
+    /// Those that an undo may revert, the newest last.
+    changes: VecDeque<TextChange>,
+    takes_back: bool,
+}
+
+/// How many edits an undo is recognised in.
+const MOST_CHANGES: usize = 32;
+
+/// A longer change is not kept, so that pasted files cost no memory.
+const MOST_BYTES: usize = 4096;
+
+impl RecentEdits {
+    /// Takes note of an edit, which may have several places.
+    pub(super) fn edited(&mut self, changes: &[TextChange]) {
+        let is_effective =
+            |change: &&TextChange| !change.removed.is_empty() || !change.inserted.is_empty();
+        let mut effective = changes.iter().filter(is_effective).peekable();
+        self.takes_back = effective.peek().is_some()
+            && effective.all(|change| change.inserted.is_empty() || self.is_undo(change));
+        for change in changes {
+            if change.removed.len() + change.inserted.len() <= MOST_BYTES {
+                self.changes.push_back(change.clone());
+            }
+        }
+        let old = self.changes.len().saturating_sub(MOST_CHANGES);
+        self.changes.drain(..old);
+    }
+
+    /// Whether the last edit only took text back.
+    pub(super) fn takes_back(&self) -> bool {
+        self.takes_back
+    }
+
+    /// Whether a change reverts a recent one. A single character that stood there before is typed
+    /// again as often as it comes back by an undo, and counts as typed.
+    fn is_undo(&self, change: &TextChange) -> bool {
+        change.inserted.chars().nth(1).is_some()
+            && self.changes.iter().any(|earlier| {
+                earlier.start == change.start
+                    && earlier.removed == change.inserted
+                    && earlier.inserted == change.removed
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::ByteOffset;
+
+    /// Whether the last of these edits takes text back.
+    fn takes_back(edits: &[(usize, &str, &str)]) -> bool {
+        let mut recent = RecentEdits::default();
+        for (start, removed, inserted) in edits {
+            recent.edited(&[TextChange {
+                start: ByteOffset(*start),
+                removed: (*removed).to_owned(),
+                inserted: (*inserted).to_owned(),
+            }]);
+        }
+        recent.takes_back()
+    }
+
+    #[test]
+    fn backspace_takes_back_and_typing_does_not() {
+        assert!(!takes_back(&[(4, "", "a")]));
+        assert!(takes_back(&[(4, "", "a"), (4, "a", "")]));
+        assert!(!takes_back(&[(4, "", "a"), (4, "a", ""), (4, "", "a")]));
+        // A selection is replaced by what is typed.
+        assert!(!takes_back(&[(4, "word", "x")]));
+        assert!(!takes_back(&[]));
+    }
+
+    #[test]
+    fn an_undo_takes_back_what_was_deleted_or_replaced() {
+        assert!(takes_back(&[(4, "word", ""), (4, "", "word")]));
+        assert!(takes_back(&[(4, "word", "x"), (4, "x", "word")]));
+        assert!(!takes_back(&[(4, "word", ""), (5, "", "word")]));
+        assert!(!takes_back(&[(4, "", "pasted")]));
+    }
+
+    #[test]
+    fn an_edit_of_several_places_takes_back_if_all_of_it_does() {
+        let change = |start, removed: &str, inserted: &str| TextChange {
+            start: ByteOffset(start),
+            removed: removed.to_owned(),
+            inserted: inserted.to_owned(),
+        };
+        let mut recent = RecentEdits::default();
+        recent.edited(&[change(4, "a", ""), change(9, "a", "")]);
+        assert!(recent.takes_back());
+        recent.edited(&[change(4, "a", ""), change(9, "", "a")]);
+        assert!(!recent.takes_back());
+        recent.edited(&[change(4, "a", ""), change(9, "", "")]);
+        assert!(recent.takes_back());
+    }
+}
