@@ -1,10 +1,11 @@
 //! Faults put into holes' code: counted, remembered in the record, shown.
 
 use std::fs;
+use std::path::Path;
 
 use fillrate::task::{Hole, HoleKind};
 
-use crate::support::play::{TestDir, has_tools, holes, kitchen, text};
+use crate::support::play::{TestDir, has_tools, holes, kitchen, repository, text};
 
 #[test]
 fn mutate_writes_scores_and_survivors_into_holes() {
@@ -292,17 +293,115 @@ fn mutants_in_one_process_get_the_verdicts_of_runs_of_their_own() {
         "tasks.jsonl",
         &(serde_json::to_string(&hole).unwrap() + "\n"),
     );
-    let mutate = ["mutate", &text(&tasks), "--corpus", &text(&corpus)];
-    let listed = dir.fillrate(&[&mutate[..], &["--list"]].concat());
-    let mutants = listed.exits_with(0).out.lines().count();
-    assert!(mutants > 40, "{mutants}");
-    let audited = [&mutate[..], &["--audit", "1.0"]].concat();
-    let finished = dir.fillrate(&audited).exits_with(0);
-    let again = format!("{mutants} verdicts judged again by the naive engine, 0 differ");
-    assert!(finished.out.contains(&again), "{}", finished.out);
-    let mutation = &holes(&tasks)[0]["mutation"];
+    let mutation = audited(&dir, &tasks, &corpus).remove(0);
     let count = |name: &str| mutation[name].as_u64().unwrap();
     assert!(count("timeout") > 0, "{mutation:#}");
     assert!(count("survived") > 0, "{mutation:#}");
     assert!(count("killed") > count("survived"), "{mutation:#}");
+}
+
+/// As [`MISCHIEF`], in TypeScript.
+const TRICKS: &str = r#"import { rmSync, writeFileSync } from "node:fs";
+
+export function count(limit: number): number {
+  const steps: number[] = [];
+  while (steps.length < limit) {
+    steps.push(1);
+  }
+  return steps.length;
+}
+
+const MOST = 3;
+const shared = globalThis as Record<string, unknown>;
+
+export function clip(number: number): number {
+  return Math.min(number, MOST);
+}
+
+export function leave(code: number): number {
+  if (code > 90) process.kill(process.pid, "SIGKILL");
+  return code;
+}
+
+export function mark(name: string): string {
+  shared[name] = 1;
+  delete shared[name];
+  return name;
+}
+
+export function write(name: string): string {
+  writeFileSync(name, "x");
+  rmSync(name);
+  return name;
+}
+
+export function wait(): boolean {
+  const timer = setInterval(() => {}, 1000);
+  clearInterval(timer);
+  return true;
+}
+"#;
+
+const TRICKS_TESTS: &str = r#"import { expect, test } from "vitest";
+import { clip, count, leave, mark, wait, write } from "../src/tricks";
+
+test("counts", () => expect(count(3)).toBe(3));
+test("clips", () => expect(clip(5)).toBe(3));
+test("leaves", () => expect(leave(1)).toBe(1));
+test("marks", () => {
+  expect("note" in globalThis).toBe(false);
+  expect(mark("note")).toBe("note");
+});
+test("writes", () => expect(write("note.ts")).toBe("note.ts"));
+test("waits", () => expect(wait()).toBe(true));
+"#;
+
+#[test]
+fn mutants_in_one_worker_of_vitest_get_the_verdicts_of_runs_of_their_own() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let dairy = repository("tests/corpora/dairy");
+    for name in ["package.json", "package-lock.json", "tsconfig.json"] {
+        let contents = fs::read_to_string(dairy.join(name)).unwrap();
+        dir.write(&format!("tricks/{name}"), &contents);
+    }
+    dir.write("tricks/src/tricks.ts", TRICKS);
+    dir.write("tricks/tests/tricks.test.ts", TRICKS_TESTS);
+    let manifest = fs::read_to_string(dairy.with_extension("toml")).unwrap();
+    let manifest = manifest.replace("dairy", "tricks") + "timeout = 10\n";
+    let corpus = dir.write("tricks.toml", &manifest);
+    let start = TRICKS.find("const MOST").unwrap();
+    let step = TRICKS.find("steps.push(1);").unwrap();
+    let hole = |kind, range: std::ops::Range<usize>| {
+        let hole = Hole::new("tricks", "typescript", "src/tricks.ts", kind, range, TRICKS);
+        serde_json::to_string(&hole).unwrap() + "\n"
+    };
+    let lines = hole(HoleKind::Line, step..step + "steps.push(1);".len())
+        + &hole(HoleKind::Block, start..TRICKS.len());
+    let tasks = dir.write("tasks.jsonl", &lines);
+    let mutation = audited(&dir, &tasks, &corpus);
+    let count = |name: &str| -> u64 {
+        let counts = mutation.iter().map(|one| one[name].as_u64().unwrap());
+        counts.sum()
+    };
+    assert!(count("timeout") > 0, "{mutation:#?}");
+    assert!(count("survived") > 0, "{mutation:#?}");
+    assert!(count("killed") > count("survived"), "{mutation:#?}");
+}
+
+/// Judges all mutants of the holes, and each again by the naive engine, which must agree. Returns
+/// the holes' counts.
+fn audited(dir: &TestDir, tasks: &Path, corpus: &Path) -> Vec<serde_json::Value> {
+    let mutate = ["mutate", &text(tasks), "--corpus", &text(corpus)];
+    let listed = dir.fillrate(&[&mutate[..], &["--list"]].concat());
+    let mutants = listed.exits_with(0).out.lines().count();
+    assert!(mutants > 20, "{mutants}");
+    let audited = [&mutate[..], &["--audit", "1.0"]].concat();
+    let finished = dir.fillrate(&audited).exits_with(0);
+    let again = format!("{mutants} verdicts judged again by the naive engine, 0 differ");
+    assert!(finished.out.contains(&again), "{}", finished.out);
+    let holes = holes(tasks);
+    holes.iter().map(|hole| hole["mutation"].clone()).collect()
 }

@@ -124,7 +124,7 @@ impl Executor {
         versions: &[&str],
         expected: &[&str],
     ) -> Result<Vec<Option<TestRunResult>>, VerdictError> {
-        if !self.is_warm(engine) || !self.baseline.is_collectable() {
+        if !self.is_warm(engine) {
             return Ok(Vec::new());
         }
         let indices: HashMap<&str, usize> = expected.iter().copied().zip(0..).collect();
@@ -149,11 +149,14 @@ impl Executor {
             path,
             versions: versions.collect(),
             select: expected,
-            time: VERSION_TIME + self.baseline.seconds(expected).mul_f64(5.0),
+            time: VERSION_TIME
+                + self.baseline.slowest()
+                + self.baseline.seconds(expected).mul_f64(5.0),
         };
         let _shared = self.exclusive.read();
-        let (loaded, memory) = (self.baseline.loaded(), self.memory_limit());
-        let result = self.warm.run_versions(&self.runner, &run, loaded, memory);
+        let loaded = self.baseline.loaded();
+        let how = (self.baseline.is_collectable(), self.memory_limit());
+        let result = self.warm.run_versions(&self.runner, &run, loaded, how);
         match result {
             Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
             // Each by itself may still work.

@@ -422,7 +422,7 @@ pub(super) fn change_key(change: Option<JudgedCode<'_>>, tests: &[String]) -> St
     sha256_hex(json.to_string().as_bytes())
 }
 
-fn breaks_syntax(path: &str, original: &str, contents: &str) -> bool {
+pub(super) fn breaks_syntax(path: &str, original: &str, contents: &str) -> bool {
     Language::for_path(Path::new(path))
         .is_some_and(|language| language.parses(original) && !language.parses(contents))
 }

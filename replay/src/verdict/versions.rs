@@ -5,9 +5,12 @@
 //! version is judged by itself, as if there had been no such run.
 
 use super::error::VerdictError;
-use super::judge::{CodeOrigin, Judge, JudgedCode, change_key};
+use super::judge::{CodeOrigin, Judge, JudgedCode, breaks_syntax, change_key};
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
+
+/// How many runs may end after their first version: if that is usual, runs of one version cost less.
+const MOST_SHORT: usize = 3;
 
 impl Judge {
     /// As [`Judge::judge_own`] for several versions of a file, whose verdicts it returns in their
@@ -65,7 +68,8 @@ impl Judge {
             None => self.executor.baseline.stable(),
         };
         let mut verdicts = Vec::new();
-        while verdicts.len() < versions.len() && !expected.is_empty() {
+        let mut short = 0;
+        while verdicts.len() < versions.len() && short < MOST_SHORT && !expected.is_empty() {
             let left = &versions[verdicts.len()..];
             let results =
                 self.executor
@@ -73,6 +77,7 @@ impl Judge {
             if results.is_empty() {
                 break;
             }
+            short += usize::from(results.len() == 1);
             let results = left.iter().zip(results);
             verdicts.extend(results.map(|(contents, result)| {
                 self.undoubted(result?, (path, original, contents), &expected)
@@ -94,8 +99,10 @@ impl Judge {
         let is_clear = match verdict.outcome {
             Outcome::Passed => true,
             Outcome::Failed => {
-                !verdict.failed.is_empty()
-                    && result.report.collect_errors.is_empty()
+                let collect_errors = &result.report.collect_errors;
+                let has_failed = !verdict.failed.is_empty() || !collect_errors.is_empty();
+                has_failed
+                    && !breaks_syntax(path, original, contents)
                     && !self.flaky.is_doubtful(&verdict, &covering, true)
             }
             _ => false,

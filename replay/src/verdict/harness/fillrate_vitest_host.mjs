@@ -328,8 +328,13 @@ async function main() {
   // A sandbox that is started in advance waits here with a worker that has run nothing.
   const waiting = [workers.start()];
   const instructions = readInstructions();
-  const { token, select, coverage } = instructions;
+  const { token, select, coverage, versions } = instructions;
   if (select) config.setupFiles = [settings.select, ...config.setupFiles];
+  if (versions) {
+    const { runVersions } = await import("./fillrate_vitest_versions.mjs");
+    const [pool] = waiting;
+    return runVersions(pool, instructions, { Run, channels: CHANNELS, config, folder, serializable, settings });
+  }
   const chosen = select && new Set(select.map((id) => path.join(repositoryRoot(), id.split(" > ")[0])));
   const files = workers.files.map((file, index) => ({ ...file, workerId: index + 1 }));
   const wanted = files.filter(({ filepath }) => !chosen || chosen.has(filepath));

@@ -76,6 +76,14 @@ impl TestFramework for Vitest {
                 include_str!("../harness/fillrate_vitest_transform.mjs"),
             ),
             (
+                "fillrate_vitest_versions.mjs",
+                include_str!("../harness/fillrate_vitest_versions.mjs"),
+            ),
+            (
+                "fillrate_vitest_versions_worker.mjs",
+                include_str!("../harness/fillrate_vitest_versions_worker.mjs"),
+            ),
+            (
                 "fillrate_vitest_worker.mjs",
                 include_str!("../harness/fillrate_vitest_worker.mjs"),
             ),

@@ -22,6 +22,8 @@ pub(in crate::verdict) struct WarmWorkers {
     idle: Mutex<Vec<IdleWorker>>,
     /// Whether a worker failed to collect the tests, though one did at baseline.
     uncollectable: AtomicBool,
+    /// Whether no process can run the tests on several versions of a file.
+    unversioned: AtomicBool,
     /// Transforms files for runs without the framework's own main process. `None` before the first
     /// run, and after the transformer died.
     transformer: Mutex<Option<Transformer>>,

@@ -5,20 +5,24 @@
 //! goes on to the next. The scripts check that it is, and end the run otherwise: what they leave
 //! runs anew, and what went wrong runs by itself.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IdleWorker, WarmWorkers};
+use super::{IdleWorker, WarmWorkers, start_transformer};
 use crate::verdict::error::VerdictError;
-use crate::verdict::runner::framework::{LoadedCode, Readiness};
+use crate::verdict::runner::framework::{LoadedCode, Readiness, WarmProgram};
 use crate::verdict::runner::harness::RunInstructions;
 use crate::verdict::runner::project::{ProjectRunner, TestRun, TestRunResult};
-use fillrate_sandbox::{End, Finished, ForkRun, Limits};
+use fillrate_sandbox::{End, Finished, ForkRun, Limits, Overlay};
 
 /// How long a run may take before the first version.
 const START_TIME: Duration = Duration::from_secs(20);
+
+/// The exit status of scripts that can't run several versions of this project.
+const MISSED: i32 = 71;
 
 /// Versions of a file, and the tests to run on each.
 pub(in crate::verdict) struct VersionsRun<'a> {
@@ -50,7 +54,10 @@ struct VersionsInstructions<'a> {
 struct VersionInstructions<'a> {
     /// In place of that of the whole run.
     nonce: String,
+    /// Empty for a framework whose files are transformed first.
     contents: &'a str,
+    /// The transformed files that differ, by name.
+    files: BTreeMap<String, String>,
     groups: &'a [Vec<usize>],
     seconds: f64,
 }
@@ -77,37 +84,50 @@ pub(in crate::verdict) struct VersionsResult {
 }
 
 impl WarmWorkers {
-    /// Runs tests on several versions of a file in forks of a worker that has collected them.
-    /// `None` if this framework or project can't.
+    /// Runs tests on several versions of a file. `None` if this framework or project can't.
+    /// `collected` is whether workers can collect the project's tests.
     ///
     /// # Errors
-    /// The sandbox is unavailable, or the worker can't be started.
+    /// The sandbox is unavailable.
     pub(in crate::verdict) fn run_versions(
         &self,
         runner: &ProjectRunner,
         run: &VersionsRun<'_>,
         loaded: &LoadedCode,
-        memory: u64,
+        (collected, memory): (bool, u64),
     ) -> Result<Option<VersionsResult>, VerdictError> {
-        let readiness = Readiness::Collected;
-        let program = runner
-            .framework
-            .warm_program(runner.prepared(), loaded, readiness);
-        let Some(program) = program.filter(|program| program.host.is_none()) else {
+        let readiness = match collected {
+            true => Readiness::Collected,
+            false => Readiness::Loaded,
+        };
+        let framework = runner.framework;
+        let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
             return Ok(None);
         };
-        if self.uncollectable.load(Ordering::Relaxed) {
+        let refused = [&self.unversioned, &self.uncollectable];
+        if refused
+            .iter()
+            .any(|refused| refused.load(Ordering::Relaxed))
+        {
             return Ok(None);
         }
         let replaced = [(run.path, "")];
+        // The scripts keep the time of each version.
+        let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
+        let wall = run.time * count + START_TIME;
         let all = TestRun {
             replaced: &replaced,
             select: Some(run.select),
             coverage: None,
             first_failure_ends: true,
-            limits: Limits::default(),
+            limits: Limits {
+                wall,
+                cpu: wall * 2,
+                memory,
+                ..Limits::default()
+            },
         };
-        let instructions = VersionsInstructions {
+        let mut instructions = VersionsInstructions {
             instructions: all.instructions(),
             versions: run
                 .versions
@@ -115,19 +135,74 @@ impl WarmWorkers {
                 .map(|version| version.instructions(run.time))
                 .collect(),
         };
-        let IdleWorker { worker, since, .. } =
-            self.take_worker(runner, program, readiness, memory)?;
-        // The scripts keep the time of each version.
-        let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
-        let wall = run.time * count + START_TIME;
-        let (finished, worker) = worker.run(ForkRun {
-            replaced: Vec::new(),
-            input: instructions.line(),
-            wall,
-            cpu: wall * 2,
-        })?;
-        self.keep_worker(worker, readiness, since);
+        let finished = match (&program.host, collected) {
+            (Some(host), _) => {
+                let folder = self.transform_versions(runner, run, &program, &mut instructions)?;
+                let Some(mut folder) = folder else {
+                    return Ok(None);
+                };
+                let mut job = runner.job(program.program.clone(), host.clone(), all.limits.clone());
+                job.input = Some(instructions.line());
+                // The script puts each version's modules there.
+                folder.guarded.clear();
+                job.overlays.push(folder);
+                fillrate_sandbox::run(&job)?
+            }
+            (None, true) => {
+                let IdleWorker { worker, since, .. } =
+                    self.take_worker(runner, program, readiness, memory)?;
+                let (finished, worker) = worker.run(ForkRun {
+                    replaced: Vec::new(),
+                    input: instructions.line(),
+                    wall,
+                    cpu: wall * 2,
+                })?;
+                self.keep_worker(worker, readiness, since);
+                finished
+            }
+            (None, false) => return Ok(None),
+        };
+        if finished.end == End::Exited(MISSED) {
+            self.unversioned.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
         Ok(Some(instructions.results(runner, &finished)))
+    }
+
+    /// Transforms each version and puts what differs into its instructions. Returns the folder of
+    /// all transformed files; `None` if a version can't be transformed.
+    fn transform_versions(
+        &self,
+        runner: &ProjectRunner,
+        run: &VersionsRun<'_>,
+        program: &WarmProgram,
+        instructions: &mut VersionsInstructions<'_>,
+    ) -> Result<Option<Overlay>, VerdictError> {
+        let mut slot = self.transformer.lock();
+        let transformer = match &mut *slot {
+            Some(transformer) => transformer,
+            None => {
+                // They show the files of one that died.
+                self.spares.lock().clear();
+                slot.insert(start_transformer(runner, program)?)
+            }
+        };
+        for (version, instructions) in run.versions.iter().zip(&mut instructions.versions) {
+            let Some(changed) = transformer.transform(&[(run.path, version.contents)])? else {
+                *slot = None;
+                return Ok(None);
+            };
+            instructions.contents = "";
+            instructions.files = changed
+                .replaced
+                .into_iter()
+                .map(|file| {
+                    let text = String::from_utf8_lossy(&file.content).into_owned();
+                    (file.path.display().to_string(), text)
+                })
+                .collect();
+        }
+        Ok(Some(transformer.overlay(Vec::new())))
     }
 }
 
@@ -136,6 +211,7 @@ impl<'a> Version<'a> {
         VersionInstructions {
             nonce: RunInstructions::secret(),
             contents: self.contents,
+            files: BTreeMap::new(),
             groups: &self.groups,
             seconds: time.as_secs_f64(),
         }
@@ -230,6 +306,7 @@ mod tests {
         VersionInstructions {
             nonce: nonce.to_owned(),
             contents: "",
+            files: BTreeMap::new(),
             groups: &[],
             seconds: 1.0,
         }
