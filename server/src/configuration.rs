@@ -134,7 +134,8 @@ pub struct ContextSettings {
     pub profile: Profile,
     /// Maximum number of windows of other files in the prompt.
     pub windows: usize,
-    /// Whether the index of the profile `editor` is kept in the cache for the next start.
+    /// Whether the index of the profile `editor`, and what the embedded model has learnt, are kept in
+    /// the cache for the next start.
     #[serde(rename = "keep_index", skip_serializing_if = "is_true")]
     pub keep_index: bool,
     /// The source of embeddings, for the profiles that compare them.
