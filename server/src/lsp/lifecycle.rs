@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -98,11 +99,20 @@ pub(super) fn initialized(session: &Arc<EditorSession>) {
     tokio::spawn(background::run(Arc::clone(session), jobs));
 }
 
-/// Waits until all telemetry is stored, and the index, if it is being kept.
+/// How long a shutdown waits for an index that is being kept, which takes longer in a large
+/// repository than an editor has patience. The next start reads the repository then.
+const KEEPING_TIME: Duration = Duration::from_secs(5);
+
+/// Waits until all telemetry is stored, and a while for the index, if it is being kept.
 pub(super) async fn shutdown(session: &EditorSession) {
-    drop(session.keeping.lock().await);
     if let Some(recorder) = session.recorder() {
         recorder.finish().await;
+    }
+    if tokio::time::timeout(KEEPING_TIME, session.keeping.lock())
+        .await
+        .is_err()
+    {
+        tracing::info!("the index is not kept: it takes too long for a shutdown");
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct EditorSession {
     pub(super) options: ServerOptions,
     /// `None` until `initialize` succeeds.
     state: Mutex<Option<SessionState>>,
-    /// Held while the index is kept for the next start, which `shutdown` waits for.
+    /// Held while the index is kept for the next start, which `shutdown` waits for a while.
     pub(super) keeping: tokio::sync::Mutex<()>,
 }
 
