@@ -49,7 +49,7 @@ impl Spare {
                 let started = start_spare(&executable, job);
                 if let Ok((run, answer)) = ordered.recv() {
                     let finished = started.and_then(|session| session.run_spare(&run));
-                    // Nobody waits any more.
+                    // No caller waits any more.
                     let _ = answer.send(finished);
                 }
             })

@@ -56,6 +56,28 @@ pub(super) struct JudgedCode<'a> {
     pub(super) origin: CodeOrigin,
 }
 
+impl<'a> JudgedCode<'a> {
+    /// Code that somebody else wrote.
+    fn foreign(path: &'a str, contents: &'a str) -> Self {
+        let origin = CodeOrigin::Foreign;
+        Self {
+            path,
+            contents,
+            origin,
+        }
+    }
+
+    /// Code that this program wrote.
+    pub(super) fn own(path: &'a str, contents: &'a str) -> Self {
+        let origin = CodeOrigin::Own;
+        Self {
+            path,
+            contents,
+            origin,
+        }
+    }
+}
+
 /// Who wrote the code that a verdict is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CodeOrigin {
@@ -134,15 +156,7 @@ impl Judge {
         contents: &str,
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
-        let origin = CodeOrigin::Foreign;
-        self.judge_code(
-            JudgedCode {
-                path,
-                contents,
-                origin,
-            },
-            tests,
-        )
+        self.judge_code(JudgedCode::foreign(path, contents), tests)
     }
 
     /// As [`Judge::judge`], for contents that this program wrote, such as a mutant: as it forges
@@ -156,15 +170,7 @@ impl Judge {
         contents: &str,
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
-        let origin = CodeOrigin::Own;
-        self.judge_code(
-            JudgedCode {
-                path,
-                contents,
-                origin,
-            },
-            tests,
-        )
+        self.judge_code(JudgedCode::own(path, contents), tests)
     }
 
     /// Whether a verdict is in memory or in the cache.
@@ -265,17 +271,8 @@ impl Judge {
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(path)?;
-        let origin = CodeOrigin::Foreign;
-        self.run(
-            engine,
-            JudgedCode {
-                path,
-                contents,
-                origin,
-            },
-            &original,
-            tests,
-        )
+        let code = JudgedCode::foreign(path, contents);
+        self.run(engine, code, &original, tests)
     }
 
     /// As [`Judge::judge_own`] with another engine and without any cache.
@@ -290,17 +287,8 @@ impl Judge {
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(path)?;
-        let origin = CodeOrigin::Own;
-        self.run(
-            engine,
-            JudgedCode {
-                path,
-                contents,
-                origin,
-            },
-            &original,
-            tests,
-        )
+        let code = JudgedCode::own(path, contents);
+        self.run(engine, code, &original, tests)
     }
 
     fn run(
@@ -434,22 +422,8 @@ mod tests {
     #[test]
     fn change_keys_are_stable_and_distinct() {
         let tests = ["a".to_owned(), "b".to_owned()];
-        let code = |path, contents| {
-            let origin = CodeOrigin::Foreign;
-            Some(JudgedCode {
-                path,
-                contents,
-                origin,
-            })
-        };
-        let own = |path, contents| {
-            let origin = CodeOrigin::Own;
-            Some(JudgedCode {
-                path,
-                contents,
-                origin,
-            })
-        };
+        let code = |path, contents| Some(JudgedCode::foreign(path, contents));
+        let own = |path, contents| Some(JudgedCode::own(path, contents));
         assert_eq!(change_key(None, &[]), "");
         insta::assert_snapshot!(
             change_key(code("m.py", "x = 1\n"), &tests),

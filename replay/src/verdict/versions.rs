@@ -5,7 +5,7 @@
 //! version is judged by itself, as if there had been no such run.
 
 use super::error::VerdictError;
-use super::judge::{CodeOrigin, Judge, JudgedCode, breaks_syntax, change_key};
+use super::judge::{Judge, JudgedCode, breaks_syntax, change_key};
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
 
@@ -28,12 +28,7 @@ impl Judge {
         let keys: Vec<String> = versions
             .iter()
             .map(|contents| {
-                let origin = CodeOrigin::Own;
-                let code = JudgedCode {
-                    path,
-                    contents,
-                    origin,
-                };
+                let code = JudgedCode::own(path, contents);
                 change_key((*contents != original).then_some(code), tests)
             })
             .collect();

@@ -228,7 +228,7 @@ impl VersionsInstructions<'_> {
     /// The results of a run with these instructions.
     fn results(&self, runner: &ProjectRunner, finished: &Finished) -> VersionsResult {
         let reports = split_reports(&finished.reply, &self.versions);
-        // Of one that a limit ended nothing is told, and any version may have reached it.
+        // Which version reached a limit that ended the run is not known.
         let is_complete = matches!(finished.end, End::Exited(_) | End::Signalled(_));
         let mut results = Vec::new();
         for (version, bytes) in self.versions.iter().zip(reports) {
