@@ -454,13 +454,24 @@ impl Run {
     }
 
     fn meta(&self, key: &str) -> Result<String, StoreError> {
+        self.optional_meta(key)?
+            .ok_or_else(|| self.strange(format!("`{key}` is missing")))
+    }
+
+    /// A value of `meta` that not every run has.
+    fn optional_meta(&self, key: &str) -> Result<Option<String>, StoreError> {
         self.database
             .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| {
                 row.get(0)
             })
             .optional()
-            .map_err(|source| self.fault(source))?
-            .ok_or_else(|| self.strange(format!("`{key}` is missing")))
+            .map_err(|source| self.fault(source))
+    }
+
+    /// As [`Run::optional_meta`], of a value that is JSON.
+    fn parsed_meta<T: for<'a> Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        let recorded = self.optional_meta(key)?;
+        recorded.map(|text| self.parse(&text)).transpose()
     }
 
     /// Records where the corpus's manifest is.
@@ -483,13 +494,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn corpus(&self) -> Result<Option<PathBuf>, StoreError> {
-        self.database
-            .query_row("SELECT value FROM meta WHERE key = 'corpus'", [], |row| {
-                row.get::<_, String>(0)
-            })
-            .optional()
-            .map(|path| path.map(PathBuf::from))
-            .map_err(|source| self.fault(source))
+        Ok(self.optional_meta("corpus")?.map(PathBuf::from))
     }
 
     /// Records where the tests are that were added to the corpus's projects.
@@ -512,13 +517,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn tests(&self) -> Result<Option<PathBuf>, StoreError> {
-        self.database
-            .query_row("SELECT value FROM meta WHERE key = 'tests'", [], |row| {
-                row.get::<_, String>(0)
-            })
-            .optional()
-            .map(|path| path.map(PathBuf::from))
-            .map_err(|source| self.fault(source))
+        Ok(self.optional_meta("tests")?.map(PathBuf::from))
     }
 
     /// Records that the run is made on a machine, once for each machine.
@@ -543,14 +542,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn machines(&self) -> Result<Vec<Machine>, StoreError> {
-        let recorded = self
-            .database
-            .query_row("SELECT value FROM meta WHERE key = 'machines'", [], |row| {
-                row.get::<_, String>(0)
-            })
-            .optional()
-            .map_err(|source| self.fault(source))?;
-        recorded.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+        Ok(self.parsed_meta("machines")?.unwrap_or_default())
     }
 
     /// Adds to where the time of the run went.
@@ -573,16 +565,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn time_spent(&self) -> Result<Option<TimeSpent>, StoreError> {
-        self.database
-            .query_row(
-                "SELECT value FROM meta WHERE key = 'time_spent'",
-                [],
-                |row| row.get::<_, String>(0),
-            )
-            .optional()
-            .map_err(|source| self.fault(source))?
-            .map(|text| self.parse(&text))
-            .transpose()
+        self.parsed_meta("time_spent")
     }
 
     /// Records an audit, in place of an earlier one of the same attempt.
@@ -635,16 +618,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn developer_settings(&self) -> Result<Option<DeveloperSettings>, StoreError> {
-        self.database
-            .query_row(
-                "SELECT value FROM meta WHERE key = 'behaviour'",
-                [],
-                |row| row.get::<_, String>(0),
-            )
-            .optional()
-            .map_err(|source| self.fault(source))?
-            .map(|text| self.parse(&text))
-            .transpose()
+        self.parsed_meta("behaviour")
     }
 
     /// Adds a typing, in place of an earlier one with an infrastructure failure.

@@ -39,6 +39,23 @@ pub struct RepositoryFiles {
     paths: Vec<String>,
 }
 
+#[cfg(test)]
+impl RepositoryFiles {
+    /// A repository with these files, given by their paths and texts, in a folder that lives as long
+    /// as what is returned beside it.
+    pub(crate) fn written(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        let paths = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let files = Self::new(folder.path(), paths);
+        (folder, files)
+    }
+}
+
 impl RepositoryFiles {
     /// The files of the repository in the folder `root`; `paths` are relative to it, with `/`
     /// between names, and leave out what its ignore files leave out.

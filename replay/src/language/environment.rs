@@ -160,6 +160,28 @@ impl Interpreter {
         let rest = self.version.strip_prefix(wanted);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
+
+    /// This one, the only one of its `program`, if it has the version that a manifest may name.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::MissingProgram`] if it has another version.
+    pub(crate) fn if_wanted(
+        self,
+        program: &str,
+        wanted: Option<&str>,
+    ) -> Result<Self, EnvironmentError> {
+        match wanted {
+            Some(wanted) if !self.has_version(wanted) => Err(EnvironmentError::missing(
+                &format!("{program} {wanted}"),
+                "a project of the corpus",
+                format!(
+                    "the one found is {}, so put that version first on the PATH",
+                    self.version
+                ),
+            )),
+            _ => Ok(self),
+        }
+    }
 }
 
 /// What `fillrate doctor` finds out about one outside program.

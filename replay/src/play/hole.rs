@@ -107,13 +107,14 @@ impl<'a> SubjectReplay<'a> {
             |_| {},
         );
         drop(progress);
-        self.tell_time(self.workers.min(jobs.len()))?;
+        let told = self.tell_time(self.workers.min(jobs.len()));
         drop(jobs);
         if played.is_err() {
             // A part keeps what it made before the error.
             self.run.lock().write_segment()?;
         }
         played?;
+        told?;
         Ok(self.run.into_inner())
     }
 

@@ -147,7 +147,6 @@ impl ModelEngine {
     /// that was offered last.
     pub(super) fn document_edited(
         &self,
-        before: &Snapshot,
         after: &Snapshot,
         changes: &[TextChange],
     ) -> Option<ByteOffset> {
@@ -155,8 +154,14 @@ impl ModelEngine {
         let (model_call, accepted) = {
             let mut documents = self.typing.documents();
             let typing = documents.entry(after.uri.clone()).or_default();
-            let grown = after.text.len().0.abs_diff(before.text.len().0);
-            typing.rhythm.edited(now, grown);
+            let [inserted, removed] = [
+                changes.iter().map(|change| change.inserted.len()).sum(),
+                changes
+                    .iter()
+                    .map(|change| change.removed.len())
+                    .sum::<usize>(),
+            ];
+            typing.rhythm.edited(now, removed.abs_diff(inserted));
             typing.edits.edited(changes);
             let accepted = typing
                 .offered
@@ -395,10 +400,13 @@ impl ModelEngine {
 
     /// What the same request gave before.
     fn cached(&self, key: &RequestKey, found: &FoundWindows) -> Option<Completion> {
+        if !self.configuration.typing.reuse {
+            return None;
+        }
         let cache = self.typing.cache();
         let earlier = cache.same(key, &found.windows)?;
-        let completion = derived(earlier, earlier.candidates.clone(), CompletionOrigin::Cache);
-        self.configuration.typing.reuse.then_some(completion)
+        let candidates = earlier.candidates.clone();
+        Some(derived(earlier, candidates, CompletionOrigin::Cache))
     }
 
     /// What the same request gave before, if its windows are found without asking a model.

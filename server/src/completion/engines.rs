@@ -253,19 +253,14 @@ impl Engines {
         self.shared.repository.document_changed(document);
     }
 
-    /// Notes an edit of an open document: the document before and after it, and what it changed.
-    pub fn document_edited(
-        &self,
-        before: &Snapshot,
-        after: &Arc<Snapshot>,
-        changes: &[TextChange],
-    ) {
+    /// Notes an edit of an open document: the document after it, and what it changed.
+    pub fn document_edited(&self, after: &Arc<Snapshot>, changes: &[TextChange]) {
         self.shared.repository.document_changed(after);
         // Each engine notes the person's rhythm, whichever is called.
         let accepted = self
             .engines
             .iter()
-            .filter_map(|engine| engine.document_edited(before, after, changes))
+            .filter_map(|engine| engine.document_edited(after, changes))
             .fold(None, |_, cursor| Some(cursor));
         self.settle_soon();
         if let Some(cursor) = accepted

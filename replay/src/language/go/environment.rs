@@ -69,18 +69,7 @@ impl PackageManager for GoModules {
         toolchain: &Toolchain,
         wanted: Option<&str>,
     ) -> Result<Interpreter, EnvironmentError> {
-        let found = go(toolchain)?;
-        match wanted {
-            Some(wanted) if !found.has_version(wanted) => Err(EnvironmentError::missing(
-                &format!("go {wanted}"),
-                "a project of the corpus",
-                format!(
-                    "the one found is {}, so put that version first on the PATH",
-                    found.version
-                ),
-            )),
-            _ => Ok(found),
-        }
+        go(toolchain)?.if_wanted("go", wanted)
     }
 
     fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe> {

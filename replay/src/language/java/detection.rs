@@ -126,14 +126,8 @@ mod tests {
     use super::*;
 
     fn detected(paths: &[(&str, &str)]) -> Option<DetectedProject> {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in paths {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let names = paths.iter().map(|(path, _)| (*path).to_owned()).collect();
-        detect(&RepositoryFiles::new(folder.path(), names))
+        let (_folder, files) = RepositoryFiles::written(paths);
+        detect(&files)
     }
 
     const TEST: (&str, &str) = (

@@ -78,18 +78,7 @@ impl PackageManager for Jars {
         toolchain: &Toolchain,
         wanted: Option<&str>,
     ) -> Result<Interpreter, EnvironmentError> {
-        let found = java(toolchain)?;
-        match wanted {
-            Some(wanted) if !found.has_version(wanted) => Err(EnvironmentError::missing(
-                &format!("java {wanted}"),
-                "a project of the corpus",
-                format!(
-                    "the one found is {}, so put that version first on the PATH",
-                    found.version
-                ),
-            )),
-            _ => Ok(found),
-        }
+        java(toolchain)?.if_wanted("java", wanted)
     }
 
     fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe> {

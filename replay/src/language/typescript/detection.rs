@@ -123,8 +123,6 @@ impl Package {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use insta::assert_snapshot;
 
     use super::*;
@@ -133,14 +131,7 @@ mod tests {
 
     /// A repository with these files.
     fn detected(files: &[(&str, &str)]) -> Result<Option<DetectedProject>, EnvironmentError> {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (name, text) in files {
-            let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-            fs::write(path, text).expect("a file");
-        }
-        let paths = files.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let files = RepositoryFiles::new(folder.path(), paths);
+        let (_folder, files) = RepositoryFiles::written(files);
         Ok(detect_typescript(&files).or_else(|| detect_javascript(&files)))
     }
 

@@ -174,6 +174,26 @@ function serializable(config, pool) {
   return { ...config, defines: { keys: Object.keys(config.defines), original: config.defines } };
 }
 
+/** Have vitest 3's worker in a pool run one file, and return the end of its channel. */
+function runInPool(pool, run, { filepath, workerId, lane, worker = WORKER }, provided, { settings, config, folder }) {
+  const { channel, transferList, port } = CHANNELS[settings.pool](run);
+  const task = {
+    pool: settings.pool,
+    worker,
+    config: serializable(config, settings.pool),
+    files: [{ filepath }],
+    invalidates: [],
+    environment: { name: "node", transformMode: undefined, options: null },
+    workerId,
+    projectName: settings.project,
+    providedContext: { ...settings.provided, fillrate: provided },
+    ...(port && { port }),
+    fillrate: { folder, lane },
+  };
+  const ran = pool.run(task, { channel, ...(transferList && { transferList }) });
+  return { ran, close: channel.onClose };
+}
+
 /** Prepare for vitest 3's workers, started by the tinypool that it uses, each in a pool of its own. */
 async function prepareTinypool({ settings, folder }) {
   const { Tinypool } = await importTinypool(settings.tinypool);
@@ -196,22 +216,8 @@ async function prepareTinypool({ settings, folder }) {
   const runFile = async (pool, run, { filepath, workerId }, lane, { config, provided }) => {
     // No other takes its place.
     pool.options.minThreads = 0;
-    const { channel, transferList, port } = CHANNELS[settings.pool](run);
-    const task = {
-      pool: settings.pool,
-      worker: WORKER,
-      config: serializable(config, settings.pool),
-      files: [{ filepath }],
-      invalidates: [],
-      environment: { name: "node", transformMode: undefined, options: null },
-      workerId,
-      projectName: settings.project,
-      providedContext: { ...settings.provided, fillrate: provided },
-      ...(port && { port }),
-      fillrate: { folder, lane },
-    };
     try {
-      await pool.run(task, { channel, ...(transferList && { transferList }) });
+      await runInPool(pool, run, { filepath, workerId, lane }, provided, { settings, config, folder }).ran;
     } catch (error) {
       if (error instanceof Error && /Failed to terminate worker/.test(error.message)) return;
       run.catch(error, "Unhandled Error");
@@ -333,7 +339,7 @@ async function main() {
   if (versions) {
     const { runVersions } = await import("./fillrate_vitest_versions.mjs");
     const [pool] = waiting;
-    return runVersions(pool, instructions, { Run, channels: CHANNELS, config, folder, serializable, settings });
+    return runVersions(pool, instructions, { Run, config, folder, runInPool, settings });
   }
   const chosen = select && new Set(select.map((id) => path.join(repositoryRoot(), id.split(" > ")[0])));
   const files = workers.files.map((file, index) => ({ ...file, workerId: index + 1 }));

@@ -114,32 +114,18 @@ class SilentWriter extends ReportWriter {
 }
 
 /** Run a test file in the worker; return what happened beside the tests' results, if anything. */
-async function runFile(pool, run, file, { token, select }, { settings, config, folder, channels, serializable }) {
-  const { channel, transferList, port } = channels[settings.pool](run);
-  const task = {
-    pool: settings.pool,
-    worker: WORKER,
-    config: serializable(config, settings.pool),
-    files: [{ filepath: path.join(repositoryRoot(), file) }],
-    invalidates: [],
-    environment: { name: "node", transformMode: undefined, options: null },
-    workerId: 1,
-    projectName: settings.project,
-    providedContext: {
-      ...settings.provided,
-      fillrate: { token, select: select.filter((id) => fileOf(id) === file), coverage: null },
-    },
-    ...(port && { port }),
-    fillrate: { folder, lane: 1 },
-  };
+async function runFile(pool, run, file, { token, select }, host) {
+  const provided = { token, select: select.filter((id) => fileOf(id) === file), coverage: null };
+  const filepath = path.join(repositoryRoot(), file);
+  const { ran, close } = host.runInPool(pool, run, { filepath, workerId: 1, lane: 1, worker: WORKER }, provided, host);
   try {
-    await pool.run(task, { channel, ...(transferList && { transferList }) });
+    await ran;
     return undefined;
   } catch (error) {
     const text = String(error?.message);
     return text.includes(CHANGED) ? CHANGED : text;
   } finally {
     run.onCancel.length = 0;
-    channel.onClose();
+    close();
   }
 }

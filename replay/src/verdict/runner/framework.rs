@@ -148,3 +148,21 @@ pub(in crate::verdict) struct LoadedCode {
     /// Whether a test's id is its parent's id and then its own name.
     pub(in crate::verdict) plain_names: bool,
 }
+
+/// The evidence that a runner can't show whose tests share a process with the code under test and
+/// say by what that prints how they ended: no line of it is signed, nothing in the process is
+/// compared, and errors outside of tests end it.
+pub(super) const UNAVAILABLE_IN_SHARED_PROCESS: &[Evidence] = &[
+    Evidence::Signature,
+    Evidence::Quiet,
+    Evidence::Framework,
+    Evidence::Process,
+];
+
+/// An environment at a path inside, and its interpreter where that is on the host.
+pub(super) fn environment_binds(prepared: &Prepared, at: &str) -> Vec<Bind> {
+    let environment = &prepared.environment;
+    std::iter::once(Bind::read_only(&environment.root, at))
+        .chain(environment.interpreter_roots.iter().map(Bind::same))
+        .collect()
+}

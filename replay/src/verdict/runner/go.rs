@@ -1,6 +1,6 @@
 //! The runner for Go's own tests.
 
-use super::framework::TestFramework;
+use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
 use super::layout::REPOSITORY;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -25,16 +25,8 @@ impl TestFramework for GoTest {
         &["error", "fatal", "subtest"]
     }
 
-    /// Tests are compiled into one program with the code under test, and say by what they print
-    /// how they ended: no line of it is signed, nothing in the process is compared, and errors
-    /// outside of tests end it.
     fn unavailable_evidence(&self) -> &'static [Evidence] {
-        &[
-            Evidence::Signature,
-            Evidence::Quiet,
-            Evidence::Framework,
-            Evidence::Process,
-        ]
+        UNAVAILABLE_IN_SHARED_PROCESS
     }
 
     /// A package is a folder.
@@ -72,10 +64,7 @@ impl TestFramework for GoTest {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        let environment = &prepared.environment;
-        std::iter::once(Bind::read_only(&environment.root, ENVIRONMENT))
-            .chain(environment.interpreter_roots.iter().map(Bind::same))
-            .collect()
+        environment_binds(prepared, ENVIRONMENT)
     }
 
     /// What a run compiles is gone with it.

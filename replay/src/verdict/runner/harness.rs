@@ -32,9 +32,14 @@ impl RunInstructions<'_> {
 
     /// The line of JSON.
     pub(super) fn line(&self) -> String {
-        let line = serde_json::to_string(self).unwrap_or_default();
-        line + "\n"
+        instruction_line(self)
     }
+}
+
+/// Instructions as a line of JSON.
+pub(super) fn instruction_line(instructions: &impl Serialize) -> String {
+    let line = serde_json::to_string(instructions).unwrap_or_default();
+    line + "\n"
 }
 
 /// Writes scripts, each a name and contents, into a folder of the cache, once for each version of

@@ -1,6 +1,6 @@
 //! The runner for Java's tests under JUnit 5.
 
-use super::framework::TestFramework;
+use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
 use super::layout::REPOSITORY;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -23,16 +23,8 @@ impl TestFramework for Jupiter {
         &["assertion", "exception", "nested"]
     }
 
-    /// Tests share a process with the code under test and say by what it prints how they ended: no
-    /// line of it is signed, nothing in the process is compared, and errors outside of tests end
-    /// it.
     fn unavailable_evidence(&self) -> &'static [Evidence] {
-        &[
-            Evidence::Signature,
-            Evidence::Quiet,
-            Evidence::Framework,
-            Evidence::Process,
-        ]
+        UNAVAILABLE_IN_SHARED_PROCESS
     }
 
     /// A class is known by its package, which is some end of its file's folder.
@@ -87,10 +79,7 @@ impl TestFramework for Jupiter {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        let environment = &prepared.environment;
-        std::iter::once(Bind::read_only(&environment.root, ENVIRONMENT))
-            .chain(environment.interpreter_roots.iter().map(Bind::same))
-            .collect()
+        environment_binds(prepared, ENVIRONMENT)
     }
 }
 

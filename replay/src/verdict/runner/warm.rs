@@ -195,7 +195,8 @@ impl WarmWorkers {
             Some((spare, _)) => spare,
             None => start()?,
         };
-        self.spares.lock().push((start()?, Instant::now()));
+        let next = start()?;
+        self.spares.lock().push((next, Instant::now()));
         Ok(spare)
     }
 }

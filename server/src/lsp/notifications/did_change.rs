@@ -19,25 +19,24 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocum
             text: change.text,
         })
         .collect();
-    let (before, after, changes, recorder, engines) = {
+    let (after, changes, recorder, engines) = {
         let Some(mut state) = session.state() else {
             return;
         };
         let encoding = state.features.encoding;
-        let before = state.documents.snapshot(uri);
         let changes = state.documents.change(uri, version, &edits, encoding);
         let after = state.documents.snapshot(uri);
-        let (Some(before), Some(after), Some(changes)) = (before, after, changes) else {
+        let (Some(after), Some(changes)) = (after, changes) else {
             tracing::warn!(uri, "an edit of a document that is not open was dropped");
             return;
         };
         // A completion for the earlier text can't be shown any more.
         state.cancel_running(uri);
         let (recorder, engines) = (state.recorder.clone(), state.engines.clone());
-        (before, after, changes, recorder, engines)
+        (after, changes, recorder, engines)
     };
     recorder.document_edited(&after, &changes);
     if let Some(engines) = engines {
-        engines.document_edited(&before, &after, &changes);
+        engines.document_edited(&after, &changes);
     }
 }

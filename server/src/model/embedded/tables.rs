@@ -281,8 +281,13 @@ impl LearntTexts {
             numbers(self.text_ends.iter().copied()),
         ];
         drop((order, order_keys));
+        let classes: Vec<Class> = self
+            .tokens
+            .iter()
+            .map(|symbol| self.classes[*symbol as usize])
+            .collect();
         for order in 1..=SHORTEST {
-            let mut entries = self.entries(order);
+            let mut entries = self.entries(order, &classes);
             entries.sort_unstable();
             sections.extend(table(&entries, order < SHORTEST));
         }
@@ -300,13 +305,8 @@ impl LearntTexts {
     }
 
     /// The mixed keys of all contexts of an order with what followed, or, for the shortest context
-    /// that is looked up in the texts, with where that stands.
-    fn entries(&self, order: usize) -> Vec<(u64, u32)> {
-        let classes: Vec<Class> = self
-            .tokens
-            .iter()
-            .map(|symbol| self.classes[*symbol as usize])
-            .collect();
+    /// that is looked up in the texts, with where that stands. `classes` are those of all tokens.
+    fn entries(&self, order: usize, classes: &[Class]) -> Vec<(u64, u32)> {
         let mut entries = Vec::with_capacity(self.tokens.len());
         let mut start = 0;
         for end in &self.text_ends {

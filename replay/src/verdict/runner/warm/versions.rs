@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{IdleWorker, WarmWorkers, start_transformer};
 use crate::verdict::error::VerdictError;
 use crate::verdict::runner::framework::{LoadedCode, Readiness, WarmProgram};
-use crate::verdict::runner::harness::RunInstructions;
+use crate::verdict::runner::harness::{RunInstructions, instruction_line};
 use crate::verdict::runner::project::{ProjectRunner, TestRun, TestRunResult};
 use fillrate_sandbox::{End, Finished, ForkRun, Limits, Overlay};
 
@@ -142,7 +142,7 @@ impl WarmWorkers {
                     return Ok(None);
                 };
                 let mut job = runner.job(program.program.clone(), host.clone(), all.limits.clone());
-                job.input = Some(instructions.line());
+                job.input = Some(instruction_line(&instructions));
                 // The script puts each version's modules there.
                 folder.guarded.clear();
                 job.overlays.push(folder);
@@ -153,7 +153,7 @@ impl WarmWorkers {
                     self.take_worker(runner, program, readiness, memory)?;
                 let (finished, worker) = worker.run(ForkRun {
                     replaced: Vec::new(),
-                    input: instructions.line(),
+                    input: instruction_line(&instructions),
                     wall,
                     cpu: wall * 2,
                 })?;
@@ -219,12 +219,6 @@ impl<'a> Version<'a> {
 }
 
 impl VersionsInstructions<'_> {
-    /// The line of JSON.
-    fn line(&self) -> String {
-        let line = serde_json::to_string(self).unwrap_or_default();
-        line + "\n"
-    }
-
     /// The results of a run with these instructions.
     fn results(&self, runner: &ProjectRunner, finished: &Finished) -> VersionsResult {
         let reports = split_reports(&finished.reply, &self.versions);
