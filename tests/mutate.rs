@@ -398,10 +398,22 @@ fn audited(dir: &TestDir, tasks: &Path, corpus: &Path) -> Vec<serde_json::Value>
     let listed = dir.fillrate(&[&mutate[..], &["--list"]].concat());
     let mutants = listed.exits_with(0).out.lines().count();
     assert!(mutants > 20, "{mutants}");
-    let audited = [&mutate[..], &["--audit", "1.0"]].concat();
+    let audited = [&mutate[..], &["--audit", "1.0", "--anew"]].concat();
     let finished = dir.fillrate(&audited).exits_with(0);
     let again = format!("{mutants} verdicts judged again by the naive engine, 0 differ");
     assert!(finished.out.contains(&again), "{}", finished.out);
+    // Most of them, or the two would agree because both were judged alone.
+    let ending = " mutants were judged one after the other";
+    let in_turn = finished
+        .out
+        .lines()
+        .find_map(|line| line.split_once(ending));
+    let in_turn: usize = in_turn.map_or(0, |(count, _)| count.parse().unwrap());
+    assert!(
+        2 * in_turn > mutants,
+        "{in_turn} of {mutants}: {}",
+        finished.out
+    );
     let holes = holes(tasks);
     holes.iter().map(|hole| hole["mutation"].clone()).collect()
 }

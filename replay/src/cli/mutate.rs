@@ -135,6 +135,7 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
                 "scored": scored,
                 "projects": by(&projects),
                 "operators": by(&operators),
+                "in_turn": outcome.in_turn,
                 "audited": audited,
                 "differing": differing,
             })
@@ -148,6 +149,12 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
         "{scored} of {holes} holes have a score: {}",
         output.display()
     );
+    if outcome.in_turn > 0 {
+        outln!(
+            "{} mutants were judged one after the other in processes that they shared",
+            outcome.in_turn
+        );
+    }
     if audited > 0 {
         outln!("{audited} verdicts judged again by the naive engine, {differing} differ");
     }

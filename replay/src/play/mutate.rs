@@ -47,6 +47,8 @@ pub struct MutationOutcome {
     pub void: Vec<(String, String)>,
     /// The verdicts that were audited.
     pub audits: Vec<MutantAudit>,
+    /// How many mutants got their verdict from a process that they shared with others.
+    pub in_turn: usize,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
 }
@@ -148,12 +150,17 @@ enum HoleScore {
 pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutcome, PlayError> {
     with_mutants(plan, listener, |mut holes, mutated, absent| {
         let (scores, audits) = judge_mutants(&mutated, plan, listener)?;
+        let judges: BTreeMap<&str, &Judge> = mutated
+            .iter()
+            .map(|of| (of.project.name(), &of.project.judge))
+            .collect();
         let mut outcome = MutationOutcome {
             holes: Vec::new(),
             scored: 0,
             by_operator: Vec::new(),
             void: Vec::new(),
             audits,
+            in_turn: judges.values().map(|judge| judge.judged_in_turn()).sum(),
             absent,
         };
         for (index, score) in scores {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fillrate_server::syntax::Language;
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ pub struct Judge {
     /// `None` disables reading and storing verdicts.
     cache: Option<VerdictCache>,
     pub(super) flaky: FlakyTests,
+    /// How many versions got their verdict from a process that had others before or after.
+    pub(super) judged_in_turn: AtomicUsize,
     twins: TwinCheck,
     /// `None` disables type checks.
     type_checker: Option<TypeChecker>,
@@ -110,6 +113,7 @@ impl Judge {
             verdicts: Mutex::default(),
             cache: None,
             flaky: FlakyTests::default(),
+            judged_in_turn: AtomicUsize::default(),
             type_checker: None,
         })
     }
@@ -138,6 +142,12 @@ impl Judge {
     /// tests are run.
     pub fn key(&self) -> String {
         self.executor.runner.key()
+    }
+
+    /// How many versions got their verdict from a process that other versions shared: see
+    /// [`Judge::judge_own_versions`].
+    pub fn judged_in_turn(&self) -> usize {
+        self.judged_in_turn.load(Ordering::Relaxed)
     }
 
     /// The results of the project's own tests.

@@ -4,6 +4,8 @@
 //! run shows without any doubt counts: a pass with all evidence, or a failed test. Every other
 //! version is judged by itself, as if there had been no such run.
 
+use std::sync::atomic::Ordering;
+
 use super::error::VerdictError;
 use super::judge::{Judge, JudgedCode, breaks_syntax, change_key};
 use super::outcome::{Outcome, Verdict};
@@ -39,6 +41,7 @@ impl Judge {
             let verdicts = self.judge_in_turn(path, &original, &texts, tests)?;
             for (index, verdict) in open.iter().zip(verdicts) {
                 if let Some(verdict) = verdict {
+                    self.judged_in_turn.fetch_add(1, Ordering::Relaxed);
                     self.keep(&keys[*index], verdict);
                 }
             }
