@@ -1,5 +1,6 @@
 //! How a Python repository is laid out, what it depends on and how its tests run.
 
+mod imported;
 mod layout;
 mod metadata;
 mod tests_found;
@@ -7,6 +8,7 @@ mod tests_found;
 use super::super::detection::{DetectedProject, RepositoryFiles};
 use super::super::environment::Packages;
 
+use imported::{distribution, imported_requirements};
 use layout::PythonLayout;
 use metadata::Metadata;
 use tests_found::PythonTests;
@@ -18,7 +20,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let mut findings = vec![layout.describe()];
     let tests = PythonTests::find(files, &metadata, &layout);
     let environment = match &tests {
-        Some(_) => environment(files, &metadata, &mut findings),
+        Some(tests) => environment(files, &metadata, (tests, &layout), &mut findings),
         None => Packages::default(),
     };
     let test = match tests {
@@ -53,6 +55,7 @@ const REQUIRED: [&str; 2] = ["pytest>=7,<10", "coverage>=7"];
 fn environment(
     files: &RepositoryFiles,
     metadata: &Metadata,
+    (tests, layout): (&PythonTests, &PythonLayout),
     findings: &mut Vec<String>,
 ) -> Packages {
     let mut packages = Packages {
@@ -90,6 +93,16 @@ fn environment(
         }
     }
     packages.requires.extend(from);
+    let imported = imported_requirements(
+        files,
+        &tests.files,
+        layout,
+        &declared_elsewhere(files, metadata, &packages),
+    );
+    if !imported.is_empty() {
+        sources.push(format!("{}, which tests import", imported.join(", ")));
+        packages.requires.extend(imported);
+    }
     sources.push("pytest and coverage".to_owned());
     findings.push(format!("packages: {}", sources.join("; ")));
     if let Some(python) = &packages.interpreter {
@@ -98,6 +111,54 @@ fn environment(
     packages
 }
 
+/// What the repository requires for anything else than what is installed already, the requirements
+/// of files first.
+fn declared_elsewhere(
+    files: &RepositoryFiles,
+    metadata: &Metadata,
+    packages: &Packages,
+) -> Vec<String> {
+    let in_files = REQUIREMENT_FILES
+        .iter()
+        .filter(|name| packages.file.as_deref() != Some(name))
+        .filter_map(|name| files.read(name))
+        .flat_map(|text| metadata::plain_requirements(&text));
+    let is_chosen =
+        |name: &String| packages.groups.contains(name) || packages.extras.contains(name);
+    let chosen: Vec<String> = metadata
+        .declared
+        .iter()
+        .filter(|(name, _)| is_chosen(name))
+        .map(|(_, one)| one)
+        .chain(&packages.requires)
+        .map(|one| distribution(one))
+        .collect();
+    let declared = metadata.declared.iter().map(|(_, one)| one.clone());
+    in_files
+        .chain(declared)
+        .chain(metadata.tox_requires.iter().cloned())
+        .filter(|one| !chosen.contains(&distribution(one)))
+        .collect()
+}
+
+/// Where the requirements of tests usually stand, the better first.
+const REQUIREMENT_FILES: [&str; 14] = [
+    "requirements-test.txt",
+    "requirements-tests.txt",
+    "requirements-testing.txt",
+    "requirements_test.txt",
+    "requirements_tests.txt",
+    "test-requirements.txt",
+    "test_requirements.txt",
+    "requirements/test.txt",
+    "requirements/tests.txt",
+    "requirements/testing.txt",
+    "tests/requirements.txt",
+    "test/requirements.txt",
+    "requirements-dev.txt",
+    "dev-requirements.txt",
+];
+
 /// The requirements file of the tests; without an installable project also the project's own, which
 /// is returned as single requirements if both exist.
 fn requirements(
@@ -105,22 +166,6 @@ fn requirements(
     metadata: &Metadata,
     installable: bool,
 ) -> (Option<String>, Vec<String>) {
-    const TESTS: [&str; 14] = [
-        "requirements-test.txt",
-        "requirements-tests.txt",
-        "requirements-testing.txt",
-        "requirements_test.txt",
-        "requirements_tests.txt",
-        "test-requirements.txt",
-        "test_requirements.txt",
-        "requirements/test.txt",
-        "requirements/tests.txt",
-        "requirements/testing.txt",
-        "tests/requirements.txt",
-        "test/requirements.txt",
-        "requirements-dev.txt",
-        "dev-requirements.txt",
-    ];
     let (extras, groups) = metadata.test_extras();
     let declared = !extras.is_empty() || !groups.is_empty();
     let usable = |name: &&str| {
@@ -128,7 +173,10 @@ fn requirements(
             .read(name)
             .is_some_and(|text| !metadata::installs_itself(&text))
     };
-    let of_tests = TESTS.into_iter().filter(|_| !declared).find(usable);
+    let of_tests = REQUIREMENT_FILES
+        .into_iter()
+        .filter(|_| !declared)
+        .find(usable);
     let own = ["requirements.txt", "requirements/base.txt"]
         .into_iter()
         .filter(|_| !installable)

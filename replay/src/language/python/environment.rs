@@ -1,6 +1,6 @@
 //! Virtual environments, made with `venv` and filled by pip, or by uv where it is installed.
 
-mod groups;
+pub(super) mod groups;
 mod interpreters;
 
 use std::fs;
@@ -223,11 +223,19 @@ fn requirements(
         requirements.extend(listed);
     }
     if let Some(wheel) = wheel {
-        let extras = match &packages.extras[..] {
+        let name = distribution_name(wheel);
+        let mut extras = packages.extras.clone();
+        // A group may require the project itself with extras, which pip can't tell from another
+        // candidate than the wheel.
+        requirements.retain(|one| {
+            let own = own_extras(one, name);
+            extras.extend(own.iter().flatten().map(|extra| (*extra).to_owned()));
+            own.is_none()
+        });
+        let extras = match &extras[..] {
             [] => String::new(),
             extras => format!("[{}]", extras.join(",")),
         };
-        let name = distribution_name(wheel);
         let address = format!("{name} @ file://{}", wheel.display());
         // Tests' packages may need the project, too, and must not bring another version of it.
         let constraints = wheel.with_file_name(format!("../{CONSTRAINTS}"));
@@ -236,6 +244,27 @@ fn requirements(
         requirements.push(format!("{}{extras}", wheel.display()));
     }
     Ok(requirements)
+}
+
+/// The extras of a requirement of the project itself; `None` for one of something else.
+fn own_extras<'a>(requirement: &'a str, project: &str) -> Option<Vec<&'a str>> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let end = requirement
+        .find(|c| !is_name(c))
+        .unwrap_or(requirement.len());
+    let (name, rest) = requirement.split_at(end);
+    if groups::normalise(name) != groups::normalise(project) {
+        return None;
+    }
+    let listed = rest
+        .trim_start()
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let listed = listed
+        .map_or("", |(listed, _)| listed)
+        .split(',')
+        .map(str::trim);
+    Some(listed.filter(|extra| !extra.is_empty()).collect())
 }
 
 fn install_packages(
@@ -484,4 +513,19 @@ fn parse_pin(pin: &str) -> Option<(String, String)> {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || ".!+-_".contains(c));
     valid.then(|| (name.to_owned(), version.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_of_the_project_itself_are_its_extras() {
+        assert_eq!(
+            own_extras("Demo-Pkg[a, b]>=1", "demo_pkg"),
+            Some(vec!["a", "b"])
+        );
+        assert_eq!(own_extras("demo_pkg", "demo_pkg"), Some(vec![]));
+        assert_eq!(own_extras("demo_pkg_more[a]", "demo_pkg"), None);
+    }
 }

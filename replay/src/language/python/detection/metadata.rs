@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::super::super::detection::RepositoryFiles;
+use super::super::environment::groups;
 
 /// What the metadata files say.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(super) struct Metadata {
     extras: Vec<String>,
     /// The names of dependency groups.
     groups: Vec<String>,
+    /// The requirements of every group and extra, each with the name of that.
+    pub(super) declared: Vec<(String, String)>,
     /// `deps` of `[testenv]` in tox.ini.
     pub(super) tox_requires: Vec<String>,
     /// The file with pytest's settings.
@@ -56,6 +59,7 @@ impl Metadata {
         metadata.add_setup(&setup);
         metadata.add_pyproject(&pyproject);
         metadata.add_pytest(files, &pyproject, &setup, &tox);
+        metadata.declared = metadata.declarations(&pyproject, &setup);
         metadata
     }
 
@@ -192,6 +196,25 @@ impl Metadata {
             self.names_test_paths = keys.iter().any(|key| key == "testpaths");
             self.names_test_files = keys.iter().any(|key| key == "python_files");
         }
+    }
+
+    /// The requirements of every group and extra, each with the name of that.
+    fn declarations(&self, pyproject: &Table, setup: &Settings) -> Vec<(String, String)> {
+        let extras = find(pyproject, &["project", "optional-dependencies"]);
+        // A group that can't be read holds nothing here: who installs it learns why.
+        let of_groups = self.groups.iter().map(|name| {
+            let listed = groups::listed(pyproject, std::slice::from_ref(name));
+            (name, listed.unwrap_or_default())
+        });
+        let of_extras = self.extras.iter().map(|name| {
+            let mut listed = strings(extras.and_then(|extras| extras.get(name)));
+            listed.extend(setup.requirements("options.extras_require", name));
+            (name, listed)
+        });
+        of_groups
+            .chain(of_extras)
+            .flat_map(|(name, listed)| listed.into_iter().map(|one| (name.clone(), one)))
+            .collect()
     }
 
     /// The extras and the groups that the tests need.

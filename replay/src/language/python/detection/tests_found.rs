@@ -8,8 +8,8 @@ use super::metadata::Metadata;
 /// The tests of a repository.
 #[derive(Debug)]
 pub(super) struct PythonTests {
-    /// How many files of tests there are.
-    files: usize,
+    /// The files of tests.
+    pub(super) files: Vec<String>,
     /// pytest's arguments.
     args: Vec<String>,
     /// The file with pytest's settings.
@@ -56,7 +56,7 @@ impl PythonTests {
             args.extend(folders(&found, layout));
         }
         Some(Self {
-            files: found.len(),
+            files: found,
             args,
             settings_file: metadata.pytest_file,
         })
@@ -76,7 +76,7 @@ impl PythonTests {
 
     /// What was found.
     pub(super) fn describe(&self) -> String {
-        let s = if self.files == 1 { "" } else { "s" };
+        let s = if self.files.len() == 1 { "" } else { "s" };
         let arguments = self.args.join(" ");
         let settings = match self.settings_file {
             Some(file) => format!(", settings in {file}"),
@@ -84,7 +84,7 @@ impl PythonTests {
         };
         format!(
             "tests: {} file{s}, run by `{}`{settings}",
-            self.files,
+            self.files.len(),
             ["pytest", &arguments].join(" ").trim_end()
         )
     }

@@ -10,9 +10,14 @@ pub(super) fn requirements(pyproject: &str, groups: &[String]) -> Result<Vec<Str
     let table: Table = pyproject.parse().map_err(|error: toml::de::Error| {
         format!("its pyproject.toml is not TOML: {}", error.message())
     })?;
+    listed(&table, groups)
+}
+
+/// As [`requirements`], of a pyproject.toml that was parsed.
+pub(in super::super) fn listed(table: &Table, groups: &[String]) -> Result<Vec<String>, String> {
     let mut requirements = Vec::new();
     for group in groups {
-        add(&table, group, &mut Vec::new(), &mut requirements)?;
+        add(table, group, &mut Vec::new(), &mut requirements)?;
     }
     Ok(requirements)
 }
@@ -72,7 +77,8 @@ fn add(
     }
 }
 
-fn normalise(name: &str) -> String {
+/// The normal form of a group's or a distribution's name.
+pub(in super::super) fn normalise(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
 

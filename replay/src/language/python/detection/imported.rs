@@ -1,0 +1,131 @@
+//! Requirements that a repository names for other purposes, and that its tests import.
+
+use std::collections::BTreeSet;
+
+use super::super::super::detection::RepositoryFiles;
+use super::super::environment::groups::normalise;
+use super::layout::PythonLayout;
+
+/// Modules that are named unlike the distributions that have them, beyond a leading `py`.
+const OTHER_NAMES: [(&str, &str); 4] = [
+    ("attr", "attrs"),
+    ("bs4", "beautifulsoup4"),
+    ("pil", "pillow"),
+    ("dateutil", "python-dateutil"),
+];
+
+/// The first of the `declared` requirements for each module that the tests import. One that allows
+/// several versions is preferred to a pin: repositories pin what they test old versions with.
+pub(super) fn imported_requirements(
+    files: &RepositoryFiles,
+    tests: &[String],
+    layout: &PythonLayout,
+    declared: &[String],
+) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for module in imported_modules(files, tests, layout) {
+        let provides = |one: &&String| {
+            let name = distribution(one);
+            let bare = name.strip_prefix("py").unwrap_or(&name);
+            let module = module.to_lowercase().replace('_', "-");
+            let other = OTHER_NAMES.contains(&(&module, &name));
+            name == module || bare == module || other
+        };
+        let of_module: Vec<&String> = declared.iter().filter(provides).collect();
+        let open = of_module.iter().find(|one| !one.contains("=="));
+        if let Some(one) = open.or(of_module.first()) {
+            found.push((*one).clone());
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The outermost names of the modules that the tests and their conftest files import, without the
+/// repository's own.
+fn imported_modules(
+    files: &RepositoryFiles,
+    tests: &[String],
+    layout: &PythonLayout,
+) -> BTreeSet<String> {
+    let is_conftest = |path: &&str| path.rsplit('/').next() == Some("conftest.py");
+    let conftests = files.paths().filter(is_conftest);
+    let read = conftests.chain(tests.iter().map(String::as_str));
+    let texts = read.filter_map(|path| files.read(path));
+    let mut modules: BTreeSet<String> = BTreeSet::new();
+    for text in texts {
+        modules.extend(text.lines().filter_map(imported_module).map(str::to_owned));
+    }
+    let folder = layout.folder.trim_matches('.');
+    let is_own = |name: &str| {
+        [folder, ""].iter().any(|folder| {
+            let path = format!("{folder}/{name}");
+            let path = path.trim_start_matches('/');
+            files.has(&format!("{path}.py")) || files.has_folder(path)
+        })
+    };
+    modules.retain(|name| !is_own(name));
+    modules
+}
+
+/// The outermost module of a line that imports one.
+fn imported_module(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rest = line
+        .strip_prefix("import ")
+        .or_else(|| line.strip_prefix("from "))
+        .or_else(|| {
+            let (_, after) = line.split_once("importorskip(")?;
+            Some(after.trim_start_matches(['"', '\'']))
+        })?;
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+    (end > 0).then(|| &rest[..end])
+}
+
+/// The name of a requirement's distribution, in its normal form.
+pub(super) fn distribution(requirement: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let end = requirement.find(|c| !is_name(c));
+    normalise(&requirement[..end.unwrap_or(requirement.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_get_what_they_import_and_other_groups_name() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("conftest.py", "import trustme\nfrom demo import x\n"),
+            ("demo.py", ""),
+            (
+                "test_a.py",
+                "def test():\n    from OpenSSL.crypto import X509\n",
+            ),
+            (
+                "test_b.py",
+                "yaml = pytest.importorskip('yaml')\nimport importlib\n",
+            ),
+        ]);
+        let layout = PythonLayout {
+            folder: ".".to_owned(),
+            packages: vec!["demo.py".to_owned()],
+        };
+        let tests = ["test_a.py".to_owned(), "test_b.py".to_owned()];
+        let declared = [
+            "trustme==0.9.0",
+            "trustme>=1.2",
+            "demo[extra]",
+            "PyYAML==6",
+            "sphinx",
+            "pyopenssl>=25",
+        ];
+        let declared = declared.map(str::to_owned);
+        assert_eq!(
+            imported_requirements(&files, &tests, &layout, &declared),
+            ["PyYAML==6", "pyopenssl>=25", "trustme>=1.2"]
+        );
+    }
+}
