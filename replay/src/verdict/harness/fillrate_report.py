@@ -288,7 +288,7 @@ class TestData:
 
     def __init__(self, holders):
         """Remember the data of these modules and classes."""
-        self.before = {holder: self.values(holder) for holder in holders}
+        self.before = {holder: self.values(holder, vars(holder)) for holder in holders}
         self.marks = set()
 
     def check(self, holder):
@@ -296,18 +296,24 @@ class TestData:
         before = self.before.get(holder)
         if before is None:
             return
-        now = self.values(holder)
+        now = self.values(holder, before)
         for name in [name for name, value in before.items() if now.get(name) != value]:
             del before[name]
             where = getattr(holder, "__qualname__", None) or holder.__name__
             self.marks.add(f"changed data {where}.{name}")
 
-    def values(self, holder):
-        """Return the data that a module or class holds, by name, in a form that compares."""
+    def values(self, holder, names):
+        """Return the data that a module or class holds by these names, in a form that compares.
+
+        This runs after every test: a class may hold thousands of functions
+        that were made from a table, which are no data.
+        """
         left = [self.MOST_VALUES]
+        held = vars(holder)
+        data = ((name, held[name]) for name in list(names) if name in held)
         return {
             name: frozen(value, left, 0)
-            for name, value in list(vars(holder).items())
+            for name, value in data
             if isinstance(value, DATA) and not name.startswith("__")
         }
 
