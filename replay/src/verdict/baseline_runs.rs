@@ -177,7 +177,7 @@ fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
     if result.end != End::Exited(FAILED_STATUS) || !complete {
         let output = result.output.lines().last().unwrap_or_default();
         let end = result.end;
-        return Some(format!("with a warm worker it ends with {end:?}: {output}"));
+        return Some(format!("with a warm worker it {end}: {output}"));
     }
     let differs = |id: &&str| {
         let outcome = report.tests.get(*id).map(|test| test.outcome);
@@ -240,7 +240,11 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
         ));
     }
     if !matches!(result.end, End::Exited(_)) || !report.ended {
-        return refuse(format!("{:?}\n{}", result.end, tail()));
+        let (end, output) = (result.end, tail());
+        return refuse(format!(
+            "what runs them {end}: {}\n{output}",
+            key_line(&output)
+        ));
     }
     if report.tests.is_empty() {
         return refuse(format!("no test was found\n{}", tail()));
