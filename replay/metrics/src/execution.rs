@@ -90,7 +90,6 @@ fn share(part: usize, rest: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::path::Path;
 

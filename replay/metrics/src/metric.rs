@@ -502,7 +502,6 @@ pub static METRICS: [Metric; 33] = [
 ];
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::collections::BTreeSet;
 

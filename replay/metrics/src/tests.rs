@@ -1,7 +1,5 @@
 //! Numbers in these tests come from scipy 1.17.1, statsmodels 0.15.0 and numpy 2.4.6, called as
 //! the comment before each test says.
-#![allow(clippy::unwrap_used)] // A test may panic: that is how it fails.
-
 use proptest::prelude::*;
 
 use super::*;

@@ -259,8 +259,6 @@ fn with_x32(rules: Rules) -> Rules {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -788,8 +788,6 @@ fn directory(path: &Path, mode: u32) -> Result<(), SandboxError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -200,8 +200,6 @@ pub(super) fn take<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Opti
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::Overlay;
 

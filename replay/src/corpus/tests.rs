@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)] // A test stops at the first surprise.
-
 use std::cell::RefCell;
 use std::fs;
 use std::io::{Read, Write};

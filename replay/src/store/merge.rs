@@ -753,5 +753,4 @@ fn is_same_file(a: &Path, b: &Path) -> std::io::Result<bool> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests;

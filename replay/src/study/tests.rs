@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use fillrate_metrics::{Coefficient, bootstrap_coverage};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

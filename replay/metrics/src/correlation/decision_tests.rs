@@ -3,8 +3,6 @@
 //! `cargo test --workspace --lib decision_tests -- --nocapture` prints the tables of
 //! `replay/docs/study.md`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

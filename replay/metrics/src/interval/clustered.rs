@@ -213,8 +213,6 @@ fn half_width<K: Ord>(samples: &[(K, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn assert_width(estimate: Estimate, (low, high): (f64, f64)) {

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)] // A test may panic: that is how it fails.
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 

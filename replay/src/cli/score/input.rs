@@ -340,7 +340,6 @@ fn fault(record: &Value, fields: &[(&str, bool)]) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

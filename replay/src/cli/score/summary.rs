@@ -258,7 +258,6 @@ fn comparison_table(comparison: &[MetricComparison]) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -105,8 +105,6 @@ fn module_name(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn detected(paths: &[(&str, &str)]) -> Option<DetectedProject> {

@@ -121,8 +121,6 @@ fn artifact(pom: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn detected(paths: &[(&str, &str)]) -> Option<DetectedProject> {

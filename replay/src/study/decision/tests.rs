@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::*;
 use crate::study::input::{SampleMix, StratumFigure};
 use crate::study::{Study, StudyOptions, StudySide, table};
