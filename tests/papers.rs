@@ -1,4 +1,5 @@
-//! What papers do with a run beside scoring it: labels of failures, and signs of leakage.
+//! What papers do beside scoring a run: labels of failures, signs of leakage, tuning data, and distance from
+//! real code.
 
 use serde_json::{Value, json};
 
@@ -164,4 +165,331 @@ fn failed_answers_get_the_label_of_the_majority() {
     let asked = requests[0].to_string();
     assert!(asked.contains("Say What or How."), "{asked}");
     assert!(asked.contains("print(n + 1)"), "{asked}");
+}
+
+/// Writes a corpus of projects without tests as `NAME.toml`: each a Python module of its name.
+fn write_corpus(dir: &TestDir, name: &str, modules: &[(&str, &str)]) {
+    let mut manifest = "schema = 1\n".to_owned();
+    for (project, text) in modules {
+        dir.write(&format!("{name}/{project}/{project}.py"), text);
+        manifest += &format!(
+            "[[project]]\nname = \"{project}\"\nlanguage = \"python\"\n\
+             source = {{ path = \"{name}/{project}\" }}\nholes = [\"*.py\"]\n"
+        );
+    }
+    dir.write(&format!("{name}.toml"), &manifest);
+}
+
+/// The rows of a file of tuning data.
+fn tuning_rows(dir: &TestDir, file: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.path(file)).unwrap();
+    let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    rows.collect()
+}
+
+const HARBOUR: &str = r#"from math import hypot
+
+LIMIT = 12
+
+
+def knots(metres):
+    """Metres a second as knots."""
+    return metres * 3600 / 1852
+
+
+def speed(east, north):
+    """Return the speed of a boat over ground.
+
+    In knots, never above the limit of the harbour.
+    """
+    over_ground = knots(hypot(east, north))
+    if over_ground > LIMIT:
+        return LIMIT
+    return over_ground
+
+
+def drift(east, north):
+    return knots(east) - knots(north)
+
+
+class Boat:
+    length = 4
+
+    def fee(self, days):
+        """The fee for some days."""
+        return days * self.length * LIMIT
+"#;
+
+/// Of `harbour`, `knots` has no dependencies and `drift` no documentation; `speed` of `moorage` is a
+/// near-duplicate.
+#[test]
+fn tuning_data_has_prompts_of_the_paper_and_no_planted_duplicate() {
+    let dir = TestDir::new();
+    let moorage = HARBOUR
+        .replace("def fee", "def charge")
+        .replace("The fee for some days.", "What somebody owes who stayed.")
+        .replace("days * self.length * LIMIT", "knots(days) + self.length")
+        .replace("over_ground)", "over_ground )")
+        .replace("never above", "not above");
+    write_corpus(
+        &dir,
+        "boats",
+        &[("harbour", HARBOUR), ("moorage", &moorage)],
+    );
+    dir.write(
+        "boats/harbour/LICENSE",
+        "Permission is hereby granted, free of charge, to any person obtaining a copy",
+    );
+    let report = dir
+        .fillrate(&[
+            "export-tuning",
+            "boats.toml",
+            "-o",
+            "tuning.jsonl",
+            "--json",
+        ])
+        .exits_with(0)
+        .json();
+    let counts = |project: usize| {
+        let one = &report["projects"][project];
+        ["documented", "independent", "duplicates", "functions"].map(|key| one[key].as_u64())
+    };
+    assert_eq!(counts(0), [3, 1, 0, 2].map(Some), "{report}");
+    assert_eq!(counts(1), [3, 1, 1, 1].map(Some), "{report}");
+    let rows = tuning_rows(&dir, "tuning.jsonl");
+    // Three functions, three levels, two forms.
+    assert_eq!(rows.len(), 18);
+    let of = |name: &str, context: &str, form: &str| {
+        let row = rows.iter().find(|row| {
+            row["function"] == name && row["context"] == context && row["form"] == form
+        });
+        row.unwrap().clone()
+    };
+    let speed = of("speed", "medium", "instruct-2");
+    assert_eq!(speed["id"], "harbour/harbour.py:11:speed");
+    assert_eq!(speed["license"], "MIT");
+    assert_eq!(speed["dependencies"], json!(["knots", "LIMIT"]));
+    insta::assert_snapshot!(speed["prompt"].as_str().unwrap(), @r#"
+### Instruction:
+from math import hypot
+
+LIMIT = 12
+
+def knots(metres):
+    """Metres a second as knots."""
+
+The provided code snippet includes necessary dependencies for implementing the `speed` function. Write a Python function `speed(east, north)` to solve the following problem:
+"""Return the speed of a boat over ground.
+
+    In knots, never above the limit of the harbour.
+    """
+
+### Response:
+def speed(east, north):
+    """Return the speed of a boat over ground.
+
+    In knots, never above the limit of the harbour.
+    """
+"#);
+    assert_eq!(
+        speed["completion"].as_str().unwrap(),
+        "\n    over_ground = knots(hypot(east, north))\n    if over_ground > LIMIT:\n        return LIMIT\n    return over_ground"
+    );
+    insta::assert_snapshot!(of("Boat.fee", "small", "instruct-1")["prompt"].as_str().unwrap(), @r#"
+### Instruction:
+Write a Python function `fee(self, days)` to solve the following problem:
+"""The fee for some days."""
+
+### Response:
+from math import hypot
+
+LIMIT = 12
+
+class Boat:
+    length = 4
+
+    def fee(self, days):
+        """The fee for some days."""
+"#);
+    // One of the two repositories is for validation, with all its functions.
+    for project in ["harbour", "moorage"] {
+        let mut splits: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["project"] == project)
+            .map(|row| &row["split"])
+            .collect();
+        splits.dedup();
+        assert_eq!(splits.len(), 1, "{project}");
+    }
+}
+
+#[test]
+fn tuning_data_leaves_evaluation_sets_out() {
+    let dir = TestDir::new();
+    write_corpus(&dir, "boats", &[("harbour", HARBOUR)]);
+    // The same functions in a project and file of other names.
+    write_corpus(&dir, "set", &[("elsewhere", HARBOUR)]);
+    dir.fillrate(&["mine", "set.toml", "-o", "tasks.jsonl", "--kinds", "body"])
+        .exits_with(0);
+    let mined = crate::support::play::holes(&dir.path("tasks.jsonl"));
+    let speed = mined
+        .iter()
+        .find(|hole| hole["reference"].as_str().unwrap().contains("over_ground"));
+    dir.write("speed.jsonl", &format!("{}\n", speed.unwrap()));
+    let export = |exclude: &[&str]| {
+        let mut arguments = vec![
+            "export-tuning",
+            "boats.toml",
+            "-o",
+            "tuning.jsonl",
+            "--json",
+        ];
+        arguments.extend(exclude);
+        dir.fillrate(&arguments)
+    };
+    let report = export(&["--exclude", "speed.jsonl"]).exits_with(0).json();
+    assert_eq!(report["projects"][0]["excluded"], 1, "{report}");
+    let rows = tuning_rows(&dir, "tuning.jsonl");
+    assert!(rows.iter().all(|row| row["function"] == "Boat.fee"));
+    assert_eq!(rows.len(), 6);
+    // With all of them nothing is left, and the earlier file stays.
+    let error = export(&["--exclude", "speed.jsonl", "--exclude", "tasks.jsonl"]).exits_with(3);
+    let said = error.error_message().to_owned();
+    assert!(said.contains("there is nothing to write"), "{said}");
+    assert_eq!(tuning_rows(&dir, "tuning.jsonl").len(), 6);
+    let error = export(&["--similarity", "0.2"]).exits_with(2);
+    assert!(error.err.contains("0.5 to 1"), "{error:?}");
+}
+
+/// A module of documented functions.
+fn documented(name: &str, documentation: &[String]) -> String {
+    let functions = documentation.iter().enumerate().map(|(number, text)| {
+        format!(
+            "def {name}_{number}(value):\n    \"\"\"{text}\"\"\"\n    return value * {number} + {}\n\n\n",
+            number + 1000
+        )
+    });
+    functions.collect()
+}
+
+/// Writes tasks with this documentation as `NAME.jsonl` with `NAME.toml`.
+fn write_tasks(dir: &TestDir, name: &str, documentation: &[String]) {
+    write_corpus(dir, name, &[(name, &documented(name, documentation))]);
+    let (manifest, tasks) = (format!("{name}.toml"), format!("{name}.jsonl"));
+    dir.fillrate(&["mine", &manifest, "-o", &tasks, "--kinds", "body"])
+        .exits_with(0);
+}
+
+fn distance(dir: &TestDir, name: &str, more: &[&str]) -> Value {
+    let (manifest, tasks) = (format!("{name}.toml"), format!("{name}.jsonl"));
+    let mut arguments = vec!["audit-distance", &tasks, "--corpus", &manifest];
+    arguments.extend(["--real", "real.toml", "--json"]);
+    arguments.extend(more);
+    dir.fillrate(&arguments).exits_with(0).json()["rows"][0].clone()
+}
+
+#[test]
+fn tasks_drawn_from_real_code_are_nearer_than_foreign_ones() {
+    let dir = TestDir::new();
+    let things = [
+        "rope", "anchor", "oar", "sail", "mast", "keel", "rudder", "buoy",
+    ];
+    let doings = ["Ties", "Moves", "Paints", "Weighs"];
+    let of = |count: usize, step: usize| -> Vec<String> {
+        (0..count)
+            .map(|i| i * step)
+            .map(|i| format!("{} the {} in a harbour.", doings[i % 4], things[i % 8]))
+            .collect()
+    };
+    write_corpus(&dir, "real", &[("real", &documented("real", &of(40, 1)))]);
+    write_tasks(&dir, "drawn", &of(8, 3));
+    let foreign: Vec<String> = (0..8)
+        .map(|i| format!("Sums integer series number{i}."))
+        .collect();
+    write_tasks(&dir, "foreign", &foreign);
+    let (drawn, foreign) = (distance(&dir, "drawn", &[]), distance(&dir, "foreign", &[]));
+    assert_eq!(drawn["variant"], "reconstruction-error/lexical");
+    assert_eq!(drawn["error"]["n"], 32, "{drawn}");
+    // The eight tasks say all that real code says; nothing of the foreign ones' words stands there.
+    let value = |row: &Value, key: &str| row[key]["value"].as_f64().unwrap();
+    assert!(value(&drawn, "error") < 1e-6, "{drawn}");
+    assert!(
+        (value(&foreign, "error") - 2f64.sqrt()).abs() < 1e-9,
+        "{foreign}"
+    );
+    let random = value(&foreign, "random");
+    assert!((0.0..1.2).contains(&random), "{foreign}");
+    assert_eq!(foreign["random"], drawn["random"]);
+}
+
+#[test]
+fn reconstruction_error_over_vectors_of_a_server_is_that_by_hand() {
+    let dir = TestDir::new();
+    // A text's vector are the numbers in it.
+    let server = embedding_server();
+    dir.write(
+        "vectors.toml",
+        &format!("[context.embeddings]\nurl = \"{server}\"\nbatch = 3\n"),
+    );
+    let real: Vec<String> = ["3 4", "3 4", "3 4", "3 4"].map(str::to_owned).to_vec();
+    write_corpus(&dir, "real", &[("real", &documented("real", &real))]);
+    write_tasks(&dir, "tasks", &["0 0".to_owned(), "100 4".to_owned()]);
+    let row = distance(&dir, "tasks", &["--embeddings", "vectors.toml"]);
+    assert_eq!(row["variant"], "reconstruction-error");
+    assert_eq!(row["tasks"], 2);
+    assert_eq!(row["error"]["n"], 2);
+    assert_eq!(row["error"]["value"], 5.0, "{row}");
+    assert_eq!(row["random"]["value"], 0.0, "{row}");
+    let few = &["--embeddings", "vectors.toml", "--samples", "1"];
+    assert_eq!(distance(&dir, "tasks", few)["error"]["n"], 1);
+}
+
+/// Serves vectors on loopback: the numbers of each text.
+fn embedding_server() -> String {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answer = |stream: &std::net::TcpStream| -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let request: Value = serde_json::from_slice(&body).ok()?;
+        let vector = |text: &Value| -> Vec<f64> {
+            let numbers = text.as_str().unwrap().split(|c: char| !c.is_ascii_digit());
+            numbers.filter_map(|number| number.parse().ok()).collect()
+        };
+        let data: Vec<Value> = request["input"]
+            .as_array()?
+            .iter()
+            .enumerate()
+            .map(|(index, text)| json!({"index": index, "embedding": vector(text)}))
+            .collect();
+        let text = json!({"data": data}).to_string();
+        let mut output = stream;
+        write!(
+            output,
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
+            text.len()
+        )
+        .ok()
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            while answer(&stream).is_some() {}
+        }
+    });
+    address
 }

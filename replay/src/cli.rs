@@ -17,6 +17,7 @@ macro_rules! outln {
 
 mod annotate;
 mod audit;
+mod audit_distance;
 mod audit_leakage;
 mod augment;
 mod check;
@@ -24,6 +25,7 @@ mod complete;
 mod doctor;
 mod events;
 mod export;
+mod export_tuning;
 mod fit;
 mod fleet;
 mod import;
@@ -86,9 +88,11 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::ExportTuning(arguments) => export_tuning::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::AuditDistance(arguments) => audit_distance::run(&arguments),
         Command::AuditLeakage(arguments) => audit_leakage::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
@@ -162,12 +166,16 @@ enum Command {
     Report(report::ReportArguments),
     /// Write the attempts of runs as a table for other programs: JSON lines, CSV or Parquet
     Export(export::ExportArguments),
+    /// Write functions with documentation and dependencies as instruction-tuning data
+    ExportTuning(export_tuning::TuningArguments),
     /// Judge a sample of a run again by the naive engine, and list the verdicts that differ
     Audit(audit::AuditArguments),
     /// Replay in parts by a scheduler: Slurm or Kubernetes
     Fleet(fleet::FleetArguments),
     /// Make one run of the parts that several machines have made of it
     Merge(merge::MergeArguments),
+    /// Measure how far a task set is from real code
+    AuditDistance(audit_distance::DistanceArguments),
     /// Look for signs that a run's model has seen the benchmark
     AuditLeakage(audit_leakage::LeakageArguments),
     /// Have several models say why answers failed, and count their votes

@@ -11,6 +11,7 @@ pub mod cache;
 pub mod detect;
 pub mod environment;
 mod error;
+pub mod license;
 pub mod manifest;
 mod prepared;
 pub mod source;

@@ -11,6 +11,7 @@ pub mod dependencies;
 mod imports;
 pub mod invocation;
 pub mod leak;
+pub mod minhash;
 mod nesting;
 mod spread;
 pub mod tokens;

@@ -9,6 +9,7 @@ pub mod annotate;
 pub mod audit;
 pub mod augment;
 pub mod context;
+pub mod distance;
 mod editor;
 mod error;
 pub mod events;
@@ -23,6 +24,7 @@ pub mod projects;
 pub mod replay;
 mod schedule;
 mod subject;
+pub mod tuning;
 mod turns;
 mod worker;
 

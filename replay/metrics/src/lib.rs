@@ -6,6 +6,7 @@
 //! | text metrics | [`TEXT_METRICS`], [`Sample`], [`Scorer`]; [`dependency_invocation_rate`] |
 //! | agreement of judges | [`fleiss_kappa`] |
 //! | leakage | [`peakedness`], [`ngram_overlap`], [`ngrams`], [`leakage_tokens`] |
+//! | distance of task sets | [`nearest_distances`], [`nearest_lexical_distances`] |
 //! | tests | [`pass_at_k`], [`mutation_weighted_pass_rate`], [`AcceptedAndPassed`] |
 //! | acceptance | [`oracle_prefix`], [`READ_MS`] |
 //! | intervals | [`Estimate`]; [`clustered_mean`], [`clustered_proportion`], [`wilson`], [`quantile`] |
@@ -66,6 +67,7 @@ pub use multiple::holm;
 pub use power::{POWER, choices_to_tell, outcomes_per_group};
 pub use text::cceval::{remove_comments_cceval, truncate_cceval};
 pub use text::dependencies::dependency_invocation_rate;
+pub use text::distance::{nearest_distances, nearest_lexical_distances};
 pub use text::edit::{difflib_ratio, indel_distance, levenshtein};
 pub use text::identifiers::identifiers_cceval;
 pub use text::leakage::{leakage_tokens, ngram_overlap, ngrams, peakedness};

@@ -5,6 +5,7 @@
 
 pub(crate) mod cceval;
 pub(crate) mod dependencies;
+pub(crate) mod distance;
 pub(crate) mod edit;
 pub(crate) mod identifiers;
 pub(crate) mod leakage;

@@ -54,6 +54,7 @@ fn read(
                 format!("is [{first}, {last}], and {file} has no code there"),
             )
         })?;
+    check_signature(record, id, file, &contents)?;
     let indent = record.number("indent")?;
     let begins = contents[range.clone()].find(|c: char| !c.is_whitespace());
     if begins.is_none_or(|begins| begins < indent) {
@@ -81,4 +82,28 @@ fn read(
         repoexec_dependencies: None,
         indent: Some(indent),
     })
+}
+
+/// Refuses a file of another version: the lines of the signature must define the function that the
+/// record is of.
+fn check_signature(
+    record: &BenchmarkRecord<'_>,
+    id: &str,
+    file: &str,
+    contents: &str,
+) -> Result<(), RecordFault> {
+    let (first, last) = record.lines("signature_position")?;
+    let name = id.rsplit('.').next().unwrap_or(id);
+    let signature = located_hole::lines(contents, first - 1, last - 1);
+    let signature = signature.map_or("", |range| &contents[range]);
+    if signature.contains(&format!("def {name}")) {
+        return Ok(());
+    }
+    Err(RecordFault::new(
+        "signature_position",
+        format!(
+            "is [{first}, {last}], and {file} does not define {name} there: it is another version \
+             of it"
+        ),
+    ))
 }

@@ -654,6 +654,7 @@ fn deveval_is_cut_by_its_lines() {
     insta::assert_snapshot!(complaint("body_position", json!([7, 60]), &options), @"FOLDER/records.jsonl, line 1: `body_position` is [7, 60], and src/boats.py has no code there");
     insta::assert_snapshot!(complaint("indent", json!(8), &options), @"FOLDER/records.jsonl, line 1: `indent` is 8, and line 6 of src/boats.py is indented less");
     insta::assert_snapshot!(complaint("completion_path", json!("Other/boats.py"), &options), @"FOLDER/records.jsonl, line 1: `completion_path` must begin with `project_path`");
+    insta::assert_snapshot!(complaint("signature_position", json!([5, 5]), &options), @"FOLDER/records.jsonl, line 1: `signature_position` is [5, 5], and src/boats.py does not define moor there: it is another version of it");
     folder
         .import("deveval", &[record], &options)
         .expect("the record is sound");

@@ -1,6 +1,7 @@
 //! What text metrics need to know of a language's syntax.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use fillrate_metrics::ScoringSyntax;
@@ -143,9 +144,22 @@ pub fn function_head<'a>(text: &'a str, language: &Language) -> Option<&'a str> 
     if let Some(definition) = function.child_by_field_name("definition") {
         function = definition;
     }
-    let body = function
-        .child_by_field_name("body")
-        .filter(|_| language.is_function(function))?;
+    let head = head_of(function, language).filter(|_| language.is_function(function))?;
+    let end = head.documentation.map_or(head.signature_end, |it| it.end);
+    Some(&text[..end])
+}
+
+/// Where a function's head stands.
+pub(crate) struct FunctionHead {
+    /// The end of its signature.
+    pub(crate) signature_end: usize,
+    /// The first statement of its body, if that is documentation.
+    pub(crate) documentation: Option<Range<usize>>,
+}
+
+/// Returns where a function's head stands; `None` if it has no body.
+pub(crate) fn head_of(function: Node<'_>, language: &Language) -> Option<FunctionHead> {
+    let body = function.child_by_field_name("body")?;
     let mut cursor = body.walk();
     let first = body
         .named_children(&mut cursor)
@@ -162,8 +176,10 @@ pub fn function_head<'a>(text: &'a str, language: &Language) -> Option<&'a str> 
         .children(&mut cursor)
         .filter(|child| child.end_byte() <= body.start_byte() && !language.is_comment(*child))
         .last()?;
-    let end = documentation.unwrap_or(signature).end_byte();
-    Some(&text[..end])
+    Some(FunctionHead {
+        signature_end: signature.end_byte(),
+        documentation: documentation.map(|statement| statement.byte_range()),
+    })
 }
 
 /// Removes a function's head from a text, as RepoExec's script does: if the head does not occur in

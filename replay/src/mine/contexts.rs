@@ -5,6 +5,7 @@
 //! function's head, its lines before and after the hole, and around a method the line that begins
 //! its class. Nothing is shown that has the reference in it.
 
+mod instruction;
 mod mrg_bench;
 mod repoexec;
 mod view;
@@ -15,6 +16,7 @@ use super::dependencies::DependencyIndex;
 use crate::language::SourceFile;
 use crate::language::outline::Detail;
 use crate::task::Hole;
+pub use instruction::{ContextLevel, PromptForm, TaskPrompts};
 pub use mrg_bench::{FILE_TOKENS, FOLDER_TOKENS};
 use mrg_bench::{callees, cut, window, within};
 use repoexec::base_prompt;

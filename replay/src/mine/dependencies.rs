@@ -12,9 +12,13 @@
 //!
 //! What the code itself stands in is none of its dependencies, nor is a file as a whole.
 
+mod documented;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
+
+pub use documented::DocumentedFunction;
 
 use fillrate_server::text::LineIndex;
 use tree_sitter::{Node, Tree};

@@ -11,6 +11,10 @@
 //! | [DevEval](https://github.com/seketeam/DevEval) | `namespace` | `completion` |
 //! | [DevBench](https://github.com/microsoft/devbench) | `language`, `testsource`, `id` | each `MODEL_completion_NUMBER` |
 //! | [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench) | `task-id` | `response`, a list |
+//!
+//! MRG-Bench's files of results are read as they are published: one object, by task, each with
+//! `response`. As its script does, the longest block of code of an answer is taken; an answer
+//! without a block is a completion as it is, which fails as it does there.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -52,6 +56,10 @@ impl HolePredictions {
                 let place = format!("{}, line {}", path.display(), index + 1);
                 PlayError::Refused(format!("{place}, column {column}: {reason}"))
             })?;
+            if let Some(results) = mrg_results(&record) {
+                by_id.extend(results);
+                continue;
+            }
             let (id, texts) = prediction(&record).map_err(refuse)?;
             let known = by_id.entry(id).or_default();
             if !known.is_empty() && record.get("hole").is_some() {
@@ -74,9 +82,15 @@ impl HolePredictions {
     /// # Errors
     /// There are none.
     pub(super) fn for_hole(&self, hole: &Hole) -> Result<&[String], PlayError> {
-        self.by_id
-            .get(&hole.id)
-            .or_else(|| self.by_id.get(hole.task_id.as_ref()?))
+        let task = hole.task_id.as_deref();
+        // A benchmark that has an id twice has the predictions once.
+        let shared = task
+            .and_then(|task| task.rsplit_once('#'))
+            .filter(|(_, count)| count.parse::<usize>().is_ok());
+        [Some(hole.id.as_str()), task, shared.map(|(task, _)| task)]
+            .into_iter()
+            .flatten()
+            .find_map(|id| self.by_id.get(id))
             .map(Vec::as_slice)
             .ok_or_else(|| {
                 let task = match &hole.task_id {
@@ -170,6 +184,42 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
         }
         Ok(object.into())
     }
+}
+
+/// The completions of a file of MRG-Bench's results, by task.
+fn mrg_results(file: &Value) -> Option<Vec<(String, Vec<String>)>> {
+    let tasks = file.as_object().filter(|tasks| !tasks.is_empty())?;
+    let results = tasks.iter().map(|(id, result)| {
+        let answers = result.get("response")?.as_array()?;
+        let texts: Option<Vec<String>> = answers
+            .iter()
+            .map(|answer| answer.as_str().map(longest_block))
+            .collect();
+        Some((id.clone(), texts.filter(|texts| !texts.is_empty())?))
+    });
+    results.collect()
+}
+
+/// The longest block of code of an answer, the first of several; the answer itself without one.
+fn longest_block(answer: &str) -> String {
+    let mut longest: Option<&str> = None;
+    let mut rest = answer;
+    while let Some((_, after)) = rest.split_once("```") {
+        let name = after.len()
+            - after
+                .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+                .len();
+        let block = after[name..].strip_prefix('\n');
+        let Some((block, next)) = block.and_then(|block| block.split_once("```")) else {
+            rest = after;
+            continue;
+        };
+        if longest.is_none_or(|longest| longest.chars().count() < block.chars().count()) {
+            longest = Some(block);
+        }
+        rest = next;
+    }
+    longest.unwrap_or(answer).to_owned()
 }
 
 /// The task and the completions of a line of DevBench, which names each `MODEL_completion_NUMBER`.
@@ -347,6 +397,54 @@ mod tests {
         ];
         for (given, expected) in cases {
             assert_eq!(deveval_body(given, 4), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn results_of_mrg_bench_are_read_as_published() {
+        let two = "One:\n```go\nfunc a()\n```\nor ```\nfunc ab() {}\n``` or\n```\nfunc x() {}\n```";
+        let results = json!({
+            "p-a": {"final_query": "Write it", "response": [two, "none", "``` a ```"]},
+            "p-b": {"response": ["```python\nx\n"]},
+        });
+        let read = mrg_results(&results).expect("they are results");
+        let expected = [
+            ("p-a", vec!["func ab() {}\n", "none", "``` a ```"]),
+            ("p-b", vec!["```python\nx\n"]),
+        ];
+        let expected = expected.map(|(id, texts)| {
+            let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
+            (id.to_owned(), texts)
+        });
+        assert_eq!(read, expected);
+        assert!(mrg_results(&json!({"hole": "a", "completions": ["x"]})).is_none());
+        assert!(mrg_results(&json!({"task-id": "p-a", "response": ["x"]})).is_none());
+    }
+
+    #[test]
+    fn tasks_of_one_id_share_predictions() {
+        let hole = |task: &str| {
+            let hole = Hole::new(
+                "p",
+                "python",
+                "a.py",
+                crate::task::HoleKind::Line,
+                0..1,
+                "x\n",
+            );
+            hole.of_task(task, Vec::new())
+        };
+        let predictions = HolePredictions {
+            path: PathBuf::new(),
+            by_id: HashMap::from([("p-f".to_owned(), vec!["x".to_owned()])]),
+        };
+        for (task, found) in [
+            ("p-f", true),
+            ("p-f#2", true),
+            ("p-f#x", false),
+            ("q", false),
+        ] {
+            assert_eq!(predictions.for_hole(&hole(task)).is_ok(), found, "{task}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, CorpusError, CorpusStep, Prepared, tree};
 use crate::language::SourceFile;
-use crate::language::environment::EnvironmentError;
+use crate::language::environment::{EnvironmentError, Packages};
 use crate::store::{ProjectState, ProjectStatus};
 use crate::task::{Hole, TaskError};
 use crate::verdict::{Engine, Judge, VerdictError, run_commands_before};
@@ -376,6 +376,23 @@ pub(super) fn load_manifest(
             project: project.clone(),
             findings: findings.clone(),
         });
+    }
+    Ok(manifest)
+}
+
+/// As [`load_manifest`], for their sources alone: the projects have no tests and need no environment.
+///
+/// # Errors
+/// See [`Corpus::load_manifest`].
+pub(super) fn load_sources(
+    corpus: &Corpus,
+    location: &Path,
+    listener: &dyn Listener,
+) -> Result<Manifest, PlayError> {
+    let mut manifest = load_manifest(corpus, location, listener)?;
+    for project in &mut manifest.projects {
+        project.environment = Packages::default();
+        project.test = None;
     }
     Ok(manifest)
 }

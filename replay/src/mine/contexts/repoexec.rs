@@ -42,10 +42,15 @@ pub(super) fn base_prompt(
     if !lines.is_empty() {
         texts.push(lines.join("\n"));
     }
+    let heads = repository.heads_around(&file.path, function);
     let mut members = String::new();
     for dependency in ordered {
         let text = repository.text(dependency, detail);
         if repository.shares_class(dependency, &file.path, function) {
+            // The components of a record stand in the line that begins it.
+            if heads.iter().any(|head| head.contains(&text)) {
+                continue;
+            }
             let line = file.line_start(dependency.range.start);
             let indentation = &file.contents[line..dependency.range.start];
             for line in text.lines() {
