@@ -551,6 +551,131 @@ fn capable_clients_are_asked_to_watch_files() {
     }
 }
 
+/// The URI of a notebook's cell, as VS Code writes it.
+fn cell_uri(notebook: &str, cell: u32) -> String {
+    format!(
+        "{}#W{cell}",
+        notebook.replace("file:", "vscode-notebook-cell:")
+    )
+}
+
+fn cell_item(notebook: &str, cell: u32, text: &str) -> Value {
+    json!({"uri": cell_uri(notebook, cell), "languageId": "python", "version": 1, "text": text})
+}
+
+fn cell(notebook: &str, cell: u32) -> Value {
+    json!({"kind": 2, "document": cell_uri(notebook, cell)})
+}
+
+fn open_notebook(editor: &mut Editor, notebook: &str, texts: &[&str]) {
+    let numbered = || (0..).zip(texts);
+    let cells: Vec<_> = numbered().map(|(n, _)| cell(notebook, n)).collect();
+    let documents: Vec<_> = numbered()
+        .map(|(n, text)| cell_item(notebook, n, text))
+        .collect();
+    editor.notify(
+        "notebookDocument/didOpen",
+        json!({
+            "notebookDocument": {
+                "uri": notebook, "notebookType": "jupyter-notebook", "version": 1, "cells": cells,
+            },
+            "cellTextDocuments": documents,
+        }),
+    );
+}
+
+fn change_notebook(editor: &mut Editor, notebook: &str, cells: &Value) {
+    editor.notify(
+        "notebookDocument/didChange",
+        json!({
+            "notebookDocument": {"uri": notebook, "version": 2},
+            "change": {"cells": cells},
+        }),
+    );
+}
+
+#[test]
+fn a_cell_of_a_notebook_is_completed_after_the_cells_before_it() {
+    let folder = workspace(&[(".gitignore", "private/\n"), ("other.py", &define("shown"))]);
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let (mut editor, answer) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
+    editor.notify("initialized", json!({}));
+    editor.await_status("ready");
+    let sync = &answer["result"]["capabilities"]["notebookDocumentSync"];
+    let selected = &sync["notebookSelector"][0]["cells"][0]["language"];
+    assert_eq!(selected, "python");
+
+    let notebook = uri(folder.path(), "a.ipynb");
+    let first = define("own");
+    let texts = [&*first, "%%bash\nls\n", "compute_total = \n", "after = 1\n"];
+    open_notebook(&mut editor, &notebook, &texts);
+    let typed = cell_uri(&notebook, 2);
+    let prompt = prompt_after_asking(&mut editor, &scripted, &typed);
+    assert_eq!(prefix(&prompt), format!("{first}\ncompute_total = "));
+    assert_eq!(prompt.matches("compute_total_own").count(), 1, "{prompt}");
+    assert!(prompt.contains("compute_total_shown"), "{prompt}");
+    assert!(!prompt.contains("after = 1"), "{prompt}");
+
+    // A cell comes to the top, the bash cell goes, and the first one is edited.
+    let at = |line: u32| json!({"line": line, "character": 0});
+    change_notebook(
+        &mut editor,
+        &notebook,
+        &json!({"structure": {
+            "array": {"start": 0, "deleteCount": 0, "cells": [cell(&notebook, 7)]},
+            "didOpen": [cell_item(&notebook, 7, "import math")],
+        }}),
+    );
+    change_notebook(
+        &mut editor,
+        &notebook,
+        &json!({
+            "structure": {
+                "array": {"start": 2, "deleteCount": 1},
+                "didClose": [{"uri": cell_uri(&notebook, 1)}],
+            },
+            "textContent": [{
+                "document": {"uri": cell_uri(&notebook, 0), "version": 2},
+                "changes": [{"range": {"start": at(0), "end": at(0)}, "text": "x = 1\n"}],
+            }],
+        }),
+    );
+    let prompt = prompt_after_asking(&mut editor, &scripted, &typed);
+    let expected = format!("import math\n\nx = 1\n{first}\ncompute_total = ");
+    assert_eq!(prefix(&prompt), expected);
+    let explained = editor.request(
+        "fillrate/explain",
+        json!({"textDocument": {"uri": typed}, "position": {"line": 0, "character": 16}}),
+    );
+    let sent = explained["result"]["trace"]["prompt"].as_str().unwrap();
+    assert_eq!(prefix(sent), expected);
+    let id = ask_list(&mut editor, &typed, 0, 16);
+    let start = &editor.response(id)["result"]["items"][0]["textEdit"]["range"]["start"];
+    assert_eq!(start["line"], 0, "{start}");
+
+    // Of a hidden notebook nothing is sent, of a closed one nothing is known.
+    let count = || scripted.prompts.lock().unwrap().len();
+    let before = count();
+    let hidden = uri(folder.path(), "private/a.ipynb");
+    open_notebook(
+        &mut editor,
+        &hidden,
+        &["secret = 1\n", "compute_total = \n"],
+    );
+    let cells: Vec<_> = [0, 2, 3, 7]
+        .map(|n| json!({"uri": cell_uri(&notebook, n)}))
+        .into();
+    editor.notify(
+        "notebookDocument/didClose",
+        json!({"notebookDocument": {"uri": notebook}, "cellTextDocuments": cells}),
+    );
+    for uri in [&cell_uri(&hidden, 1), &typed] {
+        let id = editor.request_completion(uri, 0, 16);
+        assert!(text(&editor.response(id)).is_none(), "{uri}");
+    }
+    assert_eq!(count(), before);
+}
+
 #[test]
 fn unsaved_text_is_indexed_until_its_buffer_closes() {
     let folder = workspace(&[("other.py", &define("saved"))]);

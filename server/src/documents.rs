@@ -7,13 +7,19 @@ use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{InputEdit, Point, Tree};
 
+use self::notebook::Notebooks;
 use crate::syntax::Language;
 use crate::text::{ByteOffset, Encoding, Position, Text};
+
+mod notebook;
+
+pub use notebook::ModelView;
 
 /// The buffers an editor has open, by URI. Callers synchronize access.
 #[derive(Debug, Default)]
 pub struct Documents {
     open: HashMap<String, Arc<Snapshot>>,
+    notebooks: Notebooks,
 }
 
 /// A document at one version. Immutable, so that a request can keep it across awaits while edits
@@ -22,7 +28,7 @@ pub struct Documents {
 pub struct Snapshot {
     /// Its URI in the editor.
     pub uri: String,
-    /// Its file, if the URI names one.
+    /// Its file, if the URI names one; of a notebook's cell, the notebook's.
     pub path: Option<PathBuf>,
     /// Its language, if supported.
     pub language: Option<&'static Language>,
@@ -116,6 +122,17 @@ impl Snapshot {
         parsed.as_ref()
     }
 
+    /// The same document with another text.
+    fn with_text(&self, text: Text) -> Self {
+        Self {
+            text,
+            syntax: Syntax::default(),
+            uri: self.uri.clone(),
+            path: self.path.clone(),
+            ..*self
+        }
+    }
+
     fn apply(&mut self, edit: &ContentChange, encoding: Encoding) -> TextChange {
         let older = self.syntax.tree.take().flatten();
         let older = older.or_else(|| self.syntax.earlier.take());
@@ -155,7 +172,10 @@ impl Snapshot {
 impl Documents {
     /// Opens a document, replacing one with the same URI.
     pub fn open(&mut self, uri: &str, language_id: &str, version: i32, contents: &str) {
-        let snapshot = Snapshot::new(uri, language_id, version, contents);
+        let mut snapshot = Snapshot::new(uri, language_id, version, contents);
+        if let Some(notebook) = self.notebooks.holding(uri) {
+            snapshot.path = file_path(notebook);
+        }
         self.open.insert(uri.to_owned(), Arc::new(snapshot));
     }
 

@@ -21,6 +21,12 @@ export const PURGE = "fillrate/purge";
 /** The command of every item: executing it records that the item was accepted. */
 export const ACCEPT = "fillrate.accept";
 
+/** The scheme of documents that are cells of notebooks. */
+export const CELL = "vscode-notebook-cell";
+
+/** The language of the cells that are completed. */
+export const CELL_LANGUAGE = "python";
+
 /** One candidate of one completion. */
 export interface Identity {
   /** The completion's globally unique id. */

@@ -12,7 +12,7 @@ import {
   State,
 } from "vscode-languageclient/node";
 import { find, INSTALL } from "./binary";
-import { ACCEPT, STATUS, type Status } from "./protocol";
+import { ACCEPT, CELL, CELL_LANGUAGE, STATUS, type Status } from "./protocol";
 import { serverSettings } from "./settings";
 import type { Situation } from "./status";
 
@@ -143,7 +143,12 @@ export class Session implements vscode.Disposable {
   private options(): LanguageClientOptions {
     let ends = 0;
     return {
-      documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+      documentSelector: [
+        { scheme: "file" },
+        { scheme: "untitled" },
+        // The server asks for their notebooks, too: what stands in the cells before counts.
+        { scheme: CELL, language: CELL_LANGUAGE },
+      ],
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       middleware: this.middleware,

@@ -14,9 +14,12 @@ use tower_lsp::{LanguageServer, LspService, LspServiceBuilder};
 
 use super::lifecycle;
 use super::notifications::event::{EVENT, EventParams};
+use super::notifications::notebook::{
+    DidChangeNotebookParams, DidCloseNotebookParams, DidOpenNotebookParams,
+};
 use super::notifications::{
     did_change, did_change_configuration, did_change_watched_files, did_change_workspace_folders,
-    did_close, did_open, event,
+    did_close, did_open, event, notebook,
 };
 use super::options::ServerOptions;
 use super::requests::explain::{EXPLAIN, ExplainParams, Explanation};
@@ -46,6 +49,10 @@ pub(super) fn build(options: ServerOptions) -> LspServiceBuilder<Backend> {
         .custom_method(EVENT, Backend::event)
         .custom_method(PURGE, Backend::purge)
         .custom_method(NEW_SESSION, Backend::new_session)
+        .custom_method(notebook::DID_OPEN, Backend::notebook_opened)
+        .custom_method(notebook::DID_CHANGE, Backend::notebook_changed)
+        .custom_method(notebook::DID_SAVE, Backend::notebook_saved)
+        .custom_method(notebook::DID_CLOSE, Backend::notebook_closed)
 }
 
 impl Backend {
@@ -77,6 +84,22 @@ impl Backend {
 
     async fn event(&self, params: EventParams) {
         event::handle(&self.0, &params);
+    }
+
+    async fn notebook_opened(&self, params: DidOpenNotebookParams) {
+        notebook::handle_open(&self.0, params);
+    }
+
+    async fn notebook_changed(&self, params: DidChangeNotebookParams) {
+        notebook::handle_change(&self.0, params);
+    }
+
+    async fn notebook_saved(&self, _: Value) {
+        // The open cells already count.
+    }
+
+    async fn notebook_closed(&self, params: DidCloseNotebookParams) {
+        notebook::handle_close(&self.0, params);
     }
 
     async fn purge(&self, _: PurgeParams) -> Result<PurgeResult> {

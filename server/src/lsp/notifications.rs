@@ -7,3 +7,4 @@ pub(super) mod did_change_workspace_folders;
 pub(super) mod did_close;
 pub(super) mod did_open;
 pub(super) mod event;
+pub(super) mod notebook;

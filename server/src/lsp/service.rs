@@ -14,6 +14,8 @@ use tokio::sync::Notify;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Request, Response};
 use tower_service::Service;
 
+use super::notifications::notebook;
+
 /// Polls every handler's future once inside `call`, requests and notifications alike. Without it
 /// a request may see the document as it was before an edit that arrived earlier; if only
 /// notifications were polled, requests would fall out of order.
@@ -107,7 +109,7 @@ fn panicked(method: &str) -> Error {
     }
 }
 
-/// Completes a response: `initialize` gets the capability that lsp-types has no field for, and a
+/// Completes a response: `initialize` gets the capabilities that lsp-types has no fields for, and a
 /// cancelled request gets `null`, since editors show errors to people.
 fn amend(response: Response, is_initialize: bool, shows_inline: bool) -> Response {
     let (id, result) = response.into_parts();
@@ -118,6 +120,8 @@ fn amend(response: Response, is_initialize: bool, shows_inline: bool) -> Respons
                 .and_then(Value::as_object_mut);
             if let (true, Some(capabilities)) = (is_initialize, capabilities) {
                 capabilities.insert("inlineCompletionProvider".to_owned(), json!(true));
+                let notebooks = notebook::capability();
+                capabilities.insert("notebookDocumentSync".to_owned(), notebooks);
                 // Otherwise the same text would appear both as ghost text and in a list.
                 if shows_inline {
                     capabilities.remove("completionProvider");

@@ -18,7 +18,7 @@ use crate::completion::{Completion, Engines};
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::documents::{Documents, Snapshot, file_path};
 use crate::telemetry::{Recorder, RequestKind};
-use crate::text::Encoding;
+use crate::text::{ByteOffset, Encoding, Position};
 
 /// A client and its state, shared by handlers and background jobs.
 pub(super) struct EditorSession {
@@ -137,8 +137,17 @@ impl EditorSession {
             .unwrap_or_default()
     }
 
-    pub(super) fn snapshot(&self, uri: &str) -> Option<Arc<Snapshot>> {
-        self.state()?.documents.snapshot(uri)
+    /// An open document as models see it, and where a position of the document lies in it.
+    pub(super) fn model_view(
+        &self,
+        uri: &str,
+        position: Position,
+    ) -> Option<(Arc<Snapshot>, ByteOffset)> {
+        let state = self.state()?;
+        let own = state.documents.snapshot(uri)?;
+        let view = state.documents.model_view(uri)?;
+        let cursor = own.text.offset(position, state.features.encoding);
+        Some((Arc::clone(&view.document), view.offset(cursor)))
     }
 
     pub(super) fn engines(&self) -> Option<Arc<Engines>> {

@@ -19,24 +19,25 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocum
             text: change.text,
         })
         .collect();
-    let (after, changes, recorder, engines) = {
+    let (after, view, changes, recorder, engines) = {
         let Some(mut state) = session.state() else {
             return;
         };
         let encoding = state.features.encoding;
         let changes = state.documents.change(uri, version, &edits, encoding);
         let after = state.documents.snapshot(uri);
-        let (Some(after), Some(changes)) = (after, changes) else {
+        let view = state.documents.model_view(uri);
+        let (Some(after), Some(view), Some(changes)) = (after, view, changes) else {
             tracing::warn!(uri, "an edit of a document that is not open was dropped");
             return;
         };
         // A completion for the earlier text can't be shown any more.
         state.cancel_running(uri);
         let (recorder, engines) = (state.recorder.clone(), state.engines.clone());
-        (after, changes, recorder, engines)
+        (after, view, changes, recorder, engines)
     };
     recorder.document_edited(&after, &changes);
     if let Some(engines) = engines {
-        engines.document_edited(&after, &changes);
+        engines.document_edited(&view.document, &changes);
     }
 }

@@ -36,9 +36,10 @@ pub(super) async fn complete(
 ) -> Option<CompletionAnswer> {
     // Everything up to the first await runs in the order of arrival.
     let started = Instant::now();
-    let (document, encoding, engines, pending, replaced) = {
+    let (document, view, encoding, engines, pending, replaced) = {
         let mut state = session.state()?;
         let document = state.documents.snapshot(uri)?;
+        let view = state.documents.model_view(uri)?;
         let pending = PendingRequest::new(&state.recorder, uri);
         let (newer, replaced) = oneshot::channel();
         // Dropping the previous sender cancels the previous request.
@@ -46,6 +47,7 @@ pub(super) async fn complete(
         let engines = state.answering_engines()?;
         (
             document,
+            view,
             state.features.encoding,
             engines,
             pending,
@@ -55,10 +57,12 @@ pub(super) async fn complete(
     let cursor = document.text.offset(position, encoding);
     let _busy = BusyGuard::new(session);
     let task = {
-        let (engines, document) = (Arc::clone(&engines), Arc::clone(&document));
-        AbortOnDrop::spawn(
-            async move { engines.complete(&document, cursor, trigger, &given).await },
-        )
+        let (engines, cursor) = (Arc::clone(&engines), view.offset(cursor));
+        AbortOnDrop::spawn(async move {
+            engines
+                .complete(&view.document, cursor, trigger, &given)
+                .await
+        })
     };
     let completion = tokio::select! {
         done = task => done?,

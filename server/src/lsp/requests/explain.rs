@@ -57,10 +57,8 @@ pub(in crate::lsp) async fn handle(
         let last = session.state()?.completions.get(uri).cloned();
         return last.map(Explanation::from);
     };
-    let document = session.snapshot(uri)?;
+    let (document, cursor) = session.model_view(uri, from_protocol(position))?;
     let engines = session.state()?.answering_engines()?;
-    let position = from_protocol(position);
-    let cursor = document.text.offset(position, session.encoding());
     let given = params.fillrate.unwrap_or_default();
     let task = AbortOnDrop::spawn(async move { engines.explain(&document, cursor, &given).await });
     task.await.map(Explanation::from)

@@ -31,10 +31,9 @@ pub(in crate::lsp) async fn handle(
     session: &Arc<EditorSession>,
     params: RetrieveParams,
 ) -> Option<RetrievedWindows> {
-    let document = session.snapshot(params.text_document.uri.as_str())?;
+    let uri = params.text_document.uri.as_str();
+    let (document, cursor) = session.model_view(uri, from_protocol(params.position))?;
     let engines = session.state()?.answering_engines()?;
-    let position = from_protocol(params.position);
-    let cursor = document.text.offset(position, session.encoding());
     let given = params.fillrate.unwrap_or_default();
     AbortOnDrop::spawn(async move { engines.retrieve(&document, cursor, &given).await }).await
 }
