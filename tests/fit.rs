@@ -122,6 +122,15 @@ fn a_fitted_policy_accepts_in_a_replay() {
     assert_eq!(policies["policy"], "probabilistic: people");
     let shown = &policies["metrics"]["acceptance/shown(probabilistic: people)"];
     assert!(shown["n"].as_u64().unwrap() > 0, "{report:#}");
+    let pages = text(&dir.path("pages"));
+    dir.fillrate(&["report", &run, "--gate", &telemetry, "-o", &pages])
+        .exits_with(0);
+    let summary = std::fs::read_to_string(dir.path("pages/data/summary.js")).unwrap();
+    let gate = summary.rsplit("\\\"gate\\\":").next().unwrap();
+    assert!(
+        gate.contains("1800") && gate.contains("held_back"),
+        "{gate}"
+    );
 }
 
 #[test]

@@ -36,16 +36,7 @@ pub(super) struct FitArguments {
 }
 
 pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
-    let mut completions = Vec::new();
-    let mut known = HashSet::new();
-    for path in &arguments.telemetry {
-        for recorded in telemetry::read(path)?.completions {
-            // A store and its export hold the same completions.
-            if known.insert(recorded.answered.completion.clone()) {
-                completions.push(recorded);
-            }
-        }
-    }
+    let completions = read_completions(&arguments.telemetry)?;
     if arguments.gate {
         return write_gate(arguments, &completions);
     }
@@ -59,12 +50,30 @@ pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
     Ok(Success::Whole)
 }
 
+/// The completions of several stores or exports, each once.
+pub(super) fn read_completions(paths: &[PathBuf]) -> Result<Vec<RecordedCompletion>, CliError> {
+    let mut completions = Vec::new();
+    let mut known = HashSet::new();
+    for path in paths {
+        for recorded in telemetry::read(path)?.completions {
+            // A store and its export hold the same completions.
+            if known.insert(recorded.answered.completion.clone()) {
+                completions.push(recorded);
+            }
+        }
+    }
+    Ok(completions)
+}
+
 /// Fits a gate, writes it and prints its frontier.
 fn write_gate(
     arguments: &FitArguments,
     completions: &[RecordedCompletion],
 ) -> Result<Success, CliError> {
-    let observations: Vec<_> = completions.iter().filter_map(gate_observation).collect();
+    let observations: Vec<_> = completions
+        .iter()
+        .filter_map(GateObservation::from_recorded)
+        .collect();
     let fit = fit_gate(&observations, arguments.simulated)
         .map_err(|error| CliError::Refused(error.to_string()))?;
     let text = toml::to_string(&fit.gate).map_err(|error| CliError::Refused(error.to_string()))?;
@@ -73,24 +82,9 @@ fn write_gate(
     Ok(Success::Whole)
 }
 
-/// What a gate learns of a completion that was shown or accepted and that typing triggered.
-fn gate_observation(recorded: &RecordedCompletion) -> Option<GateObservation> {
-    let accepted = recorded.accepted.as_ref();
-    if recorded.shown.is_none() && accepted.is_none() {
-        return None;
-    }
-    let answered = &recorded.answered;
-    Some(GateObservation {
-        session: answered.session.clone(),
-        signals: answered.signals.clone()?,
-        accepted_characters: accepted.map(|accepted| accepted.characters),
-        simulated: answered.simulated,
-    })
-}
-
 /// The fitted gate and its frontier as text.
 fn gate_summary(fit: &GateFit) -> String {
-    let GateFit { gate, frontier } = fit;
+    let GateFit { gate, .. } = fit;
     let evidence = &gate.evidence;
     let kind = if gate.simulated {
         "simulated completions (not a person's)"
@@ -117,17 +111,11 @@ fn gate_summary(fit: &GateFit) -> String {
             100.0 * point.characters_lost
         ));
     };
-    for tenth in 1..10 {
-        let share = f64::from(tenth) / 10.0;
-        if let Some(point) = frontier.iter().find(|point| point.held_back >= share) {
-            line(point, "");
-        }
+    for point in fit.tenths() {
+        line(&point, "");
     }
-    let chosen = frontier
-        .iter()
-        .find(|point| point.threshold == gate.threshold);
-    match chosen {
-        Some(point) => line(point, "   the gate's"),
+    match fit.chosen() {
+        Some(point) => line(&point, "   the gate's"),
         None => {
             text.push_str("no threshold loses as little as the gate may: it holds nothing back\n")
         }

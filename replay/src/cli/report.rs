@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::fit::read_completions;
 use super::show::name;
 use super::{CliError, Success};
+use crate::developer::gate::{GateFit, GateObservation, fit_gate};
 use crate::report::compare_in_markdown;
 use crate::report::pages::HtmlReport;
 use crate::store::{FILE_NAME, Run};
@@ -32,6 +34,11 @@ pub(super) struct ReportArguments {
         conflicts_with = "live"
     )]
     out: Option<PathBuf>,
+    /// Fit a gate to the completions in this telemetry, and show on the first page what each
+    /// threshold holds back and loses: stores of `replay --mode type --telemetry`, or of a person,
+    /// or exports of them
+    #[arg(long, value_name = "TELEMETRY", conflicts_with = "compare")]
+    gate: Vec<PathBuf>,
     /// Show the pages while the runs go on, from this machine and to it only; ends with Ctrl-C
     #[arg(long)]
     live: bool,
@@ -45,7 +52,10 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
         super::check_writable(out)?;
     }
     let runs = open(&arguments.runs)?;
-    let site = HtmlReport::load(runs, arguments.live)?;
+    let mut site = HtmlReport::load(runs, arguments.live)?;
+    if !arguments.gate.is_empty() {
+        site.show_gate(&fitted_gate(&arguments.gate)?);
+    }
     let Some(out) = &arguments.out else {
         live::serve(site)?;
         return Ok(Success::Whole);
@@ -53,6 +63,16 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     site.write(out)?;
     outln!("{}", out.join("index.html").display());
     Ok(Success::Whole)
+}
+
+/// A gate fitted to telemetry, which is simulated as a whole or a person's.
+fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
+    let observations: Vec<_> = read_completions(telemetry)?
+        .iter()
+        .filter_map(GateObservation::from_recorded)
+        .collect();
+    let simulated = observations.iter().all(|one| one.simulated);
+    fit_gate(&observations, simulated).map_err(|error| CliError::Refused(error.to_string()))
 }
 
 /// Prints one run against another in Markdown.

@@ -7,6 +7,8 @@ use fillrate_metrics::{Logistic, LogisticError, LogisticSample};
 use fillrate_server::completion::{
     FittedGate, GATE_SCHEMA, GateEvidence, GateFeature, GateSignals,
 };
+use fillrate_server::telemetry::RecordedCompletion;
+use serde::Serialize;
 
 use super::fit::{EVENTS_PER_COEFFICIENT, LEAST_SESSIONS};
 
@@ -33,7 +35,7 @@ pub struct GateFit {
 }
 
 /// What a threshold does on sessions left out of the fit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FrontierPoint {
     /// Completions less likely to be accepted are held back.
     pub threshold: f64,
@@ -158,7 +160,43 @@ pub fn fit_gate(
     Ok(GateFit { gate, frontier })
 }
 
+impl GateFit {
+    /// The points that people read: the first that holds back each tenth of the completions.
+    pub fn tenths(&self) -> Vec<FrontierPoint> {
+        let first = |tenth: u32| {
+            let share = f64::from(tenth) / 10.0;
+            self.frontier
+                .iter()
+                .find(|point| point.held_back >= share)
+                .copied()
+        };
+        (1..10).filter_map(first).collect()
+    }
+
+    /// The point of the gate's own threshold; `None` if no threshold loses as little as it may.
+    pub fn chosen(&self) -> Option<FrontierPoint> {
+        let own = |point: &&FrontierPoint| point.threshold == self.gate.threshold;
+        self.frontier.iter().find(own).copied()
+    }
+}
+
 impl GateObservation {
+    /// What a gate learns of a completion that was shown or accepted and that typing triggered;
+    /// `None` of another.
+    pub fn from_recorded(recorded: &RecordedCompletion) -> Option<Self> {
+        let accepted = recorded.accepted.as_ref();
+        if recorded.shown.is_none() && accepted.is_none() {
+            return None;
+        }
+        let answered = &recorded.answered;
+        Some(Self {
+            session: answered.session.clone(),
+            signals: answered.signals.clone()?,
+            accepted_characters: accepted.map(|accepted| accepted.characters),
+            simulated: answered.simulated,
+        })
+    }
+
     fn is_accepted(&self) -> bool {
         self.accepted_characters.is_some()
     }

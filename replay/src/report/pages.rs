@@ -30,9 +30,11 @@ use maud::html;
 use serde::Serialize;
 use serde_json::Value;
 
+use self::summary::GateFrontier;
 use super::developers::DeveloperFigures;
 use super::page::Page;
 use super::scored::ScoredAttempt;
+use crate::developer::gate::GateFit;
 use crate::store::{Attempt, AuditRecord, Run, StoreError, context_name};
 use crate::task::Hole;
 
@@ -157,6 +159,8 @@ pub struct HtmlReport {
     live: bool,
     /// Grows whenever something has changed.
     revision: u64,
+    /// What a gate would hold back.
+    gate: Option<GateFrontier>,
 }
 
 /// One of the runs.
@@ -266,9 +270,15 @@ impl HtmlReport {
             holes,
             live,
             revision: 0,
+            gate: None,
         };
         site.refresh()?;
         Ok(site)
+    }
+
+    /// Shows on the first page what a gate holds back, and what others would.
+    pub fn show_gate(&mut self, fit: &GateFit) {
+        self.gate = Some(GateFrontier::from_fit(fit));
     }
 
     /// Reads what has come to the runs since the last time, and says whether something has.

@@ -104,6 +104,28 @@
     ];
   }
 
+  /** What a gate holds back, and what others would. @param {any} gate */
+  function frontier(gate) {
+    if (!gate) {
+      return [];
+    }
+    const whose = gate.simulated ? 'simulated completions, no person’s,' : 'completions';
+    const percent = (/** @type {number} */ share) => el('td', { class: 'numeric' }, fillrate.number(100 * share, 1));
+    const row = (/** @type {any} */ point, /** @type {string} */ mark) => fillrate.row(
+      el('span', {}, fillrate.number(point.threshold, 4), mark && el('small', {}, mark)),
+      percent(point.held_back),
+      percent(point.characters_lost),
+    );
+    const rows = gate.points.map((/** @type {any} */ point) => row(point, ''));
+    const heads = ['shown less', 'accepted characters lost'].map((name) => el('th', { scope: 'col', class: 'numeric' }, name, el('small', {}, '%')));
+    return [
+      el('h2', {}, 'A gate'),
+      el('p', {}, `Of ${count(gate.shown)} ${whose} that were shown, ${count(gate.accepted)} were accepted, in ${count(gate.sessions)} sessions. A gate holds back what is less likely to be accepted than its threshold; each session is judged by a fit to the others.`),
+      gate.chosen ? '' : el('p', {}, 'No threshold loses as little as a gate may: it would hold nothing back.'),
+      fillrate.table('What thresholds of a gate hold back and lose', ['threshold', ...heads], gate.chosen ? [...rows, row(gate.chosen, ' the gate’s')] : rows),
+    ];
+  }
+
   /** How many attempts ended how, each number a way to those attempts. @param {any} summary */
   function outcomes(summary) {
     const all = summary.rows.filter((/** @type {any} */ row) => row.kind === '*' && row.project === '*' && row.language === '*');
@@ -138,6 +160,7 @@
         el('fieldset', { class: 'controls' }, el('legend', {}, 'Split rows'), ...boxes),
         el('div', { id: 'figures' }),
         el('div', { id: 'policies' }),
+        el('div', { id: 'gate' }, ...frontier(summary.gate)),
         el('div', { id: 'notes' }),
         el('h2', {}, 'How attempts ended'),
         el('div', { id: 'outcomes' }),

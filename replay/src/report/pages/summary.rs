@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{HtmlReport, HtmlReportError, OUTCOMES, ReportProgress, ReportedRun, SHARD};
+use crate::developer::gate::{FrontierPoint, GateFit};
 use crate::report::comparison::{RunDifference, against, by_hole, standings};
 use crate::report::figures::{ReportRow, report_row};
 use crate::report::policies::POLICY_METRICS;
@@ -44,6 +45,36 @@ pub(super) struct SummaryData<'a> {
     rows: Vec<Cell>,
     /// How the runs rank under every policy, a text for each metric that ranks them.
     rankings: Vec<String>,
+    /// What a gate would hold back, if the report is given telemetry to fit one to.
+    gate: Option<&'a GateFrontier>,
+}
+
+/// A gate fitted to shown completions, and what its threshold and others do.
+#[derive(Serialize)]
+pub(super) struct GateFrontier {
+    /// Whether no person was there.
+    simulated: bool,
+    shown: usize,
+    accepted: usize,
+    sessions: usize,
+    /// What each threshold does on sessions left out of the fit.
+    points: Vec<FrontierPoint>,
+    /// The gate's own; `None` if no threshold loses as little as it may.
+    chosen: Option<FrontierPoint>,
+}
+
+impl GateFrontier {
+    pub(super) fn from_fit(fit: &GateFit) -> Self {
+        let evidence = &fit.gate.evidence;
+        Self {
+            simulated: fit.gate.simulated,
+            shown: evidence.shown,
+            accepted: evidence.accepted,
+            sessions: evidence.sessions,
+            points: fit.tenths(),
+            chosen: fit.chosen(),
+        }
+    }
 }
 
 /// One run.
@@ -189,6 +220,7 @@ impl HtmlReport {
             policy_metrics,
             rankings: self.rankings(&rows),
             rows,
+            gate: self.gate.as_ref(),
         })
     }
 

@@ -437,6 +437,16 @@ fn trial_states_differences_and_completions_needed() {
 }
 
 #[test]
+fn two_shown_completions_are_not_nearly_enough() {
+    let recorded = turns(
+        TrialUnit::Request,
+        &[("a", &[("a", "+")]), ("b", &[("b", "-")])],
+    );
+    let trial = by_model(recorded).trial.unwrap();
+    assert_eq!(trial.differences[0].shown_needed, Some(29 + 29));
+}
+
+#[test]
 fn clear_and_zero_differences_need_no_more_completions() {
     let clear = turns(
         TrialUnit::Request,
@@ -535,10 +545,10 @@ fn pairs_yield_bradley_terry_strengths() {
     assert_eq!(arm.figures["latency_ms/median"].n, 9);
     let difference = &trial.differences[0];
     close(Some(difference.difference.value), 4.0 / 9.0);
-    // (1.95996 + 0.84162)² / (2 asin √.75 − 2 asin √.5)² = 28.63 choices, of which there are 8; a
-    // choice takes 9 / 8 pairs.
+    // (1.95996 + 0.84162)² / (2 asin √.75 − 2 asin √.5)² = 28.63 choices, and at least 30, of which
+    // there are 8; a choice takes 9 / 8 pairs.
     assert!(!difference.clear);
-    assert_eq!(difference.shown_needed, Some(24));
+    assert_eq!(difference.shown_needed, Some(25));
     let table = acceptance.table();
     assert!(table.contains("Strengths by choices"), "{table}");
     assert!(
@@ -555,7 +565,12 @@ fn pairs_yield_bradley_terry_strengths() {
         "{}",
         never.table()
     );
-    assert!(never.trial.unwrap().strengths.is_none());
+    let never = never.trial.unwrap();
+    assert!(never.strengths.is_none());
+    // Nor do two choices say how many more it takes.
+    let difference = &never.differences[0];
+    assert!(!difference.clear);
+    assert_eq!(difference.shown_needed, Some(28));
 }
 
 #[test]

@@ -7,12 +7,9 @@ use fillrate_metrics::metric::{
 };
 use fillrate_metrics::{NumberFormat, POWER, Unit};
 
-use super::statistics::{StatisticsRow, TelemetryStatistics, VariantEstimates};
+use super::statistics::{FEW, StatisticsRow, TelemetryStatistics, VariantEstimates};
 use super::trial::{ArmDifference, TrialStatistics};
 use crate::report::table::{TextTable, figure, right};
-
-/// With fewer shown completions, a share says little, whatever its interval.
-const FEW: usize = 30;
 
 impl TelemetryStatistics {
     /// The tables with their explanations.

@@ -14,6 +14,7 @@ use fillrate_server::telemetry::{CompletionRow, EnteredCharacters, RecordedCompl
 use serde::Serialize;
 
 use super::impression::{Cluster, Impression};
+use super::statistics::FEW;
 use super::variant::VariantSamples;
 use crate::developer::fit::utc_day;
 
@@ -73,7 +74,7 @@ pub struct ArmDifference {
     /// `None` if the difference is clear, or 0.
     ///
     /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the [`design_effect`](fillrate_metrics::design_effect) of the
-    /// clusters, minus what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell), minus the
+    /// clusters, and at least 30, minus what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell), and at least 30, minus the
     /// choices so far, divided by the choices per pair.
     pub shown_needed: Option<u64>,
     /// The same difference of other variants, by name.
@@ -335,7 +336,9 @@ fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Op
     let independent = outcomes_per_group(share(&one), share(&two))?;
     // If the design effect is unknown, it takes at least as many as without clusters.
     let each = independent * design_effect(&one, &two).unwrap_or(1.0);
-    let more = |shown: usize| (each.ceil() - shown as f64).max(0.0);
+    // Two of two outcomes would otherwise seem to be nearly enough.
+    let each = each.ceil().max(FEW as f64);
+    let more = |shown: usize| (each - shown as f64).max(0.0);
     Some((more(first.len()) + more(second.len())).max(1.0) as u64)
 }
 
@@ -470,7 +473,7 @@ fn pair_difference(
         .then(|| choices_to_tell(first_chosen as f64 / choices as f64))
         .flatten()
         .map(|needed| {
-            let more = (needed.ceil() - choices as f64).max(1.0);
+            let more = (needed.ceil().max(FEW as f64) - choices as f64).max(1.0);
             (more * both.len() as f64 / choices as f64).ceil() as u64
         });
     Some(ArmDifference::new(
