@@ -201,6 +201,8 @@ fn eglot_inserts_a_completion_as_it_is() {
 #[test]
 fn the_tests_that_the_editors_page_names_exist() {
     let page = include_str!("../editors/README.md");
+    // The recipes above have code of their own.
+    let (_, page) = page.split_once("## What is tested").unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let names = page.split('`').skip(1).step_by(2);
     let names: Vec<&str> = names.filter(|name| name.contains("::")).collect();

@@ -391,6 +391,9 @@ fn accepted_text_fits_between_closed_pairs_after_a_rename_and_beside_a_menu() {
             "    word = '" => "hello'",
             "    p" => "rint(word)",
             "    b" => " = a + 1",
+            "    answer = 1" => "00",
+            "    undo" => " = 1 + 2",
+            "    one = " => "1",
             _ => "",
         };
         going_on.to_owned()
@@ -406,8 +409,16 @@ fn accepted_text_fits_between_closed_pairs_after_a_rename_and_beside_a_menu() {
     assert_eq!(
         std::fs::read_to_string(renamed).unwrap(),
         "def f(a):\n    print('hello', name)\n    prices = {'a': 1, 'b': 2}\n    \
-         word = 'hello'\n    print(word)\n    b = a + 1\n"
+         word = 'hello'\n    print(word)\n    answer = 100\n    undo\n    one = 1\n    \
+         two = 1\n    b = a + 1\n"
     );
+    let asked = |line: &str| {
+        let end = format!("\n{line}<|fim_suffix|>");
+        let prompts = scripted.prompts.lock().unwrap();
+        prompts.iter().any(|prompt| prompt.contains(&end))
+    };
+    assert!(asked("    answer = 1"));
+    assert!(!asked("    answer = 4") && !asked("    answer = "));
 }
 
 #[test]

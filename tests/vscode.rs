@@ -212,12 +212,21 @@ fn a_person_completes_and_explains_in_a_real_editor() {
     let explanation = seen["explanation"].as_str().unwrap();
     for part in [
         "Completion at open.py:",
-        "Model: ",
+        "qwen2.5-coder-eager",
         "What is offered",
         "max(values)",
     ] {
         assert!(explanation.contains(part), "no “{part}” in {explanation}");
     }
+    let explained = seen["explained"].as_str().unwrap();
+    for part in [
+        "table \"Milliseconds of each step\"",
+        "region \"What is offered\"",
+        "region \"Prompt: Before the cursor\"",
+    ] {
+        assert!(explained.contains(part), "no “{part}” in {explained}");
+    }
+    assert_complaints_are_unfounded(&seen);
     let outline = seen["outline"].as_str().unwrap();
     for part in [
         "combobox \"Span of time\"",
@@ -235,6 +244,44 @@ fn a_person_completes_and_explains_in_a_real_editor() {
     assert_eq!(seen["errors"], json!([]));
     assert_recorded(&seen["recorded"]);
     assert_eq!(seen["afterNo"], seen["recorded"].as_array().unwrap().len());
+}
+
+/// What people blame such tools for does not happen: see the table in `editors/README.md`.
+fn assert_complaints_are_unfounded(seen: &Value) {
+    let text = |member: &str| seen[member].as_str().unwrap();
+    let head = "def f(values, count):\n    # one\n    # two\n";
+    let highest = "    highest = max(values)";
+    assert_eq!(
+        text("cursors"),
+        format!("def f(values, count):\n    # one\n{highest}\n    # two\n{highest}\n")
+    );
+    assert_eq!(text("taken"), format!("{head}{highest}"));
+    assert_eq!(text("undone"), format!("{head}    highest = "));
+    assert_eq!(text("taken_back"), format!("{head}    highesty"));
+    assert_eq!(seen["askedAfterDeletion"], 0);
+    assert_eq!(
+        text("pairs").trim_end(),
+        format!(
+            "{head}    show(values, count)\n    prices = {{'a': 1, 'b': 2}}\n    word = 'hello'"
+        )
+    );
+    assert_eq!(text("renamed"), format!("{head}{highest}"));
+
+    let notebook: Value = serde_json::from_str(text("notebook")).unwrap();
+    let cells = notebook["cells"].as_array().unwrap();
+    assert_eq!(
+        cells[3]["source"],
+        json!(["pass\n", "highest = max(values)"]),
+        "{notebook:#}"
+    );
+    let prefix = "values = [1, 2]\n\ncount = len(values)\n\npass\nhighest = ";
+    let prompt = text("cellPrompt");
+    assert!(
+        prompt.contains(&format!("<|fim_prefix|>{prefix}<|fim_suffix|>")),
+        "{prompt}"
+    );
+    let bar = text("cellBar");
+    assert!(!bar.contains("are not completed"), "{bar}");
 }
 
 /// Each of these begins a row of a list.

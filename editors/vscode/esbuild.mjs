@@ -51,7 +51,7 @@ if (what === "tests") {
   });
   const statistics = await esbuild.build({
     ...shared,
-    entryPoints: { statistics: "webview/statistics.ts" },
+    entryPoints: { statistics: "webview/statistics.ts", explain: "webview/explain.css" },
     outdir: "dist",
     format: "iife",
     platform: "browser",

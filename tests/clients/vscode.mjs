@@ -41,7 +41,13 @@ const LINES = [
   ["highest = max(values)"],
   ["result = compute(total, rate)\n    return result"],
   ["lowest = min(values) + offset"],
+  ["show(values, count)"],
+  ["prices = {'a': 1, 'b': 2}"],
+  ["word = 'hello'"],
 ];
+
+/** Every prompt that the model received. */
+const prompts = [];
 
 const began = Date.now();
 const at = (name) => join(input.folder, name);
@@ -71,6 +77,7 @@ async function model() {
       body += part;
     }
     const asked = JSON.parse(body);
+    prompts.push(asked.prompt);
     const before = asked.prompt.split("<|fim_suffix|>")[0].split("<|fim_prefix|>").at(-1);
     const line = before.split("\n").at(-1).trimStart();
     const texts = LINES.flatMap((candidates) =>
@@ -86,6 +93,30 @@ async function model() {
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { server, url: `http://127.0.0.1:${server.address().port}` };
+}
+
+/** The settings of the editor, which leave out what would move or stand beside ghost text. */
+const SETTINGS = {
+  "workbench.colorTheme": "Light Modern",
+  "workbench.reduceMotion": "on",
+  "workbench.startupEditor": "none",
+  "workbench.tips.enabled": false,
+  "workbench.editor.empty.hint": "hidden",
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "chat.disableAIFeatures": true,
+  "editor.minimap.enabled": false,
+  "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
+  "editor.suggestOnTriggerCharacters": false,
+  "editor.wordBasedSuggestions": "off",
+  "editor.autoClosingBrackets": "never",
+  "extensions.ignoreRecommendations": true,
+  "extensions.autoCheckUpdates": false,
+  "files.autoSave": "off",
+};
+
+/** Writes the editor's settings, some of them changed. */
+function configure(changed = {}) {
+  writeFileSync(at("user/User/settings.json"), JSON.stringify({ ...SETTINGS, ...changed }));
 }
 
 /** The folders and settings of a person who never used this machine before. */
@@ -107,26 +138,30 @@ temperature = 0.8
   mkdirSync(at("work"), { recursive: true });
   writeFileSync(at("work/sums.py"), "def compute(total, rate):\n    return total * rate\n");
   writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
+  for (const name of ["cursors.py", "undo.py", "pairs.py", "before.py"]) {
+    writeFileSync(at(`work/${name}`), "def f(values, count):\n    # one\n    # two\n");
+  }
+  const cell = (kind, text) => ({
+    cell_type: kind,
+    metadata: {},
+    source: [text],
+    ...(kind === "code" ? { execution_count: null, outputs: [] } : {}),
+  });
+  const notebook = {
+    cells: [
+      cell("code", "values = [1, 2]"),
+      cell("markdown", "Their number:"),
+      cell("code", "count = len(values)"),
+      cell("code", "pass"),
+    ],
+    metadata: { language_info: { name: "python" } },
+    nbformat: 4,
+    nbformat_minor: 2,
+  };
+  writeFileSync(at("work/cells.ipynb"), JSON.stringify(notebook));
   mkdirSync(at("user/User"), { recursive: true });
   mkdirSync(at("user/Machine"), { recursive: true });
-  const settings = {
-    "workbench.colorTheme": "Light Modern",
-    "workbench.reduceMotion": "on",
-    "workbench.startupEditor": "none",
-    "workbench.tips.enabled": false,
-    "workbench.editor.empty.hint": "hidden",
-    "workbench.secondarySideBar.defaultVisibility": "hidden",
-    "chat.disableAIFeatures": true,
-    "editor.minimap.enabled": false,
-    "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
-    "editor.suggestOnTriggerCharacters": false,
-    "editor.wordBasedSuggestions": "off",
-    "editor.autoClosingBrackets": "never",
-    "extensions.ignoreRecommendations": true,
-    "extensions.autoCheckUpdates": false,
-    "files.autoSave": "off",
-  };
-  writeFileSync(at("user/User/settings.json"), JSON.stringify(settings));
+  configure();
   // What only this machine may set. The link is there to be changed.
   symlinkSync(input.fillrate, at("fillrate"));
   const machine = { "fillrate.path": at("fillrate") };
@@ -210,7 +245,9 @@ page.on("pageerror", (error) => errors.push(`${error.stack ?? error.message}`));
 const picture = (name) => page.screenshot({ path: join(input.pictures, `${name}.png`) });
 const ghost = page.locator(".ghost-text, .ghost-text-decoration, .ghost-text-decoration-preview");
 const bar = page.locator(`[id="fillrate.fillrate.fillrate.status"]`);
-const file = () => readFileSync(at("work/open.py"), "utf8");
+const file = (name = "open.py") => readFileSync(at(`work/${name}`), "utf8");
+/** A page of ours in an editor tab. */
+const inside = page.frameLocator("iframe.webview").frameLocator("iframe");
 
 /** Types as a person does, who looks at each key. */
 const type = (text) => page.keyboard.type(text, { delay: 40 });
@@ -266,14 +303,14 @@ async function ghostAfter(text) {
   await ghost.first().waitFor();
 }
 
-const saved = async () => {
+const saved = async (name) => {
   // What is taken comes a moment after its key, and a save between the two leaves it out.
   await until("the file to be saved", async () => {
     await page.keyboard.press("Control+S");
     await pause(200);
-    return (await page.locator(".tab.dirty").count()) === 0;
+    return (await page.locator(".tab.active.dirty").count()) === 0;
   });
-  return file();
+  return file(name);
 };
 
 const seen = {};
@@ -369,12 +406,17 @@ const steps = {
     await type("highest = ");
     await command("Explain This Position");
     await page.locator(".tab", { hasText: /open\.py:\d+:\d+/ }).waitFor();
-    const lines = page.locator(".editor-group-container").last().locator(".view-lines");
-    seen.explanation = await until("the explanation", async () => {
-      const text = (await lines.innerText()).replaceAll("\u00a0", " ");
-      return /Completion at/.test(text) && text;
-    });
-    await picture("explain");
+    await inside.getByRole("heading", { name: /Completion at open\.py/ }).waitFor();
+    seen.explanation = await inside.locator("main").innerText();
+    seen.explained = await inside.locator("main").ariaSnapshot();
+    await picture("explain-light");
+    await inside.getByRole("heading", { name: "What was sent to the model" }).scrollIntoViewIfNeeded();
+    await picture("explain-light-prompt");
+    await theme("Dark Modern");
+    await inside.locator("body.vscode-dark").waitFor();
+    await pause(300);
+    await picture("explain-dark");
+    await theme("Light Modern");
     await page.keyboard.press("Control+W");
     await page.locator(".tab", { hasText: /open\.py:\d+:\d+/ }).waitFor({ state: "detached" });
   },
@@ -407,7 +449,6 @@ const steps = {
 
   async "the statistics page, in three themes"() {
     await command("Show Statistics");
-    const inside = page.frameLocator("iframe.webview").frameLocator("iframe");
     await inside.getByRole("heading", { name: "What you accept" }).waitFor();
     await inside.getByRole("table", { name: "Figures by model", exact: true }).waitFor();
     seen.statistics = await inside.locator("main").innerText();
@@ -449,6 +490,100 @@ const steps = {
     await command("Delete What Was Recorded");
     await dialog.getByRole("button", { name: "Delete" }).click();
     await until("an empty record", () => recorded().length === 0);
+  },
+
+  async "several cursors"() {
+    await open("cursors.py");
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("End");
+    await page.keyboard.press("Shift+Alt+ArrowDown");
+    await page.keyboard.press("Enter");
+    await ghostAfter("highest = ");
+    await pause(500);
+    await picture("cursors");
+    await page.keyboard.press("Tab");
+    seen.cursors = await saved("cursors.py");
+    await page.keyboard.press("Escape");
+  },
+
+  async "undo takes all of it, Backspace and undo ask nothing"() {
+    await open("undo.py");
+    await ghostAfter("    highest = ");
+    await pause(300);
+    await page.keyboard.press("Tab");
+    seen.taken = await saved("undo.py");
+    await pause(700);
+    const before = prompts.length;
+    await page.keyboard.press("Control+Z");
+    await pause(700);
+    seen.undone = await saved("undo.py");
+    for (let index = 0; index < 3; index += 1) {
+      await page.keyboard.press("Backspace");
+      await pause(700);
+    }
+    seen.askedAfterDeletion = prompts.length - before;
+    // A key that writes is answered.
+    await type("y");
+    await until("the model to be asked", () => prompts.length > before);
+    seen.taken_back = await saved("undo.py");
+  },
+
+  async "brackets that the editor closes"() {
+    configure({ "editor.autoClosingBrackets": "always", "editor.autoClosingQuotes": "always" });
+    await open("pairs.py");
+    await pause(1000);
+    for (const line of ["    show(", "prices = {", "word = '"]) {
+      await ghostAfter(line);
+      await pause(300);
+      await page.keyboard.press("Tab");
+      await pause(300);
+      await page.keyboard.press("End");
+      await page.keyboard.press("Enter");
+    }
+    seen.pairs = await saved("pairs.py");
+    configure();
+  },
+
+  async "a file that is renamed"() {
+    await open("before.py");
+    await command("Reveal Active File in Explorer View", "File");
+    await pause(500);
+    await page.keyboard.press("F2");
+    const name = page.locator(".explorer-item-edited input");
+    await name.waitFor();
+    await name.fill("after.py");
+    await page.keyboard.press("Enter");
+    await page.locator(".tab.active", { hasText: "after.py" }).waitFor();
+    await page.locator(".editor-instance .view-lines").first().click();
+    await page.keyboard.press("Control+End");
+    await ghostAfter("    highest = ");
+    await pause(300);
+    await page.keyboard.press("Tab");
+    seen.renamed = await saved("after.py");
+  },
+
+  async "a cell of a notebook"() {
+    await page.keyboard.press("Control+P");
+    await page.locator(".quick-input-widget").waitFor();
+    await page.keyboard.insertText("cells.ipynb");
+    await page
+      .locator(".quick-input-list .monaco-list-row", { hasText: "cells.ipynb" })
+      .first()
+      .waitFor();
+    await page.keyboard.press("Enter");
+    const cells = page.locator(".notebookOverlay .code-cell-row");
+    await cells.nth(2).locator(".view-lines").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Enter");
+    await ghostAfter("highest = ");
+    await pause(300);
+    await picture("notebook");
+    seen.cellPrompt = prompts.at(-1);
+    await page.keyboard.press("Tab");
+    seen.notebook = await saved("cells.ipynb");
+    seen.cellBar = await bar.innerText();
+    await page.keyboard.press("Control+W");
   },
 
   async "a program that is missing or too old"() {

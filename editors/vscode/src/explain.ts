@@ -1,6 +1,7 @@
-/** A completion's trace as a document that a person can read. */
+/** The explanation of a completion as a page: every step that led to it, in order. */
 
-import type { Explanation, Trace } from "./protocol";
+import type { Decision, Explanation, Trace, Window } from "./protocol";
+import { escaped } from "./statistics";
 
 /** What is explained. */
 export interface Place {
@@ -10,45 +11,118 @@ export interface Place {
   line: number;
   /** Its column, from 1. */
   column: number;
-  /** The language's id, which colours code. */
-  language: string;
 }
 
+/** What a part of a prompt is. */
+export type PartKind = "other" | "before" | "after" | "here" | "plain";
+
+/** A part of a prompt, from one special token to the next. */
+export interface PromptPart {
+  kind: PartKind;
+  /** The special tokens that it begins with. */
+  tokens: string[];
+  text: string;
+}
+
+/** The special tokens that mark the parts of a prompt, of every family of models. */
+const TOKEN =
+  /<\|(?:fim_(?:prefix|suffix|middle)|file_sep|file_separator|repo_name)\|>|<｜fim▁(?:begin|hole|end)｜>|<\[fim-(?:prefix|suffix|middle)\]>|<(?:fim_(?:prefix|suffix|middle)|PRE|SUF|MID|filename|reponame|repo_name|file_sep)>|\[(?:PREFIX|SUFFIX|MIDDLE)\]/g;
+
+/** What each kind of part is called, and said to be. */
+const PARTS: Record<PartKind, string> = {
+  other: "Other files",
+  before: "Before the cursor",
+  after: "After the cursor",
+  here: "Here the model writes",
+  plain: "Prompt",
+};
+
 /**
- * The trace as Markdown.
+ * The page, as HTML. It has no script.
  *
  * @param blind Whether a blind trial is under way, in which the model is not named.
+ * @param sheet Where its style sheet is, and what that may be loaded from.
  */
-export function explained(place: Place, explanation: Explanation, blind: boolean): string {
+export function explanationPage(
+  place: Place,
+  explanation: Explanation,
+  blind: boolean,
+  sheet: { style: string; source: string },
+): string {
   const { candidates, trace } = explanation;
-  const parts: string[] = [
-    `# Completion at ${place.file}:${place.line}:${place.column}`,
+  const title = `Completion at ${place.file}:${place.line}:${place.column}`;
+  const parts = [
     summary(trace, candidates.length, blind),
+    notice("What went wrong", trace.fault),
+    notice("Why there is nothing to show", trace.nothing),
+    ...candidates.map((candidate, index) => {
+      const name = candidates.length === 1 ? "What is offered" : `Candidate ${index + 1}`;
+      return section(name, code(candidate, name, "offered"));
+    }),
+    times(trace),
+    windows(trace.windows ?? []),
+    firstRound(trace.first_round),
+    prompt(trace.prompt),
+    ...steps(trace),
   ];
-  if (trace.fault) {
-    parts.push("## What went wrong", trace.fault);
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${escaped(sheet.source)};">
+<link rel="stylesheet" href="${escaped(sheet.style)}">
+<title>${escaped(title)}</title>
+</head>
+<body>
+<main>
+<h1>${escaped(title)}</h1>
+${parts.filter((part) => part !== "").join("\n")}
+</main>
+</body>
+</html>
+`;
+}
+
+/** The parts of a prompt. Texts and tokens together are the prompt. */
+export function promptParts(prompt: string): PromptPart[] {
+  const parts: PromptPart[] = [];
+  let end = 0;
+  for (const match of prompt.matchAll(TOKEN)) {
+    const [token] = match;
+    const text = prompt.slice(end, match.index);
+    const last = parts.at(-1);
+    if (last !== undefined) {
+      last.text = text;
+    } else if (text !== "") {
+      parts.push({ kind: "plain", tokens: [], text });
+    }
+    // A repository's name and a file's separator follow each other without text.
+    const kind = kindOf(token);
+    if (last !== undefined && text === "" && last.kind === kind) {
+      last.tokens.push(token);
+    } else {
+      parts.push({ kind, tokens: [token], text: "" });
+    }
+    end = match.index + token.length;
   }
-  if (trace.nothing) {
-    parts.push("## Why there is nothing to show", trace.nothing);
+  const rest = prompt.slice(end);
+  const last = parts.at(-1);
+  if (last === undefined) {
+    return [{ kind: "plain", tokens: [], text: rest }];
   }
-  candidates.forEach((candidate, index) => {
-    const title = candidates.length === 1 ? "What is offered" : `Candidate ${index + 1}`;
-    parts.push(`## ${title}`, fenced(candidate, place.language));
-  });
-  parts.push("## Time", times(trace));
-  parts.push("## Windows of other files", ...windows(trace, place.language));
-  if (trace.first_round) {
-    parts.push(
-      "## First round",
-      "What the model answered first, to find windows with.",
-      fenced(trace.first_round, place.language),
-    );
+  last.text = rest;
+  return parts;
+}
+
+function kindOf(token: string): PartKind {
+  if (/prefix|PRE|begin/.test(token)) {
+    return "before";
   }
-  if (trace.prompt) {
-    parts.push("## What was sent to the model", fenced(trace.prompt, "text"));
+  if (/suffix|SUF|hole/.test(token)) {
+    return "after";
   }
-  parts.push(...steps(trace, place.language));
-  return `${parts.join("\n\n")}\n`;
+  return /middle|MID|end/.test(token) ? "here" : "other";
 }
 
 const SOURCES: Record<string, string> = {
@@ -75,7 +149,14 @@ function summary(trace: Trace, candidates: number, blind: boolean): string {
   if (trace.configuration && !blind) {
     rows.push(["Configuration", trace.configuration]);
   }
-  return rows.map(([name, value]) => `- ${name}: ${value}`).join("\n");
+  const items = rows.map(
+    ([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}</dd></div>`,
+  );
+  return `<dl>${items.join("")}</dl>`;
+}
+
+function notice(title: string, text: string | null | undefined): string {
+  return text ? section(title, `<p class="notice">${escaped(text)}</p>`) : "";
 }
 
 function times(trace: Trace): string {
@@ -86,47 +167,87 @@ function times(trace: Trace): string {
     ["the model", trace.model_ms],
     ["clean-up", trace.cleanup_ms],
   ];
-  const lines = rows.flatMap(([name, ms]) =>
-    typeof ms === "number" ? [`| ${name} | ${ms.toFixed(1)} |`] : [],
+  const body = rows.flatMap(([name, ms]) =>
+    typeof ms === "number"
+      ? [`<tr><th scope="row">${escaped(name)}</th><td>${ms.toFixed(1)}</td></tr>`]
+      : [],
   );
-  return ["| step | milliseconds |", "| --- | ---: |", ...lines].join("\n");
+  return section(
+    "Time",
+    `<table><caption>Milliseconds of each step</caption>
+<thead><tr><th scope="col">Step</th><th scope="col">Milliseconds</th></tr></thead>
+<tbody>${body.join("\n")}</tbody></table>`,
+  );
 }
 
-function windows(trace: Trace, language: string): string[] {
-  const given = trace.windows ?? [];
+function windows(given: Window[]): string {
+  const title = "Windows of other files";
   if (given.length === 0) {
-    return ["None was given to the model."];
+    return section(title, "<p>None was given to the model.</p>");
   }
-  return given.flatMap((window, index) => {
-    const line = typeof window.first_line === "number" ? `, line ${window.first_line + 1}` : "";
-    const score = typeof window.score === "number" ? `, score ${window.score.toFixed(3)}` : "";
-    return [
-      `### ${index + 1}. ${window.path ?? "a file"}${line}${score}`,
-      fenced(window.text ?? "", language),
-    ];
+  const items = given.map((window) => {
+    const path = window.path ?? "a file";
+    const line = typeof window.first_line === "number" ? `line ${window.first_line + 1}` : "";
+    const score = typeof window.score === "number" ? `score ${window.score.toFixed(3)}` : "";
+    const more = [line, score].filter((part) => part !== "").join(", ");
+    return `<li><h3>${escaped(path)} <small>${more}</small></h3>${code(window.text ?? "", `Window of ${path}`, "other")}</li>`;
   });
+  return section(title, `<ol>${items.join("\n")}</ol>`);
 }
 
-function steps(trace: Trace, language: string): string[] {
+function firstRound(text: string | null | undefined): string {
+  return text
+    ? section(
+        "First round",
+        `<p>What the model answered first, to find windows with.</p>${code(text, "First round", "here")}`,
+      )
+    : "";
+}
+
+function prompt(text: string | undefined): string {
+  if (!text) {
+    return "";
+  }
+  const parts = promptParts(text).map(({ kind, tokens, text: content }) => {
+    const name = PARTS[kind];
+    const marks = tokens.map((token) => `<mark>${escaped(token)}</mark>`).join("");
+    return `<div class="part"><h3>${name}</h3>${block(marks + escaped(content), `Prompt: ${name}`, kind)}</div>`;
+  });
+  const count = [...text].length;
+  return section(
+    "What was sent to the model",
+    `<p>${count} characters, in this order. Special tokens are marked.</p>${parts.join("\n")}`,
+  );
+}
+
+function steps(trace: Trace): string[] {
   const all = trace.steps ?? [];
-  return all.flatMap((step, index) => {
+  return all.map((step, index) => {
     const title = all.length === 1 ? "What the model wrote" : `What the model wrote, ${index + 1}`;
-    const decisions = step.decisions.flatMap((decision) => {
-      const did = decision.rewritten === true ? "rewrote this" : "removed this";
-      const rule = `The rule \`${decision.rule ?? "unknown"}\` ${did}:`;
-      return [rule, fenced(decision.removed ?? "", language)];
-    });
-    return [
-      `## ${title}`,
-      fenced(step.raw, language),
-      ...(decisions.length === 0 ? ["Clean-up removed nothing."] : decisions),
-    ];
+    const decisions =
+      step.decisions.length === 0
+        ? "<p>Clean-up removed nothing.</p>"
+        : `<p>Clean-up, in order:</p><ol>${step.decisions.map(decided).join("\n")}</ol>`;
+    return section(title, code(step.raw, title, "here") + decisions);
   });
 }
 
-/** Code in a fence that is longer than any in it. */
-function fenced(code: string, language: string): string {
-  const longest = Math.max(2, ...[...code.matchAll(/`+/g)].map((match) => match[0].length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}${language}\n${code}${code.endsWith("\n") ? "" : "\n"}${fence}`;
+function decided(decision: Decision): string {
+  const rule = decision.rule ?? "unknown";
+  const did = decision.rewritten === true ? "rewrote this" : "removed this";
+  return `<li><p>The rule <code>${escaped(rule)}</code> ${did}:</p>${code(decision.removed ?? "", `What ${rule} ${did.split(" ")[0]}`, "removed")}</li>`;
+}
+
+function section(title: string, body: string): string {
+  return `<section><h2>${escaped(title)}</h2>\n${body}\n</section>`;
+}
+
+function code(text: string, name: string, kind: PartKind | "offered" | "removed"): string {
+  return block(escaped(text), name, kind);
+}
+
+/** Code that scrolls, by keyboard too. */
+function block(html: string, name: string, kind: string): string {
+  // HTML drops the first line break in `pre`.
+  return `<pre class="${kind}" role="region" aria-label="${escaped(name)}" tabindex="0">\n${html}</pre>`;
 }

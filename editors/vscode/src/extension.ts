@@ -1,16 +1,12 @@
 /** The extension: ghost text from Fillrate's server, and commands about it. */
 
 import * as vscode from "vscode";
-import { explained } from "./explain";
 import { Ghost } from "./ghost";
 import { models, pickModel, startTrial, stopTrial } from "./models";
-import { showStatistics } from "./panel";
-import { EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
+import { showExplanation, showStatistics } from "./panel";
+import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { Session, sentence } from "./session";
 import { type Edited, statusItem } from "./status";
-
-/** The scheme of documents that explain a completion. */
-const EXPLANATION = "fillrate-explanation";
 
 /** Called by the editor once, when it has started. */
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
@@ -22,12 +18,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   bar.name = "Fillrate";
   bar.command = "fillrate.menu";
   const redraw = () => show(bar, session);
-  const explanations = new Explanations();
   const commands: Record<string, () => unknown> = {
     menu: () => menu(session),
     pickModel: () => pickModel(session),
     toggle: () => toggle(),
-    explain: () => explain(session, explanations),
+    explain: () => explain(session, context.extensionUri),
     statistics: () => showStatistics(session, context.extensionUri),
     startTrial: () => startTrial(session),
     stopTrial: () => stopTrial(session),
@@ -40,7 +35,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     bar,
     session.onSituation(redraw),
     vscode.window.onDidChangeActiveTextEditor(redraw),
-    vscode.workspace.registerTextDocumentContentProvider(EXPLANATION, explanations),
     ...Object.entries(commands).map(([name, run]) =>
       vscode.commands.registerCommand(`fillrate.${name}`, run),
     ),
@@ -80,8 +74,10 @@ function edited(): Edited | undefined {
     case "file":
     case "untitled":
       return { uri };
-    case "vscode-notebook-cell":
-      return { uri, silent: "cells of notebooks are not completed" };
+    case CELL:
+      return document.languageId === CELL_LANGUAGE
+        ? { uri }
+        : { uri, silent: `cells of notebooks in “${document.languageId}” are not completed` };
     default:
       return { uri, silent: `“${document.uri.scheme}” documents are not completed` };
   }
@@ -135,7 +131,7 @@ async function toggle(): Promise<void> {
 }
 
 /** Opens how a completion at the cursor comes about. */
-async function explain(session: Session, explanations: Explanations): Promise<void> {
+async function explain(session: Session, extension: vscode.Uri): Promise<void> {
   const editor = vscode.window.activeTextEditor;
   const client = session.need();
   if (client === undefined) {
@@ -172,10 +168,9 @@ async function explain(session: Session, explanations: Explanations): Promise<vo
     file: vscode.workspace.asRelativePath(document.uri),
     line: selection.active.line + 1,
     column: selection.active.character + 1,
-    language: document.languageId,
   };
   const blind = (await models(session))?.trial?.blind ?? false;
-  await explanations.show(place, explained(place, explanation, blind));
+  showExplanation(extension, place, explanation, blind);
 }
 
 /** Deletes the local record, once the person has confirmed it. */
@@ -202,37 +197,5 @@ async function purge(session: Session): Promise<void> {
     void vscode.window.showInformationMessage(`Fillrate: ${removed} records were deleted.`);
   } catch (error) {
     void vscode.window.showErrorMessage(`Fillrate: nothing was deleted: ${sentence(error)}`);
-  }
-}
-
-/** The documents that explain completions, each kept as long as it is open. */
-class Explanations implements vscode.TextDocumentContentProvider {
-  private readonly texts = new Map<string, string>();
-  private next = 1;
-
-  provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.texts.get(uri.toString()) ?? "This explanation is no longer kept.";
-  }
-
-  async show(place: { file: string; line: number; column: number }, text: string): Promise<void> {
-    const name = place.file.split(/[/\\]/).at(-1) ?? place.file;
-    const uri = vscode.Uri.from({
-      scheme: EXPLANATION,
-      path: `/${name}:${place.line}:${place.column}.md`,
-      query: String(this.next),
-    });
-    this.next += 1;
-    this.texts.set(uri.toString(), text);
-    const document = await vscode.workspace.openTextDocument(uri);
-    const closed = vscode.workspace.onDidCloseTextDocument((gone) => {
-      if (gone.uri.toString() === uri.toString()) {
-        this.texts.delete(uri.toString());
-        closed.dispose();
-      }
-    });
-    await vscode.window.showTextDocument(document, {
-      viewColumn: vscode.ViewColumn.Beside,
-      preview: true,
-    });
   }
 }

@@ -1,8 +1,10 @@
-/** The statistics page in an editor tab. */
+/** The pages in editor tabs: statistics, and explanations. */
 
 import { execFile } from "node:child_process";
 import * as vscode from "vscode";
+import { explanationPage, type Place } from "./explain";
 import { models } from "./models";
+import type { Explanation } from "./protocol";
 import { type Session, sentence } from "./session";
 import { figures, page, readStatistics } from "./statistics";
 
@@ -29,14 +31,13 @@ export async function showStatistics(session: Session, extension: vscode.Uri): P
     void vscode.window.showErrorMessage(`Fillrate: there are no statistics: ${sentence(error)}`);
     return;
   }
-  const dist = vscode.Uri.joinPath(extension, "dist");
   const panel =
     open ??
     vscode.window.createWebviewPanel(
       "fillrate.statistics",
       "Fillrate: Statistics",
       vscode.ViewColumn.Active,
-      { enableScripts: true, localResourceRoots: [dist], enableFindWidget: true },
+      { enableScripts: true, localResourceRoots: [built(extension)], enableFindWidget: true },
     );
   if (open === undefined) {
     open = panel;
@@ -51,15 +52,53 @@ export async function showStatistics(session: Session, extension: vscode.Uri): P
       await panel.webview.postMessage(message);
     });
   }
-  const address = (name: string) =>
-    panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
   panel.webview.html = page({
     figures: first,
-    script: address("statistics.js"),
-    style: address("statistics.css"),
+    script: address(panel, extension, "statistics.js"),
+    style: address(panel, extension, "statistics.css"),
     source: panel.webview.cspSource,
   });
   panel.reveal();
+}
+
+let explained: vscode.WebviewPanel | undefined;
+
+/** Shows how a completion came about, beside the code, in the place of the explanation before. */
+export function showExplanation(
+  extension: vscode.Uri,
+  place: Place,
+  explanation: Explanation,
+  blind: boolean,
+): void {
+  const panel =
+    explained ??
+    vscode.window.createWebviewPanel("fillrate.explanation", "", vscode.ViewColumn.Beside, {
+      localResourceRoots: [built(extension)],
+      enableFindWidget: true,
+    });
+  if (explained === undefined) {
+    explained = panel;
+    panel.onDidDispose(() => {
+      explained = undefined;
+    });
+  }
+  const name = place.file.split(/[/\\]/).at(-1) ?? place.file;
+  panel.title = `${name}:${place.line}:${place.column}`;
+  panel.webview.html = explanationPage(place, explanation, blind, {
+    style: address(panel, extension, "explain.css"),
+    source: panel.webview.cspSource,
+  });
+  panel.reveal();
+}
+
+/** The folder of what the build made. */
+function built(extension: vscode.Uri): vscode.Uri {
+  return vscode.Uri.joinPath(extension, "dist");
+}
+
+/** Where a page finds a file that the build made. */
+function address(panel: vscode.WebviewPanel, extension: vscode.Uri, name: string): string {
+  return panel.webview.asWebviewUri(vscode.Uri.joinPath(built(extension), name)).toString();
 }
 
 /** The page's changing part for the last so many days; 0 is all of it. */

@@ -1,58 +1,100 @@
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { explained } from "../src/explain";
+import { explanationPage, promptParts } from "../src/explain";
+import type { Explanation } from "../src/protocol";
 
-const place = { file: "src/a.py", line: 3, column: 5, language: "python" };
+const place = { file: "src/a.py", line: 3, column: 5 };
+const sheet = { style: "explain.css", source: "https://editor" };
 const trace = {
   model: "qwen",
   about: "fill-in-the-middle by its name",
   source: "model",
   windows: [{ path: "b.py", first_line: 4, text: "def b(): ...", score: 1.5 }],
-  prompt: "<|fim_prefix|>x",
+  prompt:
+    "<|repo_name|>w\n<|file_sep|>b.py\ndef b(): ...\n<|fim_prefix|>x = <|fim_suffix|>\n<|fim_middle|>",
   steps: [{ raw: "1\n```\n2", decisions: [{ rule: "fence", removed: "```\n2" }] }],
   wait_ms: 0,
   context_ms: 1.25,
   model_ms: 20,
   cleanup_ms: 0.1,
 };
+const page = (explanation: Explanation, blind = false) =>
+  explanationPage(place, explanation, blind, sheet);
 
-test("each step of a completion stands in the document", () => {
-  const text = explained(place, { candidates: ["1"], trace }, false);
-  for (const part of [
-    "# Completion at src/a.py:3:5",
-    "- Model: qwen",
-    "the model was asked",
-    "### 1. b.py, line 5, score 1.500",
-    "| finding windows | 1.3 |",
-    "<|fim_prefix|>x",
-    "The rule `fence` removed this:",
-  ]) {
-    assert.ok(text.includes(part), `“${part}” stands in:\n${text}`);
+test("the whole page", () => {
+  const snapshot = "test/explain.snapshot";
+  const html = page({ candidates: ["1"], trace });
+  if (process.env.UPDATE_SNAPSHOTS) {
+    writeFileSync(snapshot, html);
   }
+  assert.equal(html, readFileSync(snapshot, "utf8"));
 });
 
-test("code with fences of its own stays in its fence", () => {
-  const text = explained(place, { candidates: ["a\n````\nb"], trace }, false);
-  assert.ok(text.includes("`````python\na\n````\nb\n`````"), text);
+test("a prompt is cut at its special tokens, and nothing of it is lost", () => {
+  const kinds = (prompt: string) => {
+    const parts = promptParts(prompt);
+    assert.equal(parts.map(({ tokens, text }) => tokens.join("") + text).join(""), prompt);
+    return parts.map(({ kind, text }) => [kind, text]);
+  };
+  assert.deepEqual(kinds(trace.prompt), [
+    ["other", "w\n"],
+    ["other", "b.py\ndef b(): ...\n"],
+    ["before", "x = "],
+    ["after", "\n"],
+    ["here", ""],
+  ]);
+  assert.deepEqual(kinds("<[fim-suffix]>b<[fim-prefix]>a<[fim-middle]>"), [
+    ["after", "b"],
+    ["before", "a"],
+    ["here", ""],
+  ]);
+  assert.deepEqual(kinds("<｜fim▁begin｜>a<｜fim▁hole｜>b<｜fim▁end｜>"), [
+    ["before", "a"],
+    ["after", "b"],
+    ["here", ""],
+  ]);
+  assert.deepEqual(kinds("<PRE> a <SUF>b <MID>"), [
+    ["before", " a "],
+    ["after", "b "],
+    ["here", ""],
+  ]);
+  assert.deepEqual(kinds("# b.py\n<fim_prefix>a<fim_suffix><fim_middle>"), [
+    ["plain", "# b.py\n"],
+    ["before", "a"],
+    ["after", ""],
+    ["here", ""],
+  ]);
+  assert.deepEqual(kinds("Complete this."), [["plain", "Complete this."]]);
+});
+
+test("code can't become markup", () => {
+  const evil = "</pre><script>x()</script>";
+  const html = page({
+    candidates: [evil],
+    trace: {
+      ...trace,
+      model: evil,
+      prompt: evil,
+      windows: [{ path: evil, text: evil }],
+      steps: [{ raw: evil, decisions: [{ rule: evil, removed: evil }] }],
+    },
+  });
+  assert.ok(!html.includes("<script"), html);
 });
 
 test("a blind trial's model is not told", () => {
-  const text = explained(
-    place,
-    { candidates: ["1"], trace: { ...trace, configuration: "c0ffee" } },
-    true,
-  );
+  const html = page({ candidates: ["1"], trace: { ...trace, configuration: "c0ffee" } }, true);
   for (const told of ["qwen", "by its name", "c0ffee"]) {
-    assert.ok(!text.includes(told), text);
+    assert.ok(!html.includes(told), html);
   }
 });
 
 test("why there is nothing to show, and what went wrong", () => {
-  const text = explained(
-    place,
-    { candidates: [], trace: { nothing: "The model said nothing.", fault: "No such host." } },
-    false,
-  );
-  assert.match(text, /## What went wrong\n\nNo such host\./);
-  assert.match(text, /## Why there is nothing to show\n\nThe model said nothing\./);
+  const html = page({
+    candidates: [],
+    trace: { nothing: "The model said nothing.", fault: "No such host." },
+  });
+  assert.match(html, /<h2>What went wrong<\/h2>\s*<p class="notice">No such host\./);
+  assert.match(html, /<h2>Why there is nothing to show<\/h2>\s*<p class="notice">The model said/);
 });

@@ -1,5 +1,6 @@
 -- What other tools are blamed for: brackets and quotes that stand there twice, no ghost text after a
--- file's name has changed, ghost text and a completion menu in one another's way.
+-- file's name has changed, ghost text and a completion menu in one another's way, requests for text
+-- that is deleted, and text that comes into the lines of a block.
 --
 -- Run with `nvim -l complaints.lua SERVER SETTINGS FILE RENAMED`.
 
@@ -44,6 +45,32 @@ person:keys("<Esc>")
 person:keys("A<BS>")
 vim.wait(500)
 take("p", "rint(word)")
+
+-- What is deleted is not asked about, which the model's prompts show.
+person:lua([[vim.api.nvim_buf_set_lines(0, -1, -1, false, { "    answer = 42" })]])
+person:keys("GA<BS>")
+vim.wait(500)
+person:keys("<BS>")
+vim.wait(500)
+take("1", "00")
+
+-- Undo takes an accepted completion in one step, and asks nothing.
+person:lua([[vim.api.nvim_buf_set_lines(0, -1, -1, false, { "    und" })]])
+person:keys("GAo")
+person:wait_for_ghost(" = 1 + 2")
+person:keys("<Tab>")
+person:wait_for_no_ghost()
+person:keys("<Esc>u")
+person:wait("the undo", [[return vim.api.nvim_get_current_line() == "    undo"]])
+
+-- Text for a block of lines is written into the first one, and comes into the others afterwards.
+person:lua([[vim.api.nvim_buf_set_lines(0, -1, -1, false, { "    one", "    two" })]])
+person:keys("Gk$<C-v>jA = ")
+person:wait_for_ghost("1")
+person:keys("<Tab>")
+person:wait_for_no_ghost()
+person:keys("<Esc>")
+person:wait("the block", [[return vim.fn.getline("$"):find("two = ", 1, true) ~= nil]])
 
 person:lua("vim.cmd.saveas(...)", renamed)
 take("Gob", " = a + 1")
