@@ -297,9 +297,14 @@ fn tasks_without_tests_are_replayed_and_unjudged() {
             .error_message()
             .to_owned()
     };
-    let csharp = record(3).to_string().replace("boats.py", "Boats.cs");
-    dir.write("records.jsonl", &format!("{csharp}\n"));
-    import(&dir, "crosscodeeval", Path::new("records.jsonl"));
+    let cpp = json!({
+        "task_id": "block_completion_000001", "lang": "cpp", "prompt": "",
+        "eval_prompt": "int main() {\n    {{completion}}\n}\n",
+        "ground_truth": "return 0;",
+        "unit_tests": "[{\"input\": \"\", \"output\": [\"\"]}]",
+    });
+    dir.write("records.jsonl", &format!("{cpp}\n"));
+    import(&dir, "safim", Path::new("records.jsonl"));
     dir.write("demo.toml", "schema = 1\n[[project]]\nname = \"a\"\nlanguage = \"python\"\nsource = { path = \".\" }\nholes = [\"*\"]\n");
     let other = error_message(&[
         "replay",
@@ -309,10 +314,7 @@ fn tasks_without_tests_are_replayed_and_unjudged() {
         "--out",
         "no",
     ]);
-    assert!(
-        other.contains("holes in csharp can't be replayed"),
-        "{other}"
-    );
+    assert!(other.contains("holes in cpp can't be replayed"), "{other}");
 }
 
 #[test]

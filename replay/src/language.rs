@@ -5,6 +5,7 @@
 //! are written. `language/README.md` says how to add one. Grammars are in the server's `syntax`.
 
 pub(crate) mod category;
+pub(crate) mod csharp;
 pub(crate) mod definitions;
 pub mod detection;
 pub mod environment;

@@ -2,6 +2,7 @@
 //! in this folder and one line in [`LANGUAGES`]; nothing else in the server names a language or a
 //! node kind.
 
+mod csharp;
 mod go;
 mod imports;
 mod java;
@@ -73,13 +74,14 @@ pub struct Quote {
 const DEFAULT_LINE_COMMENT: &str = "#";
 
 /// Every language there is.
-pub static LANGUAGES: [&Language; 6] = [
+pub static LANGUAGES: [&Language; 7] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::TYPESCRIPT_REACT,
     &typescript::JAVASCRIPT,
     &go::GO,
     &java::JAVA,
+    &csharp::CSHARP,
 ];
 
 impl Language {
@@ -234,6 +236,7 @@ mod tests {
         assert_eq!(id("c.test.mjs"), Some("javascript"));
         assert_eq!(id("a/b_test.go"), Some("go"));
         assert_eq!(id("a/B.java"), Some("java"));
+        assert_eq!(id("a/B.cs"), Some("csharp"));
         assert_eq!(id("README"), None);
     }
 

@@ -160,7 +160,7 @@ fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes = [\"src/**/*.py\"]", "holes = [\n  \"src\",\n  \"src/{a,b\",\n]"), @"corpora/some.toml:8: `project.holes` has the bad glob `src/{a,b`: error parsing glob 'src/{a,b': unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)");
     assert_snapshot!(error_after("holes = [\"src/**/*.py\"]\n", ""), @"corpora/some.toml:2: `project.holes` is missing");
     assert_snapshot!(error_after("language = \"python\"", "language = \"pyhton\""), @"corpora/some.toml:4: `project.language` does not know `pyhton`; `python` is the nearest that is");
-    assert_snapshot!(error_after("language = \"python\"", "language = \"cobol\""), @"corpora/some.toml:4: `project.language` does not know `cobol`; known are `python`, `typescript`, `javascript`, `go`, `java`");
+    assert_snapshot!(error_after("language = \"python\"", "language = \"cobol\""), @"corpora/some.toml:4: `project.language` does not know `cobol`; known are `python`, `typescript`, `javascript`, `go`, `java`, `csharp`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"tap\""), @"corpora/some.toml:10: `project.test.runner` does not know `tap`; known are `pytest`, `unittest`, `vitest`, `node`, `mocha`, `jest`, `go`, `jupiter`, `junit`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"vitest\""), @"corpora/some.toml:10: `project.test.runner` is `vitest`, but python projects run under `pytest`, `unittest`, `junit`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = \"pytest\"\npath = [\"../src\"]"), @"corpora/some.toml:11: `project.test.path` has `../src`, which must be a path inside the repository");

@@ -136,9 +136,8 @@ fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
     let summary = folder
         .import("crosscodeeval", &records, &ImportOptions::default())
         .expect("the records are sound");
-    assert_eq!((summary.holes, summary.judged, summary.projects), (3, 0, 2));
-    let unplayable = BTreeMap::from([("csharp".to_owned(), 1)]);
-    assert_eq!(summary.unplayable, unplayable);
+    assert_eq!((summary.holes, summary.judged, summary.projects), (3, 0, 3));
+    assert_eq!(summary.unplayable, BTreeMap::new());
     insta::assert_snapshot!(folder.holes(), @r#"
     harbour-boats-0a1b2c3/project_cc_python_7/src/boats.py:3:api [project_cc_python/7] "rope(boat)" []
     harbour-ships-9/project_cc_java_8/src/Boats.java:3:api [project_cc_java/8] "rope(boat)" []
@@ -152,6 +151,13 @@ fn crosscodeeval_without_its_repositories_is_made_of_its_text() {
     name = "harbour-boats-0a1b2c3"
     language = "python"
     source = { path = "harbour-boats-0a1b2c3" }
+    holes = ["*"]
+    hidden = ["*"]
+
+    [[project]]
+    name = "harbour-rafts-2"
+    language = "csharp"
+    source = { path = "harbour-rafts-2" }
     holes = ["*"]
     hidden = ["*"]
 

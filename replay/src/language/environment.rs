@@ -100,6 +100,8 @@ pub enum EnvironmentKind {
     Go,
     /// Java's archives of classes.
     Java,
+    /// Packages of .NET.
+    Dotnet,
 }
 
 /// The names or paths of the outside programs that fetch sources and build environments.

@@ -134,12 +134,11 @@ pub(crate) fn body_of_catch(node: Node<'_>) -> Option<Node<'_>> {
     (!throws).then_some(body)
 }
 
-/// Throws what was caught in place of a body's statements.
-pub(crate) fn throw_in_body(body: Node<'_>, caught: &str) -> Replacement {
-    let throw = format!("throw {caught};");
+/// Puts a statement that throws what was caught in place of a body's statements.
+pub(crate) fn throw_in_body(body: Node<'_>, throw: &str) -> Replacement {
     let statements = named(body);
     match (statements.first(), statements.last()) {
-        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw),
+        (Some(first), Some(last)) => (first.start_byte()..last.end_byte(), throw.to_owned()),
         _ => (body.byte_range(), format!("{{ {throw} }}")),
     }
 }

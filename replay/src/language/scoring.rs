@@ -12,7 +12,7 @@ use super::support::LanguageSupport;
 use super::unread::{UNREAD_LANGUAGES, UnreadLanguage};
 
 /// A language as CrossCodeEval's scorer sees it: where a statement ends, and which words are no
-/// identifiers. That is less than a grammar, so C# and C++ can be scored too.
+/// identifiers. That is less than a grammar, so C++ can be scored too.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoringLanguage {
     /// The language's name, e.g. `typescript` for both of its grammars.

@@ -7,15 +7,16 @@ use fillrate_server::syntax::Language;
 use super::environment::{EnvironmentKind, PackageManager};
 use super::support::LanguageSupport;
 use super::unread::UNREAD_LANGUAGES;
-use super::{go, java, python, typescript};
+use super::{csharp, go, java, python, typescript};
 
 /// Every language whose projects can be replayed, in the order of tables.
-pub static LANGUAGES: [&LanguageSupport; 5] = [
+pub static LANGUAGES: [&LanguageSupport; 6] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
     &typescript::JAVASCRIPT,
     &go::GO,
     &java::JAVA,
+    &csharp::CSHARP,
 ];
 
 impl LanguageSupport {
@@ -73,6 +74,7 @@ mod tests {
             EnvironmentKind::Node,
             EnvironmentKind::Go,
             EnvironmentKind::Java,
+            EnvironmentKind::Dotnet,
         ] {
             assert_eq!(package_manager(kind).kind(), kind);
         }
@@ -84,6 +86,7 @@ mod tests {
         assert_eq!(name("a/b.py"), Some("python"));
         assert_eq!(name("a/b.tsx"), Some("typescriptreact"));
         assert_eq!(name("a/B.java"), Some("java"));
+        assert_eq!(name("a/B.cs"), Some("csharp"));
         assert_eq!(name("a/b_test.go"), Some("go"));
         assert_eq!(name("a/b.cc"), Some("cpp"));
         assert_eq!(name("README"), None);

@@ -455,6 +455,42 @@ return cart?.[price(item);]
     }
 
     #[test]
+    fn members_of_imported_classes_in_csharp() {
+        let head: String = (0..20)
+            .map(|index| format!("  int a{index} = {index};\n"))
+            .collect();
+        let contents = format!(
+            "using System.Collections.Generic;\nusing Shop.Cart;\n\nnamespace Shop.Main;\n\nclass Main {{\n  private readonly Cart cart = Cart.Empty();\n{head}\n  int F(List<Cart> carts, Rates rates) {{\n    carts.Add(cart);\n    var price = cart.PriceOf(rates);\n    foreach (Cart one in carts) price += one.Total(carts).Cents();\n    var fresh = new Cart(price);\n    string label = fresh.Name(price).Trim();\n    return label.Length + fresh.GetHashCode() + Rates.Of(label);\n  }}\n}}\n"
+        );
+        let files = ["src/Cart/Cart.cs", "src/Cart/Rates.cs", "src/Main/Main.cs"];
+        insta::assert_snapshot!(marked("csharp", "src/Main/Main.cs", &contents, &files), @r#"
+var [price = cart.PriceOf(rates);]
+var price [= cart.PriceOf(rates);]
+var price = [cart.PriceOf(rates);]
+var price = cart[.PriceOf(rates);]
+var price = cart.[PriceOf(rates);]
+foreach (Cart one in carts) [price += one.Total(carts).Cents();]
+foreach (Cart one in carts) price [+= one.Total(carts).Cents();]
+foreach (Cart one in carts) price += [one.Total(carts).Cents();]
+foreach (Cart one in carts) price += one[.Total(carts).Cents();]
+foreach (Cart one in carts) price += one.[Total(carts).Cents();]
+string [label = fresh.Name(price).Trim();]
+string label [= fresh.Name(price).Trim();]
+string label = [fresh.Name(price).Trim();]
+string label = fresh[.Name(price).Trim();]
+string label = fresh.[Name(price).Trim();]
+return [label.Length + fresh.GetHashCode() + Rates.Of(label);]
+return label.[Length + fresh.GetHashCode() + Rates.Of(label);]
+return label.Length + [fresh.GetHashCode() + Rates.Of(label);]
+return label.Length + fresh.[GetHashCode() + Rates.Of(label);]
+return label.Length + fresh.GetHashCode([) + Rates.Of(label);]
+return label.Length + fresh.GetHashCode() [+ Rates.Of(label);]
+return label.Length + fresh.GetHashCode() + [Rates.Of(label);]
+return label.Length + fresh.GetHashCode() + Rates.[Of(label);]
+"#);
+    }
+
+    #[test]
     fn members_of_imported_classes_in_java() {
         let head: String = (0..20)
             .map(|index| format!("  int a{index} = {index};\n"))

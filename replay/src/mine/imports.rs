@@ -117,6 +117,27 @@ mod tests {
     }
 
     #[test]
+    fn imports_of_the_repository_in_csharp() {
+        let files = [
+            "src/Shop.Core/Cart/Cart.cs",
+            "src/Shop.Core/Money/Amount.cs",
+            "src/Shop.Core/Money/Rates.g.cs",
+            "src/Other/Text/List.cs",
+        ];
+        let contents = "using System.Text;\nusing Shop.Core.Money;\nusing static Shop.Core.Cart.Cart;\nusing Basket = Shop.Core.Cart.Cart;\nusing Gone = Shop.Core.Cart.Gone;\n\nnamespace Shop.Main;\n\nclass Main {}\n";
+        let path = "src/Shop.Main/Main.cs";
+        assert_eq!(
+            names("csharp", path, contents, &files),
+            ["Amount", "Basket", "Rates"]
+        );
+        let short = ["Cart/Cart.cs", "Money/Amount.cs"];
+        let own = "using Shop.Money;\n\nnamespace Shop.Cart { }\n";
+        assert_eq!(names("csharp", "Cart/Cart.cs", own, &short), ["Amount"]);
+        let foreign = "using Other.Money;\n\nnamespace Shop.Cart { }\n";
+        assert_eq!(names("csharp", "Cart/Cart.cs", foreign, &short), [""; 0]);
+    }
+
+    #[test]
     fn imports_of_the_repository_in_typescript() {
         let files = [
             "src/main.ts",

@@ -164,11 +164,10 @@ impl<'a, 't> MutationSite<'a, 't> {
         const OTHER_STRING: &str = "another";
         let range = self.node.byte_range();
         let kind = self.node.kind();
-        if kind == "true" {
-            return vec![self.replace(range, self.rules.booleans[1])];
-        }
-        if kind == "false" {
-            return vec![self.replace(range, self.rules.booleans[0])];
+        if matches!(kind, "true" | "false" | "boolean_literal") {
+            let [yes, no] = self.rules.booleans;
+            let other = if self.text(self.node) == yes { no } else { yes };
+            return vec![self.replace(range, other)];
         }
         if self.rules.numbers.contains(&kind) {
             return number::incremented(self.text(self.node))

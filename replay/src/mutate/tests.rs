@@ -1067,3 +1067,96 @@ try { go(); } catch (Exception e) { {} }
 {}
 "#);
 }
+
+#[test]
+fn every_operator_that_csharp_has_an_occasion_for() {
+    let code = "class A {\n  int F(int a, int b, int[] s) {\n    int x = a + b*-a;\n    x += 1;\n    x &= 2;\n    x++;\n    if (!Ok(a&b) && a < 3 || s == null) {\n      throw new Exception(\"no\" + x);\n    }\n    for (int i = 0; i < a; i++) {\n      if (s[i] == b) continue;\n      Use(true, 1.5, 2L);\n    }\n    while (More()) Go();\n    try { Go(); } catch (Exception e) { Log(e); }\n    return x << 1;\n  }\n}\n";
+    let mut all = String::new();
+    for operator in MutationOperator::VARIANTS {
+        all.push_str(&format!("{operator}\n"));
+        all.push_str(&made(*operator, "csharp", code));
+    }
+    insta::assert_snapshot!(all, @r#"
+AOR
+int x = a - b*-a;
+int x = a + b/ -a;
+int x = a + b* +a;
+throw new Exception("no" - x);
+ASR
+x -= 1;
+BCR
+if (s[i] == b) break;
+BOD
+int x = b*-a;
+int x = a;
+int x = a + -a;
+int x = a + b;
+if (a < 3 || s == null) {
+if (s == null) {
+if (!Ok(b) && a < 3 || s == null) {
+if (!Ok(a) && a < 3 || s == null) {
+if (!Ok(a&b) || s == null) {
+if (!Ok(a&b) && a < 3) {
+throw new Exception(x);
+throw new Exception("no");
+return 1;
+return x;
+COD
+if (Ok(a&b) && a < 3 || s == null) {
+COI
+if (!(!Ok(a&b) && a < 3 || s == null)) {
+for (int i = 0; !(i < a); i++) {
+while (!(More())) Go();
+CRP
+x += 2;
+x &= 3;
+if (!Ok(a&b) && a < 4 || s == null) {
+throw new Exception("" + x);
+throw new Exception("mutant" + x);
+for (int i = 1; i < a; i++) {
+Use(false, 1.5, 2L);
+Use(true, 2.5, 2L);
+Use(true, 1.5, 3L);
+return x << 2;
+DDL
+EHD
+try { Go(); } catch (Exception e) { throw; }
+IDE
+x--;
+for (int i = 0; i < a; i--) {
+LCR
+if ((!Ok(a&b) && a < 3) && s == null) {
+if ((!Ok(a&b) || a < 3) || s == null) {
+LOR
+if (!Ok(a|b) && a < 3 || s == null) {
+return x >> 1;
+LSR
+x |= 2;
+OIL
+break;
+while (More()) { Go(); ⏎ break; }
+ROR
+if (!Ok(a&b) && a <= 3 || s == null) {
+if (!Ok(a&b) && a > 3 || s == null) {
+if (!Ok(a&b) && a < 3 || s != null) {
+for (int i = 0; i <= a; i++) {
+for (int i = 0; i > a; i++) {
+if (s[i] != b) continue;
+SDL
+{}
+{}
+{}
+{}
+{}
+{}
+{}
+if (s[i] == b) {}
+{}
+{}
+while (More()) {}
+{}
+try { {} } catch (Exception e) { Log(e); }
+try { Go(); } catch (Exception e) { {} }
+{}
+"#);
+}

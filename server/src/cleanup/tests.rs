@@ -876,3 +876,19 @@ fn completions_of_java_end_as_its_syntax_does() {
         "return 1;\n  }"
     );
 }
+
+#[test]
+fn completions_of_csharp_end_as_its_syntax_does() {
+    let fixture = "class A {\n  int F(int a) {\n    $0\n  }\n}\n";
+    kept("csharp", fixture, "if (a > 1) {\n      return a;\n    }");
+    kept("csharp", "class A { string s = $0; }\n", "$\"{a}):\"");
+    kept("csharp", "class A { string s = $0; }\n", "\")}\"");
+    assert_eq!(
+        check("csharp", fixture, "return a;\n  }\n\n  int G() {").0,
+        "return a;"
+    );
+    assert_eq!(
+        check("csharp", "class A { int b = F(G(a$0)); }\n", "))").0,
+        ""
+    );
+}

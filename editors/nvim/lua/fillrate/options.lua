@@ -48,6 +48,7 @@ M.defaults = {
     "javascriptreact",
     "go",
     "java",
+    "cs",
   },
   root_markers = { "fillrate.toml", ".git", "pyproject.toml", "package.json", "go.mod", "pom.xml" },
   enabled = true,

@@ -149,5 +149,6 @@ fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
         .into_iter()
         .find(|child| child.kind() == "catch_formal_parameter")?
         .child_by_field_name("name")?;
-    Some(throw_in_body(body, &contents[caught.byte_range()]))
+    let throw = format!("throw {};", &contents[caught.byte_range()]);
+    Some(throw_in_body(body, &throw))
 }

@@ -183,7 +183,10 @@ fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
         .child_by_field_name("parameter")
         .filter(|parameter| parameter.kind() == "identifier");
     Some(match caught {
-        Some(caught) => throw_in_body(body, &contents[caught.byte_range()]),
+        Some(caught) => {
+            let throw = format!("throw {};", &contents[caught.byte_range()]);
+            throw_in_body(body, &throw)
+        }
         None => (
             node.byte_range(),
             "catch (caught) { throw caught; }".to_owned(),

@@ -624,3 +624,147 @@ public int price(T item) throws Gone
 public int price(T item) throws Gone
 "#);
 }
+
+#[test]
+fn dependencies_in_csharp() {
+    let fixture = r#"//- src/Shop/Money/Amount.cs
+namespace Shop.Money;
+
+/// A sum.
+public record Amount(long Cents) {
+    public Amount Plus(Amount other) { return new Amount(Cents + other.Cents); }
+    public static Amount Of(long cents) => new Amount(cents);
+}
+//- src/Shop/Cart/Line.cs
+namespace Shop.Cart
+{
+    class Line : Part {
+        int Count() { return 1; }
+    }
+}
+//- src/Shop/Cart/Part.cs
+namespace Shop.Cart;
+
+class Part {
+    internal const int Limit = 3;
+    public int Size { get; set; } = 1;
+    int Weight() => Limit;
+}
+//- src/Shop/Cart/Cart.cs
+using Shop.Money;
+
+namespace Shop.Cart;
+
+class Cart {
+    private readonly Line first = new Line();
+    private Amount sum;
+
+    Cart(Amount sum) { this.sum = sum; }
+
+    Amount Add(Line line) {
+        var lines = line.Count() + first.Weight() + line.Size;
+        Check(lines);$0
+        sum = sum.Plus(Amount.Of(lines));
+        return new Cart(sum).Total();
+    }
+
+    private void Check(int count) { if (count > Part.Limit) throw new Exception(); }
+
+    Amount Total() { return this.sum; }
+}
+"#;
+    insta::assert_snapshot!(listed(fixture, 2), @r#"
+1 Amount Class in src/Shop/Money/Amount.cs: /// A sum.
+1 Line Class in src/Shop/Cart/Line.cs: class Line : Part {
+1 Line.Count() Function in src/Shop/Cart/Line.cs: int Count() { return 1; }
+1 Cart.first Variable in src/Shop/Cart/Cart.cs: private readonly Line first = new Line();
+1 Part.Weight() Function in src/Shop/Cart/Part.cs: int Weight() => Limit;
+1 Part.Size Variable in src/Shop/Cart/Part.cs: public int Size { get; set; } = 1;
+1 Cart.Check() Function in src/Shop/Cart/Cart.cs: private void Check(int count) { if (count > Part.Limit) throw new Exception(); }
+1 Cart.sum Variable in src/Shop/Cart/Cart.cs: private Amount sum;
+1 Amount.Plus() Function in src/Shop/Money/Amount.cs: public Amount Plus(Amount other) { return new Amount(Cents + other.Cents); }
+1 Amount.Of() Function in src/Shop/Money/Amount.cs: public static Amount Of(long cents) => new Amount(cents);
+1 Cart.Total() Function in src/Shop/Cart/Cart.cs: Amount Total() { return this.sum; }
+2 Amount.Cents Variable in src/Shop/Money/Amount.cs: long Cents
+2 Part Class in src/Shop/Cart/Part.cs: class Part {
+2 Part.Limit Variable in src/Shop/Cart/Part.cs: internal const int Limit = 3;
+"#);
+}
+
+#[test]
+fn outlines_of_csharp() {
+    let fixture = r#"//- Shop/Cart.cs
+namespace Shop;
+
+/// What is bought.
+public class Cart<T> where T : Item {
+    /// The most.
+    public const int Limit = 3;
+
+    /// An empty one.
+    public Cart() : base() {
+        Load();
+    }
+
+    public string Name { get; init; } = "";
+
+    public int Count { get { return items.Count; } }
+
+    /// Its price.
+    [Pure]
+    public int Price(T item) => item.Price();
+
+    enum Size {
+        Small, Large
+    }
+}
+//- Shop/Main.cs
+namespace Shop;
+
+class Main {
+    int F() { return new Cart().Price(1)$0; }
+}
+"#;
+    let (files, path, at) = repository(fixture);
+    let repository = DependencyIndex::new(&files);
+    let function = repository
+        .function_around(&path, &(at..at))
+        .expect("it is in one");
+    let found = repository.dependencies(&path, &function, &function, 1);
+    let class = found
+        .iter()
+        .find(|found| found.name == "Cart")
+        .expect("it is used");
+    insta::assert_snapshot!(repository.text(class, Detail::Documented), @r#"
+/// What is bought.
+public class Cart<T> where T : Item {
+    /// The most.
+    public const int Limit = 3;
+    /// An empty one.
+    public Cart() : base()
+    public string Name { get; init; } = "";
+    public int Count
+    /// Its price.
+    [Pure]
+    public int Price(T item)
+    enum Size {
+        Small,
+        Large
+    }
+}
+"#);
+    insta::assert_snapshot!(repository.text(class, Detail::Signature), @r#"
+public class Cart<T> where T : Item {
+    public const int Limit = 3;
+    public Cart() : base()
+    public string Name { get; init; } = "";
+    public int Count
+    [Pure]
+    public int Price(T item)
+    enum Size {
+        Small,
+        Large
+    }
+}
+"#);
+}

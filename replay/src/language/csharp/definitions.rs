@@ -1,0 +1,148 @@
+//! What a file of C# defines.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::super::definitions::{Definition, DefinitionKind, Definitions};
+use super::super::source::SourceFile;
+use super::imports::siblings;
+use super::names::RULES;
+
+/// What a class calls its constructor, as compiled classes do.
+pub(super) const CONSTRUCTOR: &str = ".ctor";
+
+/// Adds the classes that a file declares, with their members, and the other files of its folder.
+pub(super) fn define(
+    root: Node<'_>,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+    found: &mut Definitions,
+) {
+    members(root, None, file, found);
+    found.re_exported.extend(siblings(&file.path, files));
+}
+
+/// What stands in a file, in a namespace or in the body of a class.
+fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut Definitions) {
+    let mut cursor = body.walk();
+    for node in body.named_children(&mut cursor) {
+        let name = node
+            .child_by_field_name("name")
+            .map_or("", |name| file.text(name));
+        let add_as = |kind: DefinitionKind, found: &mut Definitions| {
+            let index = add(name, kind, node, owner, file, found);
+            found.all[index].value = match kind {
+                DefinitionKind::Variable => instance_of(node, file),
+                _ => None,
+            };
+        };
+        match node.kind() {
+            "namespace_declaration" => {
+                if let Some(body) = node.child_by_field_name("body") {
+                    members(body, owner, file, found);
+                }
+            }
+            "class_declaration" | "enum_declaration" | "record_declaration"
+            | "struct_declaration" => class(node, DefinitionKind::Class, owner, file, found),
+            "interface_declaration" => class(node, DefinitionKind::Type, owner, file, found),
+            "delegate_declaration" => add_as(DefinitionKind::Type, found),
+            "method_declaration" => add_as(DefinitionKind::Function, found),
+            "constructor_declaration" => {
+                let kind = DefinitionKind::Function;
+                add(CONSTRUCTOR, kind, node, owner, file, found);
+            }
+            "enum_member_declaration" | "event_declaration" | "property_declaration" => {
+                add_as(DefinitionKind::Variable, found);
+            }
+            "event_field_declaration" | "field_declaration" => fields(node, owner, file, found),
+            _ => {}
+        }
+    }
+}
+
+/// A class, an enumeration, a record, a structure or an interface.
+fn class(
+    node: Node<'_>,
+    kind: DefinitionKind,
+    owner: Option<usize>,
+    file: &SourceFile,
+    found: &mut Definitions,
+) {
+    let Some(name) = node.child_by_field_name("name") else {
+        return;
+    };
+    let index = add(file.text(name), kind, node, owner, file, found);
+    let mut cursor = node.walk();
+    for child in node.named_children(&mut cursor) {
+        let mut cursor = child.walk();
+        let parts: Vec<Node<'_>> = child.named_children(&mut cursor).collect();
+        match child.kind() {
+            "base_list" => {
+                let bases = parts.iter().filter_map(|of| {
+                    let of = of.child_by_field_name("type").unwrap_or(*of);
+                    RULES.path(of, file)
+                });
+                found.all[index].bases.extend(bases);
+            }
+            // The components of a record are members that are read by their names.
+            "parameter_list" if node.kind() == "record_declaration" => {
+                for component in parts {
+                    if let Some(name) = component.child_by_field_name("name") {
+                        let kind = DefinitionKind::Variable;
+                        let of = add(file.text(name), kind, component, Some(index), file, found);
+                        found.all[of].value = instance_of(component, file);
+                    }
+                }
+            }
+            "declaration_list" | "enum_member_declaration_list" => {
+                members(child, Some(index), file, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The names of a field, each of which holds an instance of the declared type.
+fn fields(field: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut Definitions) {
+    let mut cursor = field.walk();
+    let declaration = field
+        .named_children(&mut cursor)
+        .find(|child| child.kind() == "variable_declaration");
+    let Some(declaration) = declaration else {
+        return;
+    };
+    let mut cursor = declaration.walk();
+    for declarator in declaration.named_children(&mut cursor) {
+        if let Some(name) = declarator
+            .child_by_field_name("name")
+            .filter(|_| declarator.kind() == "variable_declarator")
+        {
+            let kind = DefinitionKind::Variable;
+            let index = add(file.text(name), kind, field, owner, file, found);
+            found.all[index].value = instance_of(declaration, file);
+        }
+    }
+}
+
+/// An instance of the type that a node declares.
+fn instance_of(node: Node<'_>, file: &SourceFile) -> Option<String> {
+    let declared = node.child_by_field_name("type")?;
+    Some(format!("{}()", RULES.path(declared, file)?))
+}
+
+fn add(
+    name: &str,
+    kind: DefinitionKind,
+    node: Node<'_>,
+    owner: Option<usize>,
+    file: &SourceFile,
+    found: &mut Definitions,
+) -> usize {
+    let mut definition = Definition::new(name, kind, node, node, file);
+    definition.owner = owner;
+    match owner {
+        Some(_) => found.add(definition),
+        None => found.declare(definition),
+    }
+}

@@ -1,0 +1,79 @@
+//! Packages of .NET, of which none is installed: tests of C# are not run.
+
+use std::path::Path;
+
+use super::super::environment::{
+    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
+    ProgramProbe, Toolchain,
+};
+
+/// The packages of C#'s projects.
+pub(super) struct Packages;
+
+impl PackageManager for Packages {
+    fn kind(&self) -> EnvironmentKind {
+        EnvironmentKind::Dotnet
+    }
+
+    fn file_key(&self) -> &'static str {
+        "csproj"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["csproj", "dotnet"]
+    }
+
+    fn interpreter_key(&self) -> &'static str {
+        "dotnet"
+    }
+
+    fn pin_form(&self) -> &'static str {
+        "NAME/VERSION"
+    }
+
+    fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
+        let (name, version) = pin.split_once('/')?;
+        Some((name.to_owned(), version.to_owned()))
+    }
+
+    fn interpreter(&self, _: &Toolchain, _: Option<&str>) -> Result<Interpreter, EnvironmentError> {
+        Err(not_run("a project in C#"))
+    }
+
+    fn probes(&self, _: &Toolchain) -> Vec<ProgramProbe> {
+        Vec::new()
+    }
+
+    fn requested_files(
+        &self,
+        project: &str,
+        _: &str,
+        _: &Path,
+    ) -> Result<Vec<NamedText>, EnvironmentError> {
+        Err(not_run(project))
+    }
+
+    fn binds_interpreter(&self) -> bool {
+        true
+    }
+
+    fn is_intact(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn install(
+        &self,
+        request: &InstallRequest<'_>,
+        _: &Path,
+    ) -> Result<Vec<String>, EnvironmentError> {
+        Err(not_run(request.project))
+    }
+}
+
+fn not_run(project: &str) -> EnvironmentError {
+    EnvironmentError::Unusable {
+        project: project.to_owned(),
+        message: "tests of C# are not run, so it needs nothing; leave out its `environment`"
+            .to_owned(),
+    }
+}

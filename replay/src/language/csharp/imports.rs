@@ -1,0 +1,130 @@
+//! What a file of C# imports from its repository.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::super::imports::{Import, ImportTarget, files_in_folder, join, parent};
+use super::super::source::SourceFile;
+
+/// The ending of a file's name.
+const ENDING: &str = ".cs";
+
+/// What a directive imports from the repository: `using A.B` the classes of a namespace, and
+/// `using C = A.B.D` a class. Members that are imported by `static` are not followed.
+///
+/// A namespace stands in a folder by convention only: one whose path ends with the namespace, where
+/// a folder's name may hold several parts with dots between them. The first parts, which are
+/// those of the project, may be missing, if the importing file's own namespace begins alike.
+pub(super) fn imports(
+    node: Node<'_>,
+    file: &SourceFile,
+    files: &BTreeSet<&str>,
+) -> Option<Vec<Import>> {
+    if node.kind() != "using_directive" {
+        return None;
+    }
+    let mut cursor = node.walk();
+    let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+    let has = |kind: &str| children.iter().any(|child| child.kind() == kind);
+    let name = children
+        .iter()
+        .rfind(|child| child.is_named())
+        .map(|name| file.text(*name))
+        .filter(|_| !has("static"));
+    let alias = node.child_by_field_name("name").filter(|_| has("="));
+    let imported = match (name, alias) {
+        (None, _) => Vec::new(),
+        (Some(name), Some(alias)) => aliased(name, file.text(alias), file, files)
+            .into_iter()
+            .collect(),
+        (Some(name), None) => classes(name, file, files),
+    };
+    let at = node.start_byte();
+    let import = |(name, from, target)| Import {
+        name,
+        from,
+        target,
+        at,
+    };
+    Some(imported.into_iter().map(import).collect())
+}
+
+/// The name, the origin and the target of an [`Import`].
+type Imported = (Option<String>, String, ImportTarget);
+
+/// The class of `using ALIAS = A.B.C`.
+fn aliased(name: &str, alias: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Option<Imported> {
+    let (namespace, class) = name.rsplit_once('.')?;
+    let folder = namespace_folder(namespace, file, files)?;
+    let from = files.get(join(&folder, &format!("{class}{ENDING}")).as_str())?;
+    let target = ImportTarget::Member(class.to_owned());
+    Some((Some(alias.to_owned()), (*from).to_owned(), target))
+}
+
+/// What a namespace has: in each file, by convention, a class of its name, and everything else.
+fn classes(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Vec<Imported> {
+    let Some(folder) = namespace_folder(name, file, files) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Imported> = files_in_folder(&folder, ENDING, files)
+        .filter_map(|path| {
+            let class = path.rsplit('/').next()?.split('.').next()?.to_owned();
+            let target = ImportTarget::Member(class.clone());
+            Some((Some(class), path.to_owned(), target))
+        })
+        .collect();
+    found.push((None, folder, ImportTarget::Everything));
+    found
+}
+
+/// The folder of a namespace: the one whose path has most of it at its end.
+fn namespace_folder(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Option<String> {
+    let own = namespace(file);
+    let may_lack_project = own.split('.').next() == name.split('.').next();
+    let parts: Vec<&str> = name.split('.').collect();
+    let mut best: Option<(usize, &str)> = None;
+    let mut last = None;
+    for path in files.iter().filter(|path| path.ends_with(ENDING)) {
+        let folder = parent(path);
+        if last == Some(folder) {
+            continue;
+        }
+        last = Some(folder);
+        let shared = folder
+            .rsplit(['/', '.'])
+            .zip(parts.iter().rev())
+            .take_while(|(part, wanted)| part == *wanted)
+            .count();
+        let fits = shared == parts.len() || (may_lack_project && shared > 0);
+        if fits && best.is_none_or(|(most, _)| shared > most) {
+            best = Some((shared, folder));
+        }
+    }
+    best.map(|(_, folder)| folder.to_owned())
+}
+
+/// The first namespace that a file declares; empty if there is none.
+fn namespace(file: &SourceFile) -> &str {
+    let lines = file.contents.lines();
+    let declaration = lines
+        .filter_map(|line| line.trim_start().strip_prefix("namespace "))
+        .next();
+    let end = |rest: &str| rest.find([';', '{', ' ']).unwrap_or(rest.len());
+    declaration.map_or("", |rest| rest[..end(rest)].trim())
+}
+
+/// The first file of a namespace's folder: it knows the names of all others.
+pub(super) fn namespace_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String> {
+    files_in_folder(folder, ENDING, files)
+        .next()
+        .map_or_else(Vec::new, |file| vec![file.to_owned()])
+}
+
+/// The other files of a file's folder, whose names it knows without an import.
+pub(super) fn siblings(path: &str, files: &BTreeSet<&str>) -> Vec<String> {
+    files_in_folder(parent(path), ENDING, files)
+        .filter(|other| *other != path)
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,14 @@
+//! How tests of C# are written; none is run, so none is looked for.
+
+use super::super::test_conventions::TestConventions;
+
+pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    framework: "C# with xUnit",
+    form: "a method `[Fact] public void NAME() { … }` in a public class of its own",
+    fence: "csharp",
+    test_in: |_, _| None,
+    test_functions: |_, _| Vec::new(),
+    file_name: |_, stem, digest| format!("Added{stem}{digest}Tests.cs"),
+    recompiled: str::to_owned,
+    code_object: None,
+};
