@@ -6,6 +6,7 @@
 
 mod audit;
 mod augment;
+mod by_syntax;
 mod clients;
 mod complete;
 mod connections;
