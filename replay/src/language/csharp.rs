@@ -20,7 +20,7 @@ pub(super) static CSHARP: LanguageSupport = LanguageSupport {
     has_module_path: false,
     has_docstrings: false,
     runners: &[],
-    packages: &environment::Packages,
+    packages: &environment::Nuget,
     detect: detection::detect,
     holes: HoleRules {
         case_blocks: &["switch_section"],

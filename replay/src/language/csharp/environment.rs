@@ -7,10 +7,10 @@ use super::super::environment::{
     ProgramProbe, Toolchain,
 };
 
-/// The packages of C#'s projects.
-pub(super) struct Packages;
+/// The registry of .NET.
+pub(super) struct Nuget;
 
-impl PackageManager for Packages {
+impl PackageManager for Nuget {
     fn kind(&self) -> EnvironmentKind {
         EnvironmentKind::Dotnet
     }
