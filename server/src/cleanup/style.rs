@@ -30,24 +30,25 @@ enum Indent {
     Spaces(usize),
 }
 
-/// Replaces indentation by the file's unit, tabs or a number of spaces, if both units are clear.
+/// Replaces indentation by the unit around the cursor, tabs or a number of spaces, if both units are
+/// clear.
 pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !text.contains('\n') {
         return Change::None;
     }
-    let Some((file, seen)) = style([site.prefix, site.suffix].concat().lines()) else {
+    let Some(own) = own_style(text, site) else {
         return Change::None;
     };
-    let Some(own) = own_style(text, site) else {
+    // The indentation of the line that the completion continues or begins.
+    let line = [last_line(site.prefix), first_line(text)].concat();
+    let base = &line[..line.len() - line.trim_start().len()];
+    let Some((file, seen)) = style_around(site, own, base) else {
         return Change::None;
     };
     // A single step is the block's own, and blocks of one file differ.
     if seen < 2 && file != Indent::Tabs && own != Indent::Tabs {
         return Change::None;
     }
-    // The indentation of the line that the completion continues or begins.
-    let line = [last_line(site.prefix), first_line(text)].concat();
-    let base = &line[..line.len() - line.trim_start().len()];
     let one = |indent: Indent| match indent {
         Indent::Tabs => "\t".to_owned(),
         Indent::Spaces(count) => " ".repeat(count),
@@ -93,28 +94,88 @@ fn is_correct(text: &str, site: &SyntaxSite<'_>) -> bool {
         .is_some_and(|parsed| !parsed.tree.root_node().has_error())
 }
 
-/// The unit of a file and how often it goes one level deeper; `None` unless it has at least two
-/// indented lines, all of one kind.
-fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(Indent, usize)> {
+/// The unit that a completion of this unit is given: that of the cursor's outermost block if it
+/// goes deeper twice, else the file's, unless the block agrees with the completion. A cursor without
+/// indentation before it (`base`) is in no block.
+fn style_around(site: &SyntaxSite<'_>, own: Indent, base: &str) -> Option<(Indent, usize)> {
+    let file = [site.prefix, site.suffix].concat();
+    let lines = lines_of_code(&file, site);
+    if base.is_empty() {
+        return style(lines.iter());
+    }
+    let cursor = site.prefix.matches('\n').count();
+    let is_outermost = |line: &CodeLine<'_>| !line.text.starts_with([' ', '\t']);
+    let before = |line: &&CodeLine<'_>| line.number < cursor && is_outermost(line);
+    let after = |line: &&CodeLine<'_>| line.number > cursor && is_outermost(line);
+    let first = lines.iter().rfind(before).map_or(0, |line| line.number);
+    let last = lines.iter().find(after).map_or(usize::MAX, |it| it.number);
+    let block = lines
+        .iter()
+        .filter(|line| (first..last).contains(&line.number));
+    match style(block) {
+        Some(found @ (_, 2..)) => Some(found),
+        Some((unit, _)) if unit == own => None,
+        _ => style(lines.iter()),
+    }
+}
+
+/// A line that is not blank, and neither a string's nor a comment's that begins above it.
+struct CodeLine<'a> {
+    number: usize,
+    text: &'a str,
+}
+
+fn lines_of_code<'a>(file: &'a str, site: &SyntaxSite<'_>) -> Vec<CodeLine<'a>> {
+    let parsed = site.with("");
+    let continues = |start: usize, text: &str| {
+        let Some(parsed) = &parsed else { return false };
+        let code = start + text.len() - text.trim_start().len();
+        let root = parsed.tree.root_node();
+        let mut node = root.descendant_for_byte_range(code, code);
+        while let Some(current) = node {
+            let is_text = current.kind().contains("string") || parsed.language.is_comment(current);
+            if is_text && current.start_byte() < start {
+                return true;
+            }
+            node = current.parent();
+        }
+        false
+    };
+    let mut start = 0;
+    let mut lines = Vec::new();
+    for (number, line) in file.split_inclusive('\n').enumerate() {
+        let text = line.trim_end();
+        if !text.is_empty() && !continues(start, text) {
+            lines.push(CodeLine { number, text });
+        }
+        start += line.len();
+    }
+    lines
+}
+
+/// The unit of these lines and how often they go one level deeper below a line that opens a block;
+/// `None` unless at least two are indented, all of one kind.
+fn style<'a>(lines: impl Iterator<Item = &'a CodeLine<'a>>) -> Option<(Indent, usize)> {
     let (mut tabs, mut spaces, mut steps) = (0, 0, Vec::new());
-    let mut above = 0;
-    for line in lines.filter(|line| !line.trim().is_empty()) {
-        if line.starts_with('\t') {
+    let (mut above, mut opens) = (0, false);
+    for CodeLine { text, .. } in lines {
+        if text.starts_with('\t') {
             tabs += 1;
         }
-        let width = line.len() - line.trim_start_matches(' ').len();
+        let width = text.len() - text.trim_start_matches(' ').len();
         if width > 0 {
             spaces += 1;
         }
-        if width > above {
+        if width > above && opens {
             steps.push(width - above);
         }
         above = width;
+        opens = text.ends_with(BLOCK_OPENERS);
     }
     match (tabs, spaces) {
         (2.., 0) => Some((Indent::Tabs, tabs)),
         (0, 2..) => {
-            // The commonest step; a continuation may be deeper. Two as common leave it open.
+            // The commonest step. Two as common leave it open.
             let common = |step: usize| steps.iter().filter(|other| **other == step).count();
             let most = steps.iter().map(|step| common(*step)).max()?;
             let mut commonest = steps.iter().filter(|step| common(**step) == most);
@@ -127,6 +188,9 @@ fn style<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(Indent, usize)> {
     }
 }
 
+/// What ends a line that opens a block.
+const BLOCK_OPENERS: [char; 2] = [':', '{'];
+
 /// The unit of a completion, from the line after the first that opens a block.
 fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
     let base = last_line(site.prefix);
@@ -138,7 +202,7 @@ fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
     let mut above_width = base_width + if base.trim().is_empty() { own } else { 0 };
     for line in lines.filter(|line| !line.trim().is_empty()) {
         let indent = &line[..line.len() - line.trim_start().len()];
-        if above.trim_end().ends_with([':', '{']) && indent.len() > above_width {
+        if above.trim_end().ends_with(BLOCK_OPENERS) && indent.len() > above_width {
             let deeper = &indent[above_width.min(indent.len())..];
             let all = |one: char| deeper.chars().all(|character| character == one);
             return if all('\t') {

@@ -594,6 +594,28 @@ fn indentation_matches_file() {
 }
 
 #[test]
+fn indentation_follows_surrounding_block() {
+    let four = "def f(a):\n    if a:\n        return 1\n    while a:\n        a -= 1\n\n\n";
+    let two = "def g(a):\n  if a:\n    $0\n  for b in a:\n    a(b)\n";
+    let mixed = [four, two].concat();
+    kept("python", &mixed, "if a[0]:\n      return 2");
+    let (text, rules) = check("python", &mixed, "if a[0]:\n        return 2");
+    assert_eq!(
+        (text.as_str(), rules[0].as_str()),
+        ("if a[0]:\n      return 2", "indentation")
+    );
+    // One step says little, but not that the completion with the same is wrong.
+    let single = [four, "def g(a):\n  if a:\n    $0\n"].concat();
+    kept("python", &single, "if a[0]:\n      return 2");
+    // Prose and continuations are no blocks.
+    let prose = "def f(a):\n    \"\"\"F.\n\n    Example:\n      f(1)\n    Note:\n      Slow.\n    See:\n      g\n    \"\"\"\n    b = [1,\n         2]\n    c = [1,\n         2]\n$0    return c\n";
+    kept("python", prose, "    for b in a:\n        g(b)\n");
+    let script = "function f() {\n  const text = `\n        a:\n            b\n        c:\n            d`;\n  if (text) {\n    g();\n  }\n  $0\n}\n";
+    let (text, _) = check("typescript", script, "if (h) {\n      g();\n  }");
+    assert_eq!(text, "if (h) {\n    g();\n  }");
+}
+
+#[test]
 fn line_ends_match_file() {
     let (text, rules) = check("python", "if a:\r\n    $0\r\n", "b = 1\n    c = 2");
     assert_eq!(
