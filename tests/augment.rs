@@ -458,3 +458,78 @@ fn models_and_projects_that_can_not_write_tests_are_refused() {
     );
     assert!(chat.requests.lock().unwrap().is_empty());
 }
+
+#[test]
+fn only_tests_that_pass_and_run_new_lines_are_kept_for_coverage() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let (corpus, tasks) = shop(&dir);
+    let (corpus, tasks) = (text(&corpus), text(&tasks));
+    let code = |tests: &str| format!("```python\nfrom shop import price\n\n\n{tests}```\n");
+    let chat = Chat::new(vec![
+        vec![
+            code(
+                "def test_wrong():\n    assert price(12, False) == 36\n\n\n\
+                 def test_known():\n    assert price(2, False) == 6\n\n\n\
+                 def test_elsewhere():\n    assert 1 + 1 == 2\n",
+            ),
+            code(
+                "def test_many():\n    assert price(12, False) == 31\n\n\n\
+                 def test_more():\n    assert price(20, False) == 55\n",
+            ),
+        ],
+        vec![code("def test_member():\n    assert price(1, True) == 2\n")],
+    ]);
+    let model = text(&dir.write("model.toml", &chat.settings("openai-chat")));
+    let augment = |out: &str| {
+        dir.fillrate(&[
+            "augment",
+            &tasks,
+            "--corpus",
+            &corpus,
+            "--model",
+            &model,
+            "-o",
+            out,
+            "--coverage",
+        ])
+    };
+    let finished = augment("kept").exits_with(0);
+    let records = fs::read_to_string(dir.path("kept/provenance.jsonl")).unwrap();
+    let records: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kept: Vec<(&str, &Value)> = records
+        .iter()
+        .map(|record| {
+            let name = record["test"].as_str().unwrap().rsplit(':').next();
+            (name.unwrap(), &record["lines"])
+        })
+        .collect();
+    // `total -= 5` and `total -= 1`, of six lines.
+    let (five, one) = (json!([4]), json!([6]));
+    assert_eq!(
+        kept,
+        [("test_many", &five), ("test_member", &one)],
+        "{finished:?}"
+    );
+    for said in [
+        "2 tests kept, which run 2 of 2 lines that no test ran",
+        "of 6 of 1 holes: 66.7 % before, 100.0 % now; 0 holes below 40 %",
+        "1 not kept: fails with the code as it is",
+        "1 not kept: does not run the code",
+        "2 not kept: notices nothing new",
+    ] {
+        assert!(finished.out.contains(said), "{said}: {}", finished.out);
+    }
+    let requests = chat.requests.lock().unwrap();
+    let asked = requests[0].to_string();
+    assert!(asked.contains("Lines that no test runs"), "{asked}");
+    assert!(
+        asked.contains("total -= 5") && !asked.contains("diff"),
+        "{asked}"
+    );
+}

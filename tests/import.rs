@@ -97,7 +97,7 @@ fn clean_up_keeps_references_of_infilling() {
     };
     let sets = [
         ("HumanEval-SingleLineInfilling.jsonl.gz", 1033, 1033),
-        ("HumanEval-RandomSpanInfillingLight.jsonl.gz", 164, 163),
+        ("HumanEval-RandomSpanInfillingLight.jsonl.gz", 164, 164),
     ];
     for (file, count, least) in sets {
         let packed = std::fs::File::open(folder.join(file)).unwrap();

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, Success};
-use crate::play::augment::{self, AugmentationPlan};
+use crate::play::augment::{self, AugmentationPlan, LEAST_COVERAGE, TestGoal};
 use crate::play::events::Listener;
 
 /// Have a model write tests that notice the faults which survived mutation.
@@ -16,12 +16,16 @@ use crate::play::events::Listener;
 /// lines of the hole, does not look at how the code is written, fails with at least one survivor,
 /// twice, and leaves the project's other tests alone. Kept tests go to DIR/PROJECT/, at their
 /// paths in the project, and DIR/provenance.jsonl says where they come from; tests of your own
-/// can be added there. `--tests DIR` of `mutate`, `mine` and `replay` then adds them to the
+/// can be added there. With `--coverage`, tests are for lines that no test runs in place of faults, as
+/// in RepoExec (§4.2 of its paper): one is kept if it runs such a line. `--tests DIR` of `mutate`, `mine` and `replay` then adds them to the
 /// project's own.
 #[derive(Args)]
 pub(super) struct AugmentArguments {
-    /// The holes with their survivors: a file that `mutate` wrote
+    /// The holes with their survivors: a file that `mutate` wrote; with `--coverage`, any tasks
     tasks: PathBuf,
+    /// Ask for tests that run lines of the holes which no test runs
+    #[arg(long)]
+    coverage: bool,
     /// The corpus they were mined from
     #[arg(long, value_name = "MANIFEST")]
     corpus: PathBuf,
@@ -54,6 +58,11 @@ pub(super) fn run(arguments: &AugmentArguments) -> Result<Success, CliError> {
 fn augment(arguments: &AugmentArguments, listener: &dyn Listener) -> Result<Success, CliError> {
     let plan = AugmentationPlan {
         tasks: arguments.tasks.clone(),
+        goal: if arguments.coverage {
+            TestGoal::Coverage
+        } else {
+            TestGoal::Faults
+        },
         corpus: arguments.corpus.clone(),
         model: arguments.model.clone(),
         output: arguments.output.clone(),
@@ -66,11 +75,11 @@ fn augment(arguments: &AugmentArguments, listener: &dyn Listener) -> Result<Succ
         eprintln!("fillrate: {failure}");
     }
     for provenance in &outcome.kept {
-        outln!(
-            "{}: {} survivors noticed",
-            provenance.test,
-            provenance.kills.len()
-        );
+        let gain = match plan.goal {
+            TestGoal::Faults => format!("{} survivors noticed", provenance.kills.len()),
+            TestGoal::Coverage => format!("{} more lines run", provenance.lines.len()),
+        };
+        outln!("{}: {gain}", provenance.test);
     }
     // A test that notices survivors of several holes is one test.
     let files: BTreeSet<(&str, &str)> = outcome
@@ -78,13 +87,32 @@ fn augment(arguments: &AugmentArguments, listener: &dyn Listener) -> Result<Succ
         .iter()
         .map(|provenance| (provenance.project.as_str(), provenance.path.as_str()))
         .collect();
-    outln!(
-        "{} tests kept, which notice {} of {} survivors: {}",
-        files.len(),
-        outcome.survivors - outcome.left,
-        outcome.survivors,
-        arguments.output.display()
-    );
+    let done = outcome.wanted - outcome.left;
+    let output = arguments.output.display();
+    match &outcome.coverage {
+        None => outln!(
+            "{} tests kept, which notice {done} of {} survivors: {output}",
+            files.len(),
+            outcome.wanted
+        ),
+        Some(coverage) => {
+            let percent = |lines: usize| 100.0 * lines as f64 / coverage.lines.max(1) as f64;
+            outln!(
+                "{} tests kept, which run {done} of {} lines that no test ran: {output}",
+                files.len(),
+                outcome.wanted
+            );
+            outln!(
+                "lines run, of {} of {} holes: {:.1} % before, {:.1} % now; {} holes below {:.0} %",
+                coverage.lines,
+                coverage.holes,
+                percent(coverage.before),
+                percent(coverage.after),
+                coverage.too_low,
+                100.0 * LEAST_COVERAGE
+            );
+        }
+    }
     for (rejection, count) in &outcome.rejected {
         outln!("{count} not kept: {}", rejection.name());
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name};
 use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
@@ -40,6 +40,12 @@ pub(crate) fn task_id(language: &str, source: &str, id: &str) -> String {
     let category = source.strip_prefix("devbench-").unwrap_or(source);
     let known = LANGUAGES.iter().find(|row| row.0 == spelled(language));
     format!("{}/{category}/{id}", known.map_or(language, |row| row.1))
+}
+
+/// The language and the category of a task, with a hyphen between.
+fn category_of(id: &str) -> String {
+    let category = id.rsplit_once('/').map_or(id, |(category, _)| category);
+    category.replace('/', "-")
 }
 
 /// Records spell C#'s name in several ways.
@@ -88,7 +94,8 @@ fn read(
         timeout: None,
     });
     Ok(ImportedTask {
-        project: format!("devbench-{language}"),
+        // One for each category, so that reports have a row for each.
+        project: project_name(&format!("devbench-{}", category_of(&id))),
         language,
         path,
         kind: HoleKind::Block,

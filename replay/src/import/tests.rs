@@ -346,10 +346,10 @@ fn devbench_programs_are_judged_by_their_assertions() {
         .expect("the records are sound");
     assert_eq!((summary.holes, summary.judged, summary.projects), (2, 1, 2));
     insta::assert_snapshot!(folder.holes(), @r#"
-    devbench-python/programs/python_low_context_1.py:2:block [python/low-context/1] "    return 2 * n" ["tests/test_python_low_context_1.py"]
-    devbench-typescript/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" []
+    devbench-python-low-context/programs/python_low_context_1.py:2:block [python/low-context/1] "    return 2 * n" ["tests/test_python_low_context_1.py"]
+    devbench-typescript-low-context/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" []
     "#);
-    let corpus = folder.path("tasks.corpus/devbench-python");
+    let corpus = folder.path("tasks.corpus/devbench-python-low-context");
     let program = fs::read_to_string(corpus.join("programs/python_low_context_1.py"));
     // What decides is not shown.
     assert_eq!(

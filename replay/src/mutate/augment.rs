@@ -1,5 +1,5 @@
-//! What a model is asked when tests are wanted that notice surviving mutants, and how the tests
-//! are read from what it answers. Whether they are any good is the judge's to say.
+//! What a model is asked when tests are wanted that notice surviving mutants or run more lines, and
+//! how the tests are read from what it answers. Whether they are any good is the judge's to say.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::neutral_mutant;
 use crate::language::test_conventions::FoundTest;
 use crate::language::{LANGUAGES, LanguageSupport};
 
-/// Code whose tests miss faults.
+/// Code whose tests miss faults or lines.
 #[derive(Clone, Debug)]
 pub struct TestRequest<'a> {
     /// Its language.
@@ -21,12 +21,21 @@ pub struct TestRequest<'a> {
     pub path: &'a str,
     /// The file.
     pub contents: &'a str,
-    /// The bytes of the file that the faults are in.
+    /// The bytes of the file that the tests are for.
     pub range: Range<usize>,
     /// One of the project's files of tests, by its path in the project, to take after.
     pub example: (&'a str, &'a str),
-    /// The faults that no test notices.
-    pub faults: Vec<SurvivingFault<'a>>,
+    /// What no test notices or runs.
+    pub missing: RequestedTests<'a>,
+}
+
+/// What tests are wanted for.
+#[derive(Clone, Debug)]
+pub enum RequestedTests<'a> {
+    /// Faults that no test notices.
+    Faults(Vec<SurvivingFault<'a>>),
+    /// One-based lines of the file that no test runs.
+    Lines(Vec<usize>),
 }
 
 /// A fault that no test notices.
@@ -59,10 +68,20 @@ const FAULTS: usize = 20;
 pub fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
     let conventions = LanguageSupport::for_language(focus.language).tests;
     let (framework, form) = (conventions.framework, conventions.form);
+    let (given, aim) = match &focus.missing {
+        RequestedTests::Faults(_) => (
+            "faults: changes of the code that the project's tests do not notice",
+            "pass with the code as it is and fail with at least one of the faults",
+        ),
+        RequestedTests::Lines(_) => (
+            "lines of the code that the project's tests do not run",
+            "pass with the code as it is and run at least one of the lines, edge and corner cases \
+             among them",
+        ),
+    };
     let instructions = format!(
         "You write tests in {framework}. You get code of a project, one of the project's files of \
-         tests, and faults: changes of the code that the project's tests do not notice. Write \
-         tests that pass with the code as it is and fail with at least one of the faults. Each \
+         tests, and {given}. Write tests that {aim}. Each \
          test is {form}. Each calls the code through the project's own modules, imported as the \
          file of tests does it, and asserts what the code does. No test reads source files, \
          replaces anything that others use, or hangs on time, chance or the network. Answer with \
@@ -74,10 +93,23 @@ pub fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
     let (path, example) = focus.example;
     text.push_str(&format!("\nThe project's tests, from {path}:\n"));
     text.push_str(&block(fence, beginning(example, EXAMPLE_BYTES)));
-    text.push_str("\nFaults that no test notices:\n");
-    for (index, fault) in focus.faults.iter().take(FAULTS).enumerate() {
-        text.push_str(&format!("\n{}. {}\n", index + 1, fault.description));
-        text.push_str(&block("diff", fault.diff));
+    match &focus.missing {
+        RequestedTests::Faults(faults) => {
+            text.push_str("\nFaults that no test notices:\n");
+            for (index, fault) in faults.iter().take(FAULTS).enumerate() {
+                text.push_str(&format!("\n{}. {}\n", index + 1, fault.description));
+                text.push_str(&block("diff", fault.diff));
+            }
+        }
+        RequestedTests::Lines(lines) => {
+            let wanted = focus.contents.lines().enumerate();
+            let wanted: String = wanted
+                .filter(|(index, _)| lines.contains(&(index + 1)))
+                .map(|(_, line)| format!("{line}\n"))
+                .collect();
+            text.push_str("\nLines that no test runs:\n");
+            text.push_str(&block(fence, &wanted));
+        }
     }
     ChatQuestion { instructions, text }
 }
@@ -267,10 +299,10 @@ mod tests {
             contents,
             range: start..start + 5,
             example: ("tests/test_m.py", "from m import f\n"),
-            faults: vec![SurvivingFault {
+            missing: RequestedTests::Faults(vec![SurvivingFault {
                 description: "line 2: AOR: \"+\" → \"-\"",
                 diff: "-    return a + 1\n+    return a - 1\n",
-            }],
+            }]),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Has a model write tests that notice the faults which survived mutation, and judges the tests.
+//! Has a model write tests that notice the faults which survived mutation, or that run lines which
+//! no test runs, and judges the tests.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -18,9 +19,10 @@ use super::mutate::whole_lines;
 use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
 use crate::corpus::Corpus;
 use crate::corpus::manifest::Manifest;
+use crate::language::SourceFile;
 use crate::language::runner::RunnerName;
 use crate::mutate;
-use crate::mutate::augment::{self, SurvivingFault, TestProposal, TestRequest};
+use crate::mutate::augment::{self, RequestedTests, SurvivingFault, TestProposal, TestRequest};
 use crate::queue::run_jobs;
 use crate::task::{self, Hole, Survivor, sha256_hex};
 use crate::verdict::{Outcome, Verdict, VerdictError};
@@ -28,8 +30,10 @@ use crate::verdict::{Outcome, Verdict, VerdictError};
 /// What to write tests for.
 #[derive(Clone, Debug)]
 pub struct AugmentationPlan {
-    /// The tasks file, with survivors.
+    /// The tasks file; for faults, with survivors.
     pub tasks: PathBuf,
+    /// What the tests are for.
+    pub goal: TestGoal,
     /// The manifest of the corpus that the holes were mined from.
     pub corpus: PathBuf,
     /// A settings file (.toml) whose model has a chat protocol.
@@ -44,6 +48,34 @@ pub struct AugmentationPlan {
     pub execution: ExecutionPlan,
 }
 
+/// What tests are written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestGoal {
+    /// To notice survivors of mutation.
+    Faults,
+    /// To run lines of holes that no test runs: the coverage enhancement of RepoExec, §4.2.2 of
+    /// [its paper](https://arxiv.org/abs/2406.11927).
+    Coverage,
+}
+
+/// How many lines of the holes tests run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoverageCounts {
+    /// The lines on which statements begin.
+    pub lines: usize,
+    /// Those that the project's own tests run.
+    pub before: usize,
+    /// Those that its tests and the kept ones run.
+    pub after: usize,
+    /// The holes.
+    pub holes: usize,
+    /// The holes of whose lines fewer than [`LEAST_COVERAGE`] are run.
+    pub too_low: usize,
+}
+
+/// The least share of lines that a hole's tests must run, as RepoExec has it.
+pub const LEAST_COVERAGE: f64 = 0.4;
+
 /// What writing tests came to.
 #[derive(Debug)]
 pub struct AugmentationOutcome {
@@ -51,10 +83,12 @@ pub struct AugmentationOutcome {
     pub kept: Vec<TestProvenance>,
     /// How many tests were rejected, by reason.
     pub rejected: BTreeMap<TestRejection, usize>,
-    /// How many survivors there were.
-    pub survivors: usize,
-    /// How many of them no test notices yet.
+    /// How many survivors or lines there were.
+    pub wanted: usize,
+    /// How many of them no test notices or runs yet.
     pub left: usize,
+    /// The coverage of the holes, if that is the goal.
+    pub coverage: Option<CoverageCounts>,
     /// What failed, for people.
     pub failures: Vec<String>,
 }
@@ -90,9 +124,39 @@ pub struct TestProvenance {
     pub prompt_sha256: String,
     /// The survivors it notices that no test kept before it does.
     pub kills: Vec<Survivor>,
+    /// The one-based lines of the hole's file that it runs and no test before it does, if it was
+    /// written for coverage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<usize>,
 }
 
-/// A hole with survivors.
+/// What a hole's tests lack.
+enum MissingTests<'a> {
+    /// The survivors that no kept test notices yet, with the files they are.
+    Faults(Vec<(&'a Survivor, String)>),
+    /// The lines that no test runs yet.
+    Lines(BTreeSet<usize>),
+}
+
+impl MissingTests<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Faults(faults) => faults.len(),
+            Self::Lines(lines) => lines.len(),
+        }
+    }
+}
+
+/// What a proposed test adds to a project's tests.
+#[derive(Default)]
+struct TestGain {
+    /// The diffs of the survivors that it notices.
+    kills: BTreeSet<String>,
+    /// The lines that it runs and no own test does.
+    lines: BTreeSet<usize>,
+}
+
+/// A hole whose tests lack something.
 struct AugmentedHole<'a> {
     hole: &'a Hole,
     project: &'a TestedProject,
@@ -102,8 +166,10 @@ struct AugmentedHole<'a> {
     example: (String, String),
     /// The prefix of paths in the project that test ids lack: usually empty.
     root: String,
-    /// The survivors that no kept test notices yet, with the files they are.
-    left: Vec<(&'a Survivor, String)>,
+    /// What no kept test notices or runs yet.
+    left: MissingTests<'a>,
+    /// The lines of the hole on which statements begin, where coverage is the goal.
+    statements: usize,
     /// Whether to ask about it again.
     open: bool,
 }
@@ -125,7 +191,7 @@ pub enum TestRejection {
     Uncalled,
     /// It fails with code that does the same and is written otherwise.
     ReadsText,
-    /// It notices no survivor, or none that an earlier one does not.
+    /// It notices no survivor and runs no line, or none that an earlier one does not.
     Useless,
     /// With it, the project's other tests don't all pass.
     Disturbs,
@@ -173,7 +239,7 @@ pub fn run(
     let survivors = |hole: &Hole| hole.mutation.as_ref().map_or(0, |m| m.survivors.len());
     let holes: Vec<Hole> = holes
         .into_iter()
-        .filter(|hole| survivors(hole) > 0)
+        .filter(|hole| plan.goal == TestGoal::Coverage || survivors(hole) > 0)
         .collect();
     if holes.is_empty() {
         return Err(PlayError::Refused(format!(
@@ -189,9 +255,16 @@ pub fn run(
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     failures.extend(absent.iter().map(AbsentProject::describe));
-    let targets = find_targets(&projects, &holes)?;
+    let targets = find_targets(&projects, &holes, plan.goal)?;
+    let wanted: usize = targets.iter().map(|target| target.left.len()).sum();
+    if plan.goal == TestGoal::Coverage && wanted == 0 && !targets.is_empty() {
+        return Err(PlayError::Refused(format!(
+            "no test is missing: tests run every line of the {} holes",
+            targets.len()
+        )));
+    }
     let mut augmentation = Augmentation {
-        survivors: targets.iter().map(|target| target.left.len()).sum(),
+        wanted,
         plan,
         author: &author,
         listener,
@@ -245,7 +318,7 @@ struct Augmentation<'a> {
     author: &'a TestAuthor,
     listener: &'a dyn Listener,
     targets: Vec<AugmentedHole<'a>>,
-    survivors: usize,
+    wanted: usize,
     /// The tests that were proposed, by hole and path.
     seen: HashSet<(usize, String)>,
     kept: Vec<TestProvenance>,
@@ -275,7 +348,7 @@ impl Augmentation<'_> {
         }
         for (candidate, judged) in fresh.iter().zip(judged) {
             match judged {
-                Ok(kills) => self.keep_if_useful(candidate, &kills)?,
+                Ok(gain) => self.keep_if_useful(candidate, &gain)?,
                 Err(rejection) => self.reject(rejection),
             }
         }
@@ -286,25 +359,33 @@ impl Augmentation<'_> {
         *self.rejected.entry(rejection).or_default() += 1;
     }
 
-    /// Keeps a test that notices survivors, if no test kept before it notices them all.
+    /// Keeps a test that notices survivors or runs lines, if no test kept before it does for all.
     fn keep_if_useful(
         &mut self,
         candidate: &TestCandidate,
-        kills: &BTreeSet<String>,
+        gain: &TestGain,
     ) -> Result<(), PlayError> {
         let target = &mut self.targets[candidate.target];
-        let new: Vec<Survivor> = target
-            .left
-            .iter()
-            .filter(|(survivor, _)| kills.contains(&survivor.diff))
-            .map(|(survivor, _)| (*survivor).clone())
-            .collect();
-        if new.is_empty() {
+        let mut kills: Vec<Survivor> = Vec::new();
+        let mut lines: Vec<usize> = Vec::new();
+        match &mut target.left {
+            MissingTests::Faults(left) => {
+                let new = left
+                    .iter()
+                    .filter(|(survivor, _)| gain.kills.contains(&survivor.diff));
+                kills.extend(new.map(|(survivor, _)| (*survivor).clone()));
+                left.retain(|(survivor, _)| !kills.contains(survivor));
+            }
+            MissingTests::Lines(left) => {
+                lines.extend(left.intersection(&gain.lines));
+                left.retain(|line| !gain.lines.contains(line));
+            }
+        }
+        if kills.is_empty() && lines.is_empty() {
             self.reject(TestRejection::Useless);
             return Ok(());
         }
-        target.left.retain(|(survivor, _)| !new.contains(survivor));
-        target.open = !target.left.is_empty();
+        target.open = target.left.len() > 0;
         let provenance = TestProvenance {
             schema: PROVENANCE_SCHEMA,
             project: target.hole.project.clone(),
@@ -313,7 +394,8 @@ impl Augmentation<'_> {
             hole: target.hole.id.clone(),
             model: self.author.model.name().to_owned(),
             prompt_sha256: candidate.prompt_sha256.clone(),
-            kills: new,
+            kills,
+            lines,
         };
         store_test(&self.plan.output, &provenance, &candidate.proposal.contents)?;
         self.kept.push(provenance);
@@ -344,7 +426,7 @@ impl Augmentation<'_> {
                     project: target.hole.project.clone(),
                     hole: target.hole.id.clone(),
                     path: candidate.path.clone(),
-                    kills: judged.as_ref().map_or(0, BTreeSet::len),
+                    kills: judged.as_ref().map_or(0, |gain| gain.kills.len()),
                     rejection: judged.as_ref().err().map(|one| one.name().to_owned()),
                 });
                 progress.advance(1);
@@ -355,20 +437,35 @@ impl Augmentation<'_> {
     }
 
     fn finish(self) -> AugmentationOutcome {
+        let left = self.targets.iter().map(|target| target.left.len()).sum();
+        let lines: usize = self.targets.iter().map(|target| target.statements).sum();
+        let is_low = |target: &&AugmentedHole<'_>| {
+            let run = target.statements - target.left.len();
+            (run as f64) < LEAST_COVERAGE * target.statements as f64
+        };
+        let coverage = (self.plan.goal == TestGoal::Coverage).then(|| CoverageCounts {
+            lines,
+            before: lines - self.wanted,
+            after: lines - left,
+            holes: self.targets.len(),
+            too_low: self.targets.iter().filter(is_low).count(),
+        });
         AugmentationOutcome {
-            left: self.targets.iter().map(|target| target.left.len()).sum(),
+            left,
+            coverage,
             kept: self.kept,
             rejected: self.rejected,
-            survivors: self.survivors,
+            wanted: self.wanted,
             failures: self.failures,
         }
     }
 }
 
-/// The holes of the projects that are present, with their survivors.
+/// The holes of the projects that are present, with what their tests lack.
 fn find_targets<'a>(
     projects: &'a [TestedProject],
     holes: &'a [Hole],
+    goal: TestGoal,
 ) -> Result<Vec<AugmentedHole<'a>>, PlayError> {
     let mut targets = Vec::new();
     for hole in holes {
@@ -377,31 +474,18 @@ fn find_targets<'a>(
         };
         let file = project.source_file(hole)?;
         hole.cut(&file.contents)?;
-        let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
-        let mutants: BTreeMap<String, String> =
-            mutate::find_mutants(file.language, &file.contents, range)
-                .into_iter()
-                .map(|mutant| {
-                    let diff = mutant.edit.diff(&file.contents);
-                    (diff, mutant.edit.apply(&file.contents))
-                })
-                .collect();
-        let survivors = hole
-            .mutation
-            .iter()
-            .flat_map(|mutation| &mutation.survivors);
-        let left = survivors
-            .map(|survivor| {
-                let text = mutants.get(&survivor.diff).cloned().ok_or_else(|| {
-                    PlayError::Refused(format!(
-                        "{}: its survivor at {} is none that this program makes; run `fillrate \
-                         mutate` again",
-                        hole.id, survivor.fault
-                    ))
-                })?;
-                Ok((survivor, text))
-            })
-            .collect::<Result<Vec<_>, PlayError>>()?;
+        let (left, statements) = match goal {
+            TestGoal::Faults => (MissingTests::Faults(find_survivors(hole, file)?), 0),
+            TestGoal::Coverage => {
+                let statements = statement_lines(hole, file);
+                let baseline = project.judge.baseline();
+                let uncovered = statements
+                    .iter()
+                    .copied()
+                    .filter(|line| !baseline.covers(&hole.path, *line));
+                (MissingTests::Lines(uncovered.collect()), statements.len())
+            }
+        };
         let (root, example) = find_example(project, hole, &file.contents)?;
         targets.push(AugmentedHole {
             hole,
@@ -410,11 +494,66 @@ fn find_targets<'a>(
             language: file.language,
             example,
             root,
+            open: left.len() > 0,
             left,
-            open: true,
+            statements,
         });
     }
     Ok(targets)
+}
+
+/// The survivors of a hole, with the files they are.
+fn find_survivors<'a>(
+    hole: &'a Hole,
+    file: &SourceFile,
+) -> Result<Vec<(&'a Survivor, String)>, PlayError> {
+    let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
+    let mutants: BTreeMap<String, String> =
+        mutate::find_mutants(file.language, &file.contents, range)
+            .into_iter()
+            .map(|mutant| {
+                let diff = mutant.edit.diff(&file.contents);
+                (diff, mutant.edit.apply(&file.contents))
+            })
+            .collect();
+    let survivors = hole
+        .mutation
+        .iter()
+        .flat_map(|mutation| &mutation.survivors);
+    survivors
+        .map(|survivor| {
+            let text = mutants.get(&survivor.diff).cloned().ok_or_else(|| {
+                PlayError::Refused(format!(
+                    "{}: its survivor at {} is none that this program makes; run `fillrate \
+                     mutate` again",
+                    hole.id, survivor.fault
+                ))
+            })?;
+            Ok((survivor, text))
+        })
+        .collect()
+}
+
+/// The one-based lines of a hole on which statements begin, documentation aside.
+fn statement_lines(hole: &Hole, file: &SourceFile) -> BTreeSet<usize> {
+    let index = LineIndex::new(&file.contents);
+    let wanted = lines(hole, &file.contents);
+    let tree = file.language.parse(&file.contents);
+    let mut pending = vec![tree.root_node()];
+    let mut found = BTreeSet::new();
+    while let Some(node) = pending.pop() {
+        let only = node
+            .named_child(0)
+            .filter(|_| node.named_child_count() == 1);
+        let is_text = only.is_some_and(|only| only.kind() == "string");
+        let line = index.number(node.start_byte());
+        if file.language.is_statement(node) && !is_text && wanted.contains(&line) {
+            found.insert(line);
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.children(&mut cursor));
+    }
+    found
 }
 
 /// The prefix of paths that test ids lack, and the file of a test that runs the hole.
@@ -481,14 +620,17 @@ impl AugmentedHole<'_> {
             contents: self.contents,
             range: self.hole.start.0..self.hole.end.0,
             example: (&self.example.0, &self.example.1),
-            faults: self
-                .left
-                .iter()
-                .map(|(survivor, _)| SurvivingFault {
-                    description: &survivor.fault,
-                    diff: &survivor.diff,
-                })
-                .collect(),
+            missing: match &self.left {
+                MissingTests::Faults(left) => RequestedTests::Faults(
+                    left.iter()
+                        .map(|(survivor, _)| SurvivingFault {
+                            description: &survivor.fault,
+                            diff: &survivor.diff,
+                        })
+                        .collect(),
+                ),
+                MissingTests::Lines(left) => RequestedTests::Lines(left.iter().copied().collect()),
+            },
         }
     }
 
@@ -655,8 +797,8 @@ type ModelAnswer = Result<Vec<String>, String>;
 /// A test that a model proposed, or why its answer has none.
 type ProposedTest = Result<TestCandidate, TestRejection>;
 
-/// The diffs of the survivors that a test notices, or why it is not kept.
-type JudgedTest = Result<BTreeSet<String>, TestRejection>;
+/// What a test adds, or why it is not kept.
+type JudgedTest = Result<TestGain, TestRejection>;
 
 fn judge_one(
     target: &AugmentedHole<'_>,
@@ -704,19 +846,21 @@ fn judge_one(
     if let Some(rejection) = denied(&verdict, TestRejection::ReadsText) {
         return Ok(Err(rejection));
     }
-    let mut kills = BTreeSet::new();
-    for (survivor, text) in &target.left {
-        let change = Some((hole.path.as_str(), text.as_str()));
-        // Twice, since chance may fail a test once that passed ten times.
-        let mut noticed = true;
-        for _ in 0..2 {
-            noticed = noticed && notices(&judge.judge_added_tests(added, change, &tests)?, &id);
-        }
-        if noticed {
-            kills.insert(survivor.diff.clone());
-        }
-    }
-    if kills.is_empty() {
+    let gain = match &target.left {
+        MissingTests::Faults(left) => TestGain {
+            kills: noticed_faults(target, added, &id, left)?,
+            ..TestGain::default()
+        },
+        MissingTests::Lines(left) => TestGain {
+            lines: left
+                .iter()
+                .copied()
+                .filter(|line| ran.contains(line))
+                .collect(),
+            ..TestGain::default()
+        },
+    };
+    if gain.kills.is_empty() && gain.lines.is_empty() {
         return Ok(Err(TestRejection::Useless));
     }
     let mut all = judge.baseline().stable();
@@ -724,7 +868,30 @@ fn judge_one(
     if judge.judge_added_tests(added, None, &all)?.outcome != Outcome::Passed {
         return Ok(Err(TestRejection::Disturbs));
     }
-    Ok(Ok(kills))
+    Ok(Ok(gain))
+}
+
+/// The diffs of the survivors that a test notices.
+fn noticed_faults(
+    target: &AugmentedHole<'_>,
+    added: (&str, &str),
+    id: &str,
+    left: &[(&Survivor, String)],
+) -> Result<BTreeSet<String>, VerdictError> {
+    let judge = &target.project.judge;
+    let mut kills = BTreeSet::new();
+    for (survivor, text) in left {
+        let change = Some((target.hole.path.as_str(), text.as_str()));
+        // Twice, since chance may fail a test once that passed ten times.
+        let mut noticed = true;
+        for _ in 0..2 {
+            noticed = noticed && notices(&judge.judge_added_tests(added, change, &[id])?, id);
+        }
+        if noticed {
+            kills.insert(survivor.diff.clone());
+        }
+    }
+    Ok(kills)
 }
 
 /// Whether a test failed by itself, with all the evidence there that a pass would need.

@@ -101,7 +101,7 @@ fn style_around(site: &SyntaxSite<'_>, own: Indent, base: &str) -> Option<(Inden
     let file = [site.prefix, site.suffix].concat();
     let lines = lines_of_code(&file, site);
     if base.is_empty() {
-        return style(lines.iter());
+        return style(lines.iter(), LEAST_INDENTED);
     }
     let cursor = site.prefix.matches('\n').count();
     let is_outermost = |line: &CodeLine<'_>| !line.text.starts_with([' ', '\t']);
@@ -112,10 +112,10 @@ fn style_around(site: &SyntaxSite<'_>, own: Indent, base: &str) -> Option<(Inden
     let block = lines
         .iter()
         .filter(|line| (first..last).contains(&line.number));
-    match style(block) {
+    match style(block, 1) {
         Some(found @ (_, 2..)) => Some(found),
         Some((unit, _)) if unit == own => None,
-        _ => style(lines.iter()),
+        _ => style(lines.iter(), LEAST_INDENTED),
     }
 }
 
@@ -154,8 +154,11 @@ fn lines_of_code<'a>(file: &'a str, site: &SyntaxSite<'_>) -> Vec<CodeLine<'a>> 
 }
 
 /// The unit of these lines and how often they go one level deeper below a line that opens a block;
-/// `None` unless at least two are indented, all of one kind.
-fn style<'a>(lines: impl Iterator<Item = &'a CodeLine<'a>>) -> Option<(Indent, usize)> {
+/// `None` unless at least so many are indented, all of one kind.
+fn style<'a>(
+    lines: impl Iterator<Item = &'a CodeLine<'a>>,
+    least: usize,
+) -> Option<(Indent, usize)> {
     let (mut tabs, mut spaces, mut steps) = (0, 0, Vec::new());
     let (mut above, mut opens) = (0, false);
     for CodeLine { text, .. } in lines {
@@ -173,8 +176,8 @@ fn style<'a>(lines: impl Iterator<Item = &'a CodeLine<'a>>) -> Option<(Indent, u
         opens = text.ends_with(BLOCK_OPENERS);
     }
     match (tabs, spaces) {
-        (2.., 0) => Some((Indent::Tabs, tabs)),
-        (0, 2..) => {
+        (tabs, 0) if tabs >= least => Some((Indent::Tabs, tabs)),
+        (0, spaces) if spaces >= least => {
             // The commonest step. Two as common leave it open.
             let common = |step: usize| steps.iter().filter(|other| **other == step).count();
             let most = steps.iter().map(|step| common(*step)).max()?;
@@ -187,6 +190,9 @@ fn style<'a>(lines: impl Iterator<Item = &'a CodeLine<'a>>) -> Option<(Indent, u
         _ => None,
     }
 }
+
+/// The least indented lines of a file that show its unit.
+const LEAST_INDENTED: usize = 2;
 
 /// What ends a line that opens a block.
 const BLOCK_OPENERS: [char; 2] = [':', '{'];
