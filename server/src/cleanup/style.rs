@@ -1,5 +1,7 @@
 //! Gives a completion the file's line ends and indentation.
 
+use std::collections::BTreeSet;
+
 use super::extent::before_a_line;
 use super::syntax_site::SyntaxSite;
 use super::{Change, first_line, last_line};
@@ -126,31 +128,28 @@ struct CodeLine<'a> {
 }
 
 fn lines_of_code<'a>(file: &'a str, site: &SyntaxSite<'_>) -> Vec<CodeLine<'a>> {
-    let parsed = site.with("");
-    let continues = |start: usize, text: &str| {
-        let Some(parsed) = &parsed else { return false };
-        let code = start + text.len() - text.trim_start().len();
-        let root = parsed.tree.root_node();
-        let mut node = root.descendant_for_byte_range(code, code);
-        while let Some(current) = node {
-            let is_text = current.kind().contains("string") || parsed.language.is_comment(current);
-            if is_text && current.start_byte() < start {
-                return true;
+    let mut within_text: BTreeSet<usize> = BTreeSet::new();
+    if let Some(parsed) = site.with("") {
+        let mut pending = vec![parsed.tree.root_node()];
+        while let Some(node) = pending.pop() {
+            let (first, last) = (node.start_position().row, node.end_position().row);
+            if first == last {
+                continue;
             }
-            node = current.parent();
+            if node.kind().contains("string") || parsed.language.is_comment(node) {
+                within_text.extend(first + 1..=last);
+                continue;
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.children(&mut cursor));
         }
-        false
-    };
-    let mut start = 0;
-    let mut lines = Vec::new();
-    for (number, line) in file.split_inclusive('\n').enumerate() {
-        let text = line.trim_end();
-        if !text.is_empty() && !continues(start, text) {
-            lines.push(CodeLine { number, text });
-        }
-        start += line.len();
     }
-    lines
+    file.split('\n')
+        .map(str::trim_end)
+        .enumerate()
+        .filter(|(number, text)| !text.is_empty() && !within_text.contains(number))
+        .map(|(number, text)| CodeLine { number, text })
+        .collect()
 }
 
 /// The unit of these lines and how often they go one level deeper below a line that opens a block;
