@@ -17,6 +17,7 @@ pub(super) fn end_at_stray_closer(text: &str, site: &SyntaxSite<'_>) -> Change {
 }
 
 /// The balance of brackets around a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Around {
     /// How many brackets of the prefix are open at the cursor.
     pub(super) open_at_cursor: usize,
@@ -41,6 +42,22 @@ impl Around {
 /// Matches brackets of the prefix, the completion and the suffix by their kinds. Tree-sitter
 /// separates brackets that are tokens from those in strings and comments.
 pub(super) fn around(text: &str, site: &SyntaxSite<'_>) -> Option<Around> {
+    balance(text, site, is_balanced_outside)
+}
+
+/// Whether a node lies before or after a completion and has no error: then it closes whatever it
+/// opens, and nothing else. Most of a file is that, which so need not be walked.
+fn is_balanced_outside(node: Node<'_>, completion: &Range<usize>) -> bool {
+    let outside = node.end_byte() <= completion.start || node.start_byte() >= completion.end;
+    outside && node.child_count() > 0 && !node.has_error()
+}
+
+/// As [`around`], without the brackets of nodes that are left out.
+fn balance(
+    text: &str,
+    site: &SyntaxSite<'_>,
+    leaves_out: impl Fn(Node<'_>, &Range<usize>) -> bool,
+) -> Option<Around> {
     let parsed = site.with(text)?;
     let completion = site.prefix.len()..site.prefix.len() + text.len();
     let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
@@ -49,8 +66,9 @@ pub(super) fn around(text: &str, site: &SyntaxSite<'_>) -> Option<Around> {
         closer,
         opens,
         start,
-    } in brackets(parsed.language, parsed.tree.root_node())
-    {
+    } in brackets(parsed.language, parsed.tree.root_node(), |node| {
+        leaves_out(node, &completion)
+    }) {
         let (open, unmatched) = if start < completion.start {
             (&mut before, None)
         } else if start < completion.end {
@@ -107,8 +125,12 @@ struct Bracket {
     start: usize,
 }
 
-/// The bracket tokens of a tree, in order.
-fn brackets(language: &Language, root: Node<'_>) -> Vec<Bracket> {
+/// The bracket tokens of a tree, in order, without those of nodes that are left out.
+fn brackets(
+    language: &Language,
+    root: Node<'_>,
+    leaves_out: impl Fn(Node<'_>) -> bool,
+) -> Vec<Bracket> {
     let mut found = Vec::new();
     let mut cursor = root.walk();
     loop {
@@ -131,7 +153,7 @@ fn brackets(language: &Language, root: Node<'_>) -> Vec<Bracket> {
                 start: node.start_byte(),
             });
         }
-        if cursor.goto_first_child() || cursor.goto_next_sibling() {
+        if (!leaves_out(node) && cursor.goto_first_child()) || cursor.goto_next_sibling() {
             continue;
         }
         loop {
@@ -155,6 +177,9 @@ pub(super) fn continuation_lines(text: &str, site: &SyntaxSite<'_>) -> Vec<Range
     let mut found = Vec::new();
     let mut pending = vec![parsed.tree.root_node()];
     while let Some(node) = pending.pop() {
+        if node.end_byte() <= offset || node.start_byte() >= offset + text.len() {
+            continue;
+        }
         let bracketed = node
             .child(0)
             .is_some_and(|first| parsed.language.opening_brackets.contains(&first.kind()));
@@ -168,4 +193,58 @@ pub(super) fn continuation_lines(text: &str, site: &SyntaxSite<'_>) -> Vec<Range
         pending.extend(node.children(&mut cursor));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cleanup::{CompletionExtent, CursorSite};
+
+    #[test]
+    fn what_is_left_out_changes_no_balance() {
+        let files = [
+            (
+                "python",
+                "x = {'a': [1, (2)]}\ndef f(a, b=(1,)):\n    c = g(a[0]\n    return {**x, f\"{a}\": (b}\n\n\n\
+                 def h():\n    return [1, 2)]\n",
+            ),
+            (
+                "typescript",
+                "const a = {b: [1, `x ${f(2)}`]};\nfunction f(c: Map<string, number[]>) {\n  if (c) {\n    \
+                 return [c.get('x')!, (1];\n  }\n}\nclass K { m() { return /[)]/.test(\")\"); } }\n",
+            ),
+            (
+                "javascript",
+                "export default { a() { return <b c={[1]}>{d}</b>; } }\nlet e = (() => { f( })();\n",
+            ),
+        ];
+        for (id, file) in files {
+            let language = Language::by_id(id);
+            assert!(language.is_some(), "{id}");
+            for at in (0..=file.len()).filter(|at| file.is_char_boundary(*at)) {
+                for text in [
+                    "",
+                    ")",
+                    "x)]}",
+                    "(a[0], {",
+                    "}\n\ndef g():\n    return (1)\n",
+                ] {
+                    let site = SyntaxSite::new(CursorSite {
+                        prefix: &file[..at],
+                        suffix: &file[at..],
+                        path: None,
+                        language,
+                        tree: None,
+                        extent: CompletionExtent::Block,
+                        chat: false,
+                    });
+                    assert_eq!(
+                        around(text, &site),
+                        balance(text, &site, |_, _| false),
+                        "{id} at {at} with {text:?}"
+                    );
+                }
+            }
+        }
+    }
 }

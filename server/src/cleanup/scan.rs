@@ -1,6 +1,6 @@
 //! Brackets and strings, scanned character by character while a model streams.
 
-use super::brackets::around;
+use super::brackets::{Around, around};
 use super::extent::block_of;
 use super::syntax_site::SyntaxSite;
 use super::{indentation, last_line};
@@ -20,9 +20,10 @@ pub(super) struct Opening {
 
 impl Opening {
     pub(super) fn at(site: &SyntaxSite<'_>) -> Self {
+        let around = around("", site);
         Self {
-            closable: closable(site),
-            open: around("", site).map_or(0, |around| around.open_at_cursor),
+            closable: closable(site, around),
+            open: around.map_or(0, |around| around.open_at_cursor),
             block: indentation(last_line(site.prefix)),
         }
     }
@@ -56,7 +57,7 @@ impl Opening {
 }
 
 /// How many brackets a completion may close; `None` if the cursor is not in code.
-fn closable(site: &SyntaxSite<'_>) -> Option<usize> {
+fn closable(site: &SyntaxSite<'_>, around: Option<Around>) -> Option<usize> {
     let language = site.language?;
     let parsed = site.with("")?;
     let at = site.prefix.len().saturating_sub(1);
@@ -73,7 +74,7 @@ fn closable(site: &SyntaxSite<'_>) -> Option<usize> {
         }
         node = inner.parent();
     }
-    Some(around("", site)?.closable())
+    Some(around?.closable())
 }
 
 /// A scanner of brackets, strings and line comments.
