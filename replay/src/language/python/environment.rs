@@ -223,48 +223,15 @@ fn requirements(
         requirements.extend(listed);
     }
     if let Some(wheel) = wheel {
-        let name = distribution_name(wheel);
-        let mut extras = packages.extras.clone();
-        // A group may require the project itself with extras, which pip can't tell from another
-        // candidate than the wheel.
-        requirements.retain(|one| {
-            let own = own_extras(one, name);
-            extras.extend(own.iter().flatten().map(|extra| (*extra).to_owned()));
-            own.is_none()
-        });
-        let extras = match &extras[..] {
+        let extras = match &packages.extras[..] {
             [] => String::new(),
             extras => format!("[{}]", extras.join(",")),
         };
-        let address = format!("{name} @ file://{}", wheel.display());
-        // Tests' packages may need the project, too, and must not bring another version of it.
-        let constraints = wheel.with_file_name(format!("../{CONSTRAINTS}"));
-        fs::write(&constraints, address + "\n")
-            .map_err(EnvironmentError::io("writing", &constraints))?;
+        // Tests' packages may need the project, too. Installers take no other version of what is
+        // named as a file; a constraint beside it makes pip fail where one of them needs extras.
         requirements.push(format!("{}{extras}", wheel.display()));
     }
     Ok(requirements)
-}
-
-/// The extras of a requirement of the project itself; `None` for one of something else.
-fn own_extras<'a>(requirement: &'a str, project: &str) -> Option<Vec<&'a str>> {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let end = requirement
-        .find(|c| !is_name(c))
-        .unwrap_or(requirement.len());
-    let (name, rest) = requirement.split_at(end);
-    if groups::normalise(name) != groups::normalise(project) {
-        return None;
-    }
-    let listed = rest
-        .trim_start()
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'));
-    let listed = listed
-        .map_or("", |(listed, _)| listed)
-        .split(',')
-        .map(str::trim);
-    Some(listed.filter(|extra| !extra.is_empty()).collect())
 }
 
 fn install_packages(
@@ -289,10 +256,6 @@ fn install_packages(
         }
     };
     installer.args(how);
-    let constraints = root.with_file_name(CONSTRAINTS);
-    if constraints.exists() {
-        installer.arg("--constraint").arg(constraints);
-    }
     if let Some(file) = &request.packages.file {
         installer
             .arg("--requirement")
@@ -351,9 +314,6 @@ fn build_wheel(
         message: "its build made no wheel; list `packages` instead of `install`".to_owned(),
     })
 }
-
-/// The file beside an environment that binds the project's name to its wheel.
-const CONSTRAINTS: &str = "constraints.txt";
 
 /// The name of the distribution in a wheel.
 fn distribution_name(wheel: &Path) -> &str {
@@ -513,19 +473,4 @@ fn parse_pin(pin: &str) -> Option<(String, String)> {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || ".!+-_".contains(c));
     valid.then(|| (name.to_owned(), version.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requirements_of_the_project_itself_are_its_extras() {
-        assert_eq!(
-            own_extras("Demo-Pkg[a, b]>=1", "demo_pkg"),
-            Some(vec!["a", "b"])
-        );
-        assert_eq!(own_extras("demo_pkg", "demo_pkg"), Some(vec![]));
-        assert_eq!(own_extras("demo_pkg_more[a]", "demo_pkg"), None);
-    }
 }
