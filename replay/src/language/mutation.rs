@@ -21,33 +21,14 @@ pub(crate) struct MutationRules {
     pub(crate) negation: &'static str,
     /// Kind of `x += 1`.
     pub(crate) augmented_assignment: &'static str,
-    /// Operators from the loosest to the tightest, those that bind alike together. `not` and
-    /// `unary` stand for prefixes.
-    pub(crate) precedence: &'static [&'static [&'static str]],
-    /// Operators of two kinds that may not stand side by side without parentheses.
-    pub(crate) unmixable: &'static [(&'static str, &'static str)],
+    /// The operators, and what replaces them.
+    pub(crate) operators: Operators,
     /// Kinds that bind tighter than any operator: no parentheses are needed.
     pub(crate) primary: &'static [&'static str],
     /// Kinds that bind their operand tighter than a binary operator does.
     pub(crate) prefixes: &'static [&'static str],
-    /// AOR on binary operators, and with `=` after each ASR.
-    pub(crate) arithmetic: Swaps,
     /// Kinds of `x++`.
     pub(crate) updates: &'static [&'static str],
-    /// IDE.
-    pub(crate) update: Swaps,
-    /// LCR, and with `=` after each, where the language has that, LSR.
-    pub(crate) logical: Swaps,
-    /// LOR, and with `=` after each LSR.
-    pub(crate) bitwise: Swaps,
-    /// ROR.
-    pub(crate) relational: Swaps,
-    /// What goes before a condition in parentheses to negate it.
-    pub(crate) not: &'static str,
-    /// The negated form of `in`, if it has its own.
-    pub(crate) not_in: Option<&'static str>,
-    /// Comparisons of which another is always the negation, whatever is compared.
-    pub(crate) opposites: &'static [&'static str],
     /// Whether a condition must be of the boolean type, so that no operand of a comparison can take
     /// the comparison's place.
     pub(crate) conditions_are_boolean: bool,
@@ -83,7 +64,79 @@ pub(crate) struct MutationRules {
     pub(crate) begins_statement: fn(&str) -> bool,
 }
 
-impl MutationRules {
+/// A language's operators: how tightly each binds, and what replaces it.
+pub(crate) struct Operators {
+    /// Operators from the loosest to the tightest, those that bind alike together. `not` and
+    /// `unary` stand for prefixes.
+    pub(crate) precedence: &'static [&'static [&'static str]],
+    /// Operators of two kinds that may not stand side by side without parentheses.
+    pub(crate) unmixable: &'static [(&'static str, &'static str)],
+    /// AOR on binary operators, and with `=` after each ASR.
+    pub(crate) arithmetic: Swaps,
+    /// IDE.
+    pub(crate) update: Swaps,
+    /// LCR, and with `=` after each, where the language has that, LSR.
+    pub(crate) logical: Swaps,
+    /// LOR, and with `=` after each LSR.
+    pub(crate) bitwise: Swaps,
+    /// ROR.
+    pub(crate) relational: Swaps,
+    /// What goes before a condition in parentheses to negate it.
+    pub(crate) not: &'static str,
+    /// The negated form of `in`, if it has its own.
+    pub(crate) not_in: Option<&'static str>,
+    /// Comparisons of which another is always the negation, whatever is compared.
+    pub(crate) opposites: &'static [&'static str],
+}
+
+impl Operators {
+    /// The operators that languages in the manner of C share, with the precedence of Java's.
+    pub(crate) const LIKE_C: Self = Self {
+        // <https://docs.oracle.com/javase/tutorial/java/nutsandbolts/operators.html>
+        precedence: &[
+            &["||"],
+            &["&&"],
+            &["|"],
+            &["^"],
+            &["&"],
+            &["==", "!="],
+            &["<", "<=", ">", ">="],
+            &["<<", ">>", ">>>"],
+            &["+", "-"],
+            &["*", "/", "%"],
+            &["unary"],
+        ],
+        unmixable: &[],
+        arithmetic: &[
+            ("+", &["-"]),
+            ("-", &["+"]),
+            ("*", &["/"]),
+            ("/", &["*"]),
+            ("%", &["*"]),
+        ],
+        update: &[("++", &["--"]), ("--", &["++"])],
+        logical: &[("&&", &["||"]), ("||", &["&&"])],
+        bitwise: &[
+            ("&", &["|"]),
+            ("|", &["&"]),
+            ("^", &["&"]),
+            ("<<", &[">>"]),
+            (">>", &["<<"]),
+            (">>>", &["<<"]),
+        ],
+        relational: &[
+            ("<", &[">", "<="]),
+            (">", &["<", ">="]),
+            ("<=", &[">=", "<"]),
+            (">=", &["<=", ">"]),
+            ("==", &["!="]),
+            ("!=", &["=="]),
+        ],
+        not: "!",
+        not_in: None,
+        opposites: &["==", "!="],
+    };
+
     /// How tightly an operator binds.
     pub(crate) fn level(&self, operator: &str) -> Option<usize> {
         self.precedence
@@ -179,11 +232,11 @@ mod tests {
                 assert!(known, "{} has no node kind {kind}", language.name);
             }
             let swaps = [
-                rules.arithmetic,
-                rules.update,
-                rules.logical,
-                rules.bitwise,
-                rules.relational,
+                rules.operators.arithmetic,
+                rules.operators.update,
+                rules.operators.logical,
+                rules.operators.bitwise,
+                rules.operators.relational,
             ];
             for (old, replacements) in swaps.concat() {
                 for token in [&[old], replacements].concat() {
@@ -195,16 +248,27 @@ mod tests {
                     );
                 }
             }
-            for (old, replacements) in [rules.arithmetic, rules.bitwise].concat() {
+            for (old, replacements) in
+                [rules.operators.arithmetic, rules.operators.bitwise].concat()
+            {
                 for token in [&[old], replacements].concat() {
                     let assignment = format!("{token}=");
                     let known = grammar.id_for_node_kind(&assignment, false) != 0;
                     assert!(known, "{} has no token {assignment}", language.id);
                 }
             }
-            for (old, replacements) in [rules.arithmetic, rules.logical, rules.bitwise].concat() {
+            for (old, replacements) in [
+                rules.operators.arithmetic,
+                rules.operators.logical,
+                rules.operators.bitwise,
+            ]
+            .concat()
+            {
                 for token in [&[old], replacements].concat() {
-                    assert!(rules.level(token).is_some(), "{token} has no precedence");
+                    assert!(
+                        rules.operators.level(token).is_some(),
+                        "{token} has no precedence"
+                    );
                 }
             }
         }

@@ -53,12 +53,12 @@ impl<'a, 't> MutationSite<'a, 't> {
         if self.node.kind() == self.rules.unary {
             self.swap(UNARY)
         } else {
-            self.swap_rebound(self.rules.arithmetic)
+            self.swap_rebound(self.rules.operators.arithmetic)
         }
     }
 
     fn assignment_operator_replacement(&self) -> Vec<MutantEdit> {
-        self.swap_assignment(&[self.rules.arithmetic])
+        self.swap_assignment(&[self.rules.operators.arithmetic])
     }
 
     /// Only where the language allows the other: `break` also ends a `switch` and a labelled
@@ -89,8 +89,9 @@ impl<'a, 't> MutationSite<'a, 't> {
     /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand goes; of one that
     /// has to give a boolean, none.
     fn binary_operator_deletion(&self) -> Vec<MutantEdit> {
-        let is_comparison =
-            |token: &Node<'_>| !replacements(self.rules.relational, token.kind()).is_empty();
+        let is_comparison = |token: &Node<'_>| {
+            !replacements(self.rules.operators.relational, token.kind()).is_empty()
+        };
         let keeps_its_type =
             !self.rules.conditions_are_boolean || !self.tokens(self.node).iter().any(is_comparison);
         if !self.is_binary(self.node) || !keeps_its_type {
@@ -128,7 +129,7 @@ impl<'a, 't> MutationSite<'a, 't> {
                 self.replace(self.node.start_byte()..operand.start_byte(), "")
             }];
         }
-        match self.rules.not_in {
+        match self.rules.operators.not_in {
             Some(not_in) => self.swap_token(not_in, "in"),
             None => Vec::new(),
         }
@@ -138,7 +139,7 @@ impl<'a, 't> MutationSite<'a, 't> {
     /// `true` or `false`, which CRP exchanges, or nothing but a comparison with an exact opposite,
     /// which ROR has, or COI itself for `in`.
     fn conditional_operator_insertion(&self) -> Vec<MutantEdit> {
-        let mut found = match self.rules.not_in {
+        let mut found = match self.rules.operators.not_in {
             Some(not_in) => self.swap_token("in", not_in),
             None if self.only_operator(self.node) == Some("in") => vec![self.negate(self.node)],
             None => Vec::new(),
@@ -147,7 +148,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             let inner = self.unparenthesized(condition);
             let has_opposite = self
                 .only_operator(inner)
-                .is_some_and(|operator| self.rules.opposites.contains(&operator));
+                .is_some_and(|operator| self.rules.operators.opposites.contains(&operator));
             let is_boolean = matches!(inner.kind(), "true" | "false");
             if self.negated(inner).is_none() && !has_opposite && !is_boolean {
                 found.push(self.negate(condition));
@@ -236,19 +237,19 @@ impl<'a, 't> MutationSite<'a, 't> {
         if !self.rules.updates.contains(&self.node.kind()) {
             return Vec::new();
         }
-        self.swap(self.rules.update)
+        self.swap(self.rules.operators.update)
     }
 
     fn logical_connector_replacement(&self) -> Vec<MutantEdit> {
-        self.swap_rebound(self.rules.logical)
+        self.swap_rebound(self.rules.operators.logical)
     }
 
     fn logical_operator_replacement(&self) -> Vec<MutantEdit> {
-        self.swap_rebound(self.rules.bitwise)
+        self.swap_rebound(self.rules.operators.bitwise)
     }
 
     fn logical_assignment_replacement(&self) -> Vec<MutantEdit> {
-        self.swap_assignment(&[self.rules.bitwise, self.rules.logical])
+        self.swap_assignment(&[self.rules.operators.bitwise, self.rules.operators.logical])
     }
 
     /// A `break` at the end of a loop's body, unless the body never gets there.
@@ -290,7 +291,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         if !self.is_binary(self.node) {
             return Vec::new();
         }
-        self.swap(self.rules.relational)
+        self.swap(self.rules.operators.relational)
     }
 
     /// A statement becomes the one that does nothing, so that no block is left empty. Definitions
@@ -420,10 +421,10 @@ impl<'a, 't> MutationSite<'a, 't> {
         // An operand on the same level stood there before, so it is on the side it associates to.
         let same = self
             .operator(self.node)
-            .and_then(|own| self.rules.level(own))
-            == self.rules.level(new);
-        !same && self.rules.level(operator) <= self.rules.level(new)
-            || self.rules.mixes_badly(operator, new)
+            .and_then(|own| self.rules.operators.level(own))
+            == self.rules.operators.level(new);
+        !same && self.rules.operators.level(operator) <= self.rules.operators.level(new)
+            || self.rules.operators.mixes_badly(operator, new)
     }
 
     /// Whether what stands around a node would take an operand from it if it had this operator.
@@ -437,10 +438,12 @@ impl<'a, 't> MutationSite<'a, 't> {
         let Some(operator) = self.operator(parent) else {
             return false;
         };
-        let same =
-            self.operator(node).and_then(|own| self.rules.level(own)) == self.rules.level(new);
-        !same && self.rules.level(operator) >= self.rules.level(new)
-            || self.rules.mixes_badly(operator, new)
+        let same = self
+            .operator(node)
+            .and_then(|own| self.rules.operators.level(own))
+            == self.rules.operators.level(new);
+        !same && self.rules.operators.level(operator) >= self.rules.operators.level(new)
+            || self.rules.operators.mixes_badly(operator, new)
     }
 
     /// The operator of an expression, as the table of precedence names it.
@@ -491,7 +494,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let negates = node.kind() == self.rules.negation
             && node
                 .child(0)
-                .is_some_and(|token| token.kind() == self.rules.not.trim_end());
+                .is_some_and(|token| token.kind() == self.rules.operators.not.trim_end());
         if negates {
             named(node).first().copied()
         } else {
@@ -501,7 +504,7 @@ impl<'a, 't> MutationSite<'a, 't> {
 
     fn negate(&self, condition: Node<'_>) -> MutantEdit {
         let text = self.text(condition);
-        let not = self.rules.not;
+        let not = self.rules.operators.not;
         let negated = match condition.kind() {
             "parenthesized_expression" => format!("{not}{text}"),
             _ => format!("{not}({text})"),

@@ -2,29 +2,31 @@
 
 use tree_sitter::Node;
 
-use super::super::mutation::{MutationRules, Replacement, body_of_catch, throw_in_body};
+use super::super::mutation::{MutationRules, Operators, Replacement, body_of_catch, throw_in_body};
 
 pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_expression"],
     unary: "prefix_unary_expression",
     negation: "prefix_unary_expression",
     augmented_assignment: "assignment_expression",
-    // <https://learn.microsoft.com/dotnet/csharp/language-reference/operators/#operator-precedence>
-    precedence: &[
-        &["??"],
-        &["||"],
-        &["&&"],
-        &["|"],
-        &["^"],
-        &["&"],
-        &["==", "!="],
-        &["<", "<=", ">", ">="],
-        &["<<", ">>", ">>>"],
-        &["+", "-"],
-        &["*", "/", "%"],
-        &["unary"],
-    ],
-    unmixable: &[],
+    operators: Operators {
+        // <https://learn.microsoft.com/dotnet/csharp/language-reference/operators/#operator-precedence>
+        precedence: &[
+            &["??"],
+            &["||"],
+            &["&&"],
+            &["|"],
+            &["^"],
+            &["&"],
+            &["==", "!="],
+            &["<", "<=", ">", ">="],
+            &["<<", ">>", ">>>"],
+            &["+", "-"],
+            &["*", "/", "%"],
+            &["unary"],
+        ],
+        ..Operators::LIKE_C
+    },
     primary: &[
         "array_creation_expression",
         "boolean_literal",
@@ -48,35 +50,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         "verbatim_string_literal",
     ],
     prefixes: &["await_expression", "cast_expression"],
-    arithmetic: &[
-        ("+", &["-"]),
-        ("-", &["+"]),
-        ("*", &["/"]),
-        ("/", &["*"]),
-        ("%", &["*"]),
-    ],
     updates: &["postfix_unary_expression", "prefix_unary_expression"],
-    update: &[("++", &["--"]), ("--", &["++"])],
-    logical: &[("&&", &["||"]), ("||", &["&&"])],
-    bitwise: &[
-        ("&", &["|"]),
-        ("|", &["&"]),
-        ("^", &["&"]),
-        ("<<", &[">>"]),
-        (">>", &["<<"]),
-        (">>>", &["<<"]),
-    ],
-    relational: &[
-        ("<", &[">", "<="]),
-        (">", &["<", ">="]),
-        ("<=", &[">=", "<"]),
-        (">=", &["<=", ">"]),
-        ("==", &["!="]),
-        ("!=", &["=="]),
-    ],
-    not: "!",
-    not_in: None,
-    opposites: &["==", "!="],
     conditions_are_boolean: true,
     booleans: ["true", "false"],
     numbers: &["integer_literal", "real_literal"],

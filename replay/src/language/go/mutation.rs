@@ -2,23 +2,33 @@
 
 use tree_sitter::Node;
 
-use super::super::mutation::MutationRules;
+use super::super::mutation::{MutationRules, Operators};
 
 pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_expression"],
     unary: "unary_expression",
     negation: "unary_expression",
     augmented_assignment: "assignment_statement",
-    // <https://go.dev/ref/spec#Operator_precedence>
-    precedence: &[
-        &["||"],
-        &["&&"],
-        &["==", "!=", "<", "<=", ">", ">="],
-        &["+", "-", "|", "^"],
-        &["*", "/", "%", "<<", ">>", "&", "&^"],
-        &["unary"],
-    ],
-    unmixable: &[],
+    operators: Operators {
+        // <https://go.dev/ref/spec#Operator_precedence>
+        precedence: &[
+            &["||"],
+            &["&&"],
+            &["==", "!=", "<", "<=", ">", ">="],
+            &["+", "-", "|", "^"],
+            &["*", "/", "%", "<<", ">>", "&", "&^"],
+            &["unary"],
+        ],
+        bitwise: &[
+            ("&", &["|"]),
+            ("|", &["&"]),
+            ("^", &["&"]),
+            ("&^", &["&"]),
+            ("<<", &[">>"]),
+            (">>", &["<<"]),
+        ],
+        ..Operators::LIKE_C
+    },
     primary: &[
         "call_expression",
         "composite_literal",
@@ -42,35 +52,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         "type_conversion_expression",
     ],
     prefixes: &[],
-    arithmetic: &[
-        ("+", &["-"]),
-        ("-", &["+"]),
-        ("*", &["/"]),
-        ("/", &["*"]),
-        ("%", &["*"]),
-    ],
     updates: &["inc_statement", "dec_statement"],
-    update: &[("++", &["--"]), ("--", &["++"])],
-    logical: &[("&&", &["||"]), ("||", &["&&"])],
-    bitwise: &[
-        ("&", &["|"]),
-        ("|", &["&"]),
-        ("^", &["&"]),
-        ("&^", &["&"]),
-        ("<<", &[">>"]),
-        (">>", &["<<"]),
-    ],
-    relational: &[
-        ("<", &[">", "<="]),
-        (">", &["<", ">="]),
-        ("<=", &[">=", "<"]),
-        (">=", &["<=", ">"]),
-        ("==", &["!="]),
-        ("!=", &["=="]),
-    ],
-    not: "!",
-    not_in: None,
-    opposites: &["==", "!="],
     conditions_are_boolean: true,
     booleans: ["true", "false"],
     numbers: &["float_literal", "int_literal"],

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::mutation::{
-    MutationRules, Replacement, body_of_catch, condition_as_in_c, named, throw_in_body,
+    MutationRules, Operators, Replacement, body_of_catch, condition_as_in_c, named, throw_in_body,
 };
 
 pub(super) static RULES: MutationRules = MutationRules {
@@ -11,21 +11,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     unary: "unary_expression",
     negation: "unary_expression",
     augmented_assignment: "assignment_expression",
-    // <https://docs.oracle.com/javase/tutorial/java/nutsandbolts/operators.html>
-    precedence: &[
-        &["||"],
-        &["&&"],
-        &["|"],
-        &["^"],
-        &["&"],
-        &["==", "!="],
-        &["<", "<=", ">", ">="],
-        &["<<", ">>", ">>>"],
-        &["+", "-"],
-        &["*", "/", "%"],
-        &["unary"],
-    ],
-    unmixable: &[],
+    operators: Operators::LIKE_C,
     primary: &[
         "array_access",
         "array_creation_expression",
@@ -49,35 +35,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         "true",
     ],
     prefixes: &["cast_expression"],
-    arithmetic: &[
-        ("+", &["-"]),
-        ("-", &["+"]),
-        ("*", &["/"]),
-        ("/", &["*"]),
-        ("%", &["*"]),
-    ],
     updates: &["update_expression"],
-    update: &[("++", &["--"]), ("--", &["++"])],
-    logical: &[("&&", &["||"]), ("||", &["&&"])],
-    bitwise: &[
-        ("&", &["|"]),
-        ("|", &["&"]),
-        ("^", &["&"]),
-        ("<<", &[">>"]),
-        (">>", &["<<"]),
-        (">>>", &["<<"]),
-    ],
-    relational: &[
-        ("<", &[">", "<="]),
-        (">", &["<", ">="]),
-        ("<=", &[">=", "<"]),
-        (">=", &["<=", ">"]),
-        ("==", &["!="]),
-        ("!=", &["=="]),
-    ],
-    not: "!",
-    not_in: None,
-    opposites: &["==", "!="],
     conditions_are_boolean: true,
     booleans: ["true", "false"],
     numbers: &[

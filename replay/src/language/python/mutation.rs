@@ -2,32 +2,66 @@
 
 use tree_sitter::Node;
 
-use super::super::mutation::{MutationRules, Replacement, named};
+use super::super::mutation::{MutationRules, Operators, Replacement, named};
 
 pub(super) static RULES: MutationRules = MutationRules {
     binary: &["binary_operator", "boolean_operator", "comparison_operator"],
     unary: "unary_operator",
     negation: "not_operator",
     augmented_assignment: "augmented_assignment",
-    // <https://docs.python.org/3/reference/expressions.html#operator-precedence>
-    precedence: &[
-        &["or"],
-        &["and"],
-        &["not"],
-        &[
-            "<", "<=", "==", "!=", ">=", ">", "<>", "in", "not in", "is", "is not",
+    operators: Operators {
+        // <https://docs.python.org/3/reference/expressions.html#operator-precedence>
+        precedence: &[
+            &["or"],
+            &["and"],
+            &["not"],
+            &[
+                "<", "<=", "==", "!=", ">=", ">", "<>", "in", "not in", "is", "is not",
+            ],
+            &["|"],
+            &["^"],
+            &["&"],
+            &["<<", ">>"],
+            &["+", "-"],
+            &["*", "/", "//", "%", "@"],
+            &["unary"],
+            &["**"],
         ],
-        &["|"],
-        &["^"],
-        &["&"],
-        &["<<", ">>"],
-        &["+", "-"],
-        &["*", "/", "//", "%", "@"],
-        &["unary"],
-        &["**"],
-    ],
-    // The grammar has these two in the wrong order (version 0.25.0), so neither reading is trusted.
-    unmixable: &[("&", "^")],
+        // The grammar has these two in the wrong order (version 0.25.0), so neither reading is trusted.
+        unmixable: &[("&", "^")],
+        arithmetic: &[
+            ("+", &["-"]),
+            ("-", &["+"]),
+            ("*", &["/", "//", "**"]),
+            ("/", &["*", "//"]),
+            ("//", &["/", "*"]),
+            ("%", &["*"]),
+            ("**", &["*"]),
+        ],
+        update: &[],
+        logical: &[("and", &["or"]), ("or", &["and"])],
+        bitwise: &[
+            ("&", &["|"]),
+            ("|", &["&"]),
+            ("^", &["&"]),
+            ("<<", &[">>"]),
+            (">>", &["<<"]),
+        ],
+        relational: &[
+            ("<", &[">", "<="]),
+            (">", &["<", ">="]),
+            ("<=", &[">=", "<"]),
+            (">=", &["<=", ">"]),
+            ("==", &["!="]),
+            ("!=", &["=="]),
+            ("is", &["is not"]),
+            ("is not", &["is"]),
+        ],
+        not: "not ",
+        not_in: Some("not in"),
+        // Not `==`: a class may define it and `!=` as it likes.
+        opposites: &["in", "not in", "is", "is not"],
+    },
     primary: &[
         "attribute",
         "call",
@@ -52,39 +86,7 @@ pub(super) static RULES: MutationRules = MutationRules {
         "tuple",
     ],
     prefixes: &["await"],
-    arithmetic: &[
-        ("+", &["-"]),
-        ("-", &["+"]),
-        ("*", &["/", "//", "**"]),
-        ("/", &["*", "//"]),
-        ("//", &["/", "*"]),
-        ("%", &["*"]),
-        ("**", &["*"]),
-    ],
     updates: &[],
-    update: &[],
-    logical: &[("and", &["or"]), ("or", &["and"])],
-    bitwise: &[
-        ("&", &["|"]),
-        ("|", &["&"]),
-        ("^", &["&"]),
-        ("<<", &[">>"]),
-        (">>", &["<<"]),
-    ],
-    relational: &[
-        ("<", &[">", "<="]),
-        (">", &["<", ">="]),
-        ("<=", &[">=", "<"]),
-        (">=", &["<=", ">"]),
-        ("==", &["!="]),
-        ("!=", &["=="]),
-        ("is", &["is not"]),
-        ("is not", &["is"]),
-    ],
-    not: "not ",
-    not_in: Some("not in"),
-    // Not `==`: a class may define it and `!=` as it likes.
-    opposites: &["in", "not in", "is", "is not"],
     conditions_are_boolean: false,
     booleans: ["True", "False"],
     numbers: &["integer", "float"],
