@@ -65,6 +65,24 @@ pub(crate) enum NameTarget {
 }
 
 impl Definitions {
+    /// Adds what a node defines, documentation above it included: as a member of its owner, or else
+    /// by its name in the outermost scope. Returns its index.
+    pub(crate) fn define(
+        &mut self,
+        name: &str,
+        kind: DefinitionKind,
+        node: Node<'_>,
+        owner: Option<usize>,
+        file: &SourceFile,
+    ) -> usize {
+        let mut definition = Definition::new(name, kind, node, node, file);
+        definition.owner = owner;
+        match owner {
+            Some(_) => self.add(definition),
+            None => self.declare(definition),
+        }
+    }
+
     /// Adds a definition, as a member of its owner if it has one; returns its index.
     pub(crate) fn add(&mut self, definition: Definition) -> usize {
         let index = self.all.len();

@@ -31,6 +31,11 @@ pub struct DetectedProject {
     pub findings: Vec<String>,
 }
 
+/// The finding that no tests are run, for a reason.
+pub(super) fn tests_not_run(reason: &str) -> String {
+    format!("tests: {reason}, so holes are chosen by syntax and scored by text")
+}
+
 /// The files of a repository, as detection reads them.
 #[derive(Clone, Debug)]
 pub struct RepositoryFiles {

@@ -80,6 +80,18 @@ pub(crate) fn files_in_folder<'f, 'a: 'f>(
         .map(|(path, _)| path)
 }
 
+/// The other files with an ending in a file's folder: what it knows without an import in languages
+/// whose folders are packages.
+pub(crate) fn neighbours<'f, 'a: 'f>(
+    path: &'f str,
+    ending: &'f str,
+    files: &'f BTreeSet<&'a str>,
+) -> impl Iterator<Item = String> + 'f {
+    files_in_folder(parent(path), ending, files)
+        .filter(move |other| *other != path)
+        .map(str::to_owned)
+}
+
 /// A name within a folder, which is empty for the repository's root.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() {

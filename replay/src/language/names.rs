@@ -134,6 +134,12 @@ impl NameRules {
         }
         self.path((self.unwrap)(node)?, file)
     }
+
+    /// An instance of the type that a node declares in its field `type`, as a path of names.
+    pub(crate) fn declared_instance(&self, node: Node<'_>, file: &SourceFile) -> Option<String> {
+        let declared = node.child_by_field_name("type")?;
+        Some(format!("{}()", self.path(declared, file)?))
+    }
 }
 
 /// The named field of a node whose kind is in a table.

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::super::definitions::{Definition, DefinitionKind, Definitions};
+use super::super::definitions::{DefinitionKind, Definitions};
+use super::super::imports::neighbours;
 use super::super::source::SourceFile;
-use super::imports::siblings;
+use super::imports::ENDING;
 use super::names::RULES;
 
 /// What a class calls its constructor, as compiled classes do.
@@ -20,7 +21,9 @@ pub(super) fn define(
     found: &mut Definitions,
 ) {
     members(root, None, file, found);
-    found.re_exported.extend(siblings(&file.path, files));
+    found
+        .re_exported
+        .extend(neighbours(&file.path, ENDING, files));
 }
 
 /// What stands in a file, in a namespace or in the body of a class.
@@ -31,9 +34,9 @@ fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut 
             .child_by_field_name("name")
             .map_or("", |name| file.text(name));
         let add_as = |kind: DefinitionKind, found: &mut Definitions| {
-            let index = add(name, kind, node, owner, file, found);
+            let index = found.define(name, kind, node, owner, file);
             found.all[index].value = match kind {
-                DefinitionKind::Variable => instance_of(node, file),
+                DefinitionKind::Variable => RULES.declared_instance(node, file),
                 _ => None,
             };
         };
@@ -50,7 +53,7 @@ fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut 
             "method_declaration" => add_as(DefinitionKind::Function, found),
             "constructor_declaration" => {
                 let kind = DefinitionKind::Function;
-                add(CONSTRUCTOR, kind, node, owner, file, found);
+                found.define(CONSTRUCTOR, kind, node, owner, file);
             }
             "enum_member_declaration" | "event_declaration" | "property_declaration" => {
                 add_as(DefinitionKind::Variable, found);
@@ -72,7 +75,7 @@ fn class(
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
-    let index = add(file.text(name), kind, node, owner, file, found);
+    let index = found.define(file.text(name), kind, node, owner, file);
     let mut cursor = node.walk();
     for child in node.named_children(&mut cursor) {
         let mut cursor = child.walk();
@@ -90,8 +93,8 @@ fn class(
                 for component in parts {
                     if let Some(name) = component.child_by_field_name("name") {
                         let kind = DefinitionKind::Variable;
-                        let of = add(file.text(name), kind, component, Some(index), file, found);
-                        found.all[of].value = instance_of(component, file);
+                        let of = found.define(file.text(name), kind, component, Some(index), file);
+                        found.all[of].value = RULES.declared_instance(component, file);
                     }
                 }
             }
@@ -119,30 +122,8 @@ fn fields(field: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut 
             .filter(|_| declarator.kind() == "variable_declarator")
         {
             let kind = DefinitionKind::Variable;
-            let index = add(file.text(name), kind, field, owner, file, found);
-            found.all[index].value = instance_of(declaration, file);
+            let index = found.define(file.text(name), kind, field, owner, file);
+            found.all[index].value = RULES.declared_instance(declaration, file);
         }
-    }
-}
-
-/// An instance of the type that a node declares.
-fn instance_of(node: Node<'_>, file: &SourceFile) -> Option<String> {
-    let declared = node.child_by_field_name("type")?;
-    Some(format!("{}()", RULES.path(declared, file)?))
-}
-
-fn add(
-    name: &str,
-    kind: DefinitionKind,
-    node: Node<'_>,
-    owner: Option<usize>,
-    file: &SourceFile,
-    found: &mut Definitions,
-) -> usize {
-    let mut definition = Definition::new(name, kind, node, node, file);
-    definition.owner = owner;
-    match owner {
-        Some(_) => found.add(definition),
-        None => found.declare(definition),
     }
 }

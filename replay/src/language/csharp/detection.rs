@@ -1,6 +1,6 @@
 //! How a repository of C# is laid out.
 
-use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 
 /// Folders of files that are no sources.
 const OTHER_FOLDERS: [&str; 7] = [
@@ -36,8 +36,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     holes.extend([".Tests", ".Test"].map(|ending| format!("!**/*{ending}/")));
     let findings = vec![
         format!("sources: {sources} {noun} in C#"),
-        "tests: those of C# are not run, so holes are chosen by syntax and scored by text"
-            .to_owned(),
+        tests_not_run("those of C# are not run"),
         format!("holes: {}", holes.join(" ")),
     ];
     Some(DetectedProject {

@@ -8,7 +8,7 @@ use super::super::imports::{Import, ImportTarget, files_in_folder, join, parent}
 use super::super::source::SourceFile;
 
 /// The ending of a file's name.
-const ENDING: &str = ".cs";
+pub(super) const ENDING: &str = ".cs";
 
 /// What a directive imports from the repository: `using A.B` the classes of a namespace, and
 /// `using C = A.B.D` a class. Members that are imported by `static` are not followed.
@@ -119,12 +119,4 @@ pub(super) fn namespace_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String
     files_in_folder(folder, ENDING, files)
         .next()
         .map_or_else(Vec::new, |file| vec![file.to_owned()])
-}
-
-/// The other files of a file's folder, whose names it knows without an import.
-pub(super) fn siblings(path: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    files_in_folder(parent(path), ENDING, files)
-        .filter(|other| *other != path)
-        .map(str::to_owned)
-        .collect()
 }

@@ -94,13 +94,12 @@ fn type_definition(
                 "field_declaration" => fields_of(child, index, file, found),
                 "method_elem" => {
                     if let Some(name) = child.child_by_field_name("name") {
-                        member(
+                        found.define(
                             file.text(name),
                             DefinitionKind::Function,
                             child,
-                            index,
+                            Some(index),
                             file,
-                            found,
                         );
                     }
                 }
@@ -118,28 +117,14 @@ fn fields_of(field: Node<'_>, owner: usize, file: &SourceFile, found: &mut Defin
         found.all[owner].bases.extend(RULES.path(embedded, file));
     }
     for name in names {
-        member(
+        found.define(
             file.text(name),
             DefinitionKind::Variable,
             field,
-            owner,
+            Some(owner),
             file,
-            found,
         );
     }
-}
-
-fn member(
-    name: &str,
-    kind: DefinitionKind,
-    node: Node<'_>,
-    owner: usize,
-    file: &SourceFile,
-    found: &mut Definitions,
-) {
-    let mut definition = Definition::new(name, kind, node, node, file);
-    definition.owner = Some(owner);
-    found.add(definition);
 }
 
 /// The names of a specification of constants or variables.
@@ -183,11 +168,8 @@ fn method(node: Node<'_>, file: &SourceFile, found: &mut Definitions) {
         found.all.iter().position(is_owner)
     });
     let name = file.text(name);
-    match owner {
-        Some(owner) => member(name, DefinitionKind::Function, node, owner, file, found),
-        None => {
-            let kind = DefinitionKind::Function;
-            found.add(Definition::new(name, kind, node, node, file));
-        }
-    }
+    let kind = DefinitionKind::Function;
+    let mut method = Definition::new(name, kind, node, node, file);
+    method.owner = owner;
+    found.add(method);
 }

@@ -1,6 +1,6 @@
 //! How a repository with a module of Go is laid out and how its tests run.
 
-use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::Packages;
 use super::super::runner::{RunnerName, TestSettings};
 use super::imports::usual_name;
@@ -57,9 +57,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
                 Some(module) => format!("{module} has no files named *_test.go beside it or below"),
                 None => "there is no go.mod".to_owned(),
             };
-            findings.push(format!(
-                "tests: {reason}, so holes are chosen by syntax and scored by text"
-            ));
+            findings.push(tests_not_run(&reason));
             None
         }
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::super::imports::{Import, ImportTarget, files_in_folder, parent};
+use super::super::imports::{Import, ImportTarget, files_in_folder, neighbours};
 use super::super::source::SourceFile;
 
 /// What a declaration imports from the repository: packages, which are folders.
@@ -143,8 +143,7 @@ fn first_file<'a>(folder: &str, files: &BTreeSet<&'a str>) -> Option<&'a str> {
 /// The other files of a file's package, whose names it knows without an import. Files of tests may
 /// be of a package of their own, and no other file knows their names.
 pub(super) fn siblings(path: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    files_in_folder(parent(path), ".go", files)
-        .filter(|other| *other != path && !other.ends_with("_test.go"))
-        .map(str::to_owned)
+    neighbours(path, ".go", files)
+        .filter(|other| !other.ends_with("_test.go"))
         .collect()
 }

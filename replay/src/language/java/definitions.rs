@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::super::definitions::{Definition, DefinitionKind, Definitions};
+use super::super::definitions::{DefinitionKind, Definitions};
+use super::super::imports::neighbours;
 use super::super::source::SourceFile;
-use super::imports::siblings;
+use super::imports::ENDING;
 use super::names::RULES;
 
 /// What a class calls its constructor, as compiled classes do.
@@ -20,7 +21,9 @@ pub(super) fn define(
     found: &mut Definitions,
 ) {
     members(root, None, file, found);
-    found.re_exported.extend(siblings(&file.path, files));
+    found
+        .re_exported
+        .extend(neighbours(&file.path, ENDING, files));
 }
 
 /// What stands in a file or in the body of a class.
@@ -38,14 +41,14 @@ fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut 
                 class(node, DefinitionKind::Type, owner, file, found);
             }
             "method_declaration" | "annotation_type_element_declaration" => {
-                add(name, DefinitionKind::Function, node, owner, file, found);
+                found.define(name, DefinitionKind::Function, node, owner, file);
             }
             "constructor_declaration" | "compact_constructor_declaration" => {
                 let kind = DefinitionKind::Function;
-                add(CONSTRUCTOR, kind, node, owner, file, found);
+                found.define(CONSTRUCTOR, kind, node, owner, file);
             }
             "enum_constant" => {
-                add(name, DefinitionKind::Variable, node, owner, file, found);
+                found.define(name, DefinitionKind::Variable, node, owner, file);
             }
             "field_declaration" | "constant_declaration" => {
                 variables(node, owner, file, found);
@@ -67,7 +70,7 @@ fn class(
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
-    let index = add(file.text(name), kind, node, owner, file, found);
+    let index = found.define(file.text(name), kind, node, owner, file);
     found.all[index].bases = bases(node, file);
     // The components of a record are members that are read by their names.
     if let Some(components) = node.child_by_field_name("parameters") {
@@ -75,8 +78,8 @@ fn class(
         for component in components.named_children(&mut cursor) {
             if let Some(name) = component.child_by_field_name("name") {
                 let kind = DefinitionKind::Variable;
-                let of = add(file.text(name), kind, component, Some(index), file, found);
-                found.all[of].value = instance_of(component, file);
+                let of = found.define(file.text(name), kind, component, Some(index), file);
+                found.all[of].value = RULES.declared_instance(component, file);
             }
         }
     }
@@ -114,30 +117,8 @@ fn variables(field: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &m
     for declarator in field.children_by_field_name("declarator", &mut cursor) {
         if let Some(name) = declarator.child_by_field_name("name") {
             let kind = DefinitionKind::Variable;
-            let index = add(file.text(name), kind, field, owner, file, found);
-            found.all[index].value = instance_of(field, file);
+            let index = found.define(file.text(name), kind, field, owner, file);
+            found.all[index].value = RULES.declared_instance(field, file);
         }
-    }
-}
-
-/// An instance of the type that a node declares.
-fn instance_of(node: Node<'_>, file: &SourceFile) -> Option<String> {
-    let declared = node.child_by_field_name("type")?;
-    Some(format!("{}()", RULES.path(declared, file)?))
-}
-
-fn add(
-    name: &str,
-    kind: DefinitionKind,
-    node: Node<'_>,
-    owner: Option<usize>,
-    file: &SourceFile,
-    found: &mut Definitions,
-) -> usize {
-    let mut definition = Definition::new(name, kind, node, node, file);
-    definition.owner = owner;
-    match owner {
-        Some(_) => found.add(definition),
-        None => found.declare(definition),
     }
 }

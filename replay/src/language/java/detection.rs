@@ -1,6 +1,6 @@
 //! How a repository of Java is laid out and how its tests run.
 
-use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::Packages;
 use super::super::runner::{RunnerName, TestSettings};
 use super::environment::JUNIT;
@@ -52,9 +52,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             Some(TestSettings::new(RunnerName::Jupiter))
         }
         Err(reason) => {
-            findings.push(format!(
-                "tests: {reason}, so holes are chosen by syntax and scored by text"
-            ));
+            findings.push(tests_not_run(&reason));
             None
         }
     };

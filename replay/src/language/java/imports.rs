@@ -8,7 +8,7 @@ use super::super::imports::{Import, ImportTarget, files_in_folder, parent};
 use super::super::source::SourceFile;
 
 /// The ending of a file's name.
-const ENDING: &str = ".java";
+pub(super) const ENDING: &str = ".java";
 
 /// What a declaration imports from the repository: `import a.b.C` a class, `import a.b.*` those of a
 /// package. Members that are imported by `static` are not followed.
@@ -111,12 +111,4 @@ pub(super) fn package_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String> 
     files_in_folder(folder, ENDING, files)
         .next()
         .map_or_else(Vec::new, |file| vec![file.to_owned()])
-}
-
-/// The other files of a file's package, whose names it knows without an import.
-pub(super) fn siblings(path: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    files_in_folder(parent(path), ENDING, files)
-        .filter(|other| *other != path)
-        .map(str::to_owned)
-        .collect()
 }

@@ -5,10 +5,11 @@ mod layout;
 mod metadata;
 mod tests_found;
 
-use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::Packages;
+use super::environment::groups::distribution;
 
-use imported::{distribution, imported_requirements};
+use imported::imported_requirements;
 use layout::PythonLayout;
 use metadata::Metadata;
 use tests_found::PythonTests;
@@ -29,10 +30,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             Some(tests.settings(&layout))
         }
         None => {
-            findings.push(
-                "tests: none were found, so holes are chosen by syntax and scored by text"
-                    .to_owned(),
-            );
+            findings.push(tests_not_run("none were found"));
             None
         }
     };

@@ -3,10 +3,12 @@
 pub(super) mod groups;
 mod interpreters;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use self::groups::{distribution, normalise};
 use super::super::environment::{
     EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
     ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
@@ -222,16 +224,42 @@ fn requirements(
         })?;
         requirements.extend(listed);
     }
-    if let Some(wheel) = wheel {
-        let extras = match &packages.extras[..] {
-            [] => String::new(),
-            extras => format!("[{}]", extras.join(",")),
-        };
-        // Tests' packages may need the project, too. Installers take no other version of what is
-        // named as a file; a constraint beside it makes pip fail where one of them needs extras.
-        requirements.push(format!("{}{extras}", wheel.display()));
+    Ok(match wheel {
+        Some(wheel) => with_own_wheel(&requirements, wheel, &packages.extras),
+        None => requirements,
+    })
+}
+
+/// The requirements, and the project's wheel in place of those that name the project itself, for its
+/// extras: beside the wheel, pip would look for another version of it.
+///
+/// Tests' packages may need the project, too. Installers take no other version of what is named as a
+/// file; a constraint beside it makes pip fail where one of them needs extras.
+fn with_own_wheel(requirements: &[String], wheel: &Path, extras: &[String]) -> Vec<String> {
+    let own = normalise(distribution_name(wheel));
+    let (of_own, others): (Vec<&String>, Vec<&String>) = requirements
+        .iter()
+        .partition(|one| distribution(one) == own);
+    let mut extras: BTreeSet<&str> = extras.iter().map(String::as_str).collect();
+    extras.extend(of_own.into_iter().flat_map(|one| extras_of(one)));
+    let mut wheel = wheel.display().to_string();
+    if !extras.is_empty() {
+        wheel += &format!("[{}]", Vec::from_iter(extras).join(","));
     }
-    Ok(requirements)
+    let mut all: Vec<String> = others.into_iter().cloned().collect();
+    all.push(wheel);
+    all
+}
+
+/// The extras that a requirement asks for.
+fn extras_of(requirement: &str) -> impl Iterator<Item = &str> {
+    let list = requirement
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    let list = list.map_or("", |(list, _)| list);
+    list.split(',')
+        .map(str::trim)
+        .filter(|extra| !extra.is_empty())
 }
 
 fn install_packages(
@@ -473,4 +501,33 @@ fn parse_pin(pin: &str) -> Option<(String, String)> {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || ".!+-_".contains(c));
     valid.then(|| (name.to_owned(), version.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_project_is_installed_once_with_all_its_extras() {
+        let named = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        let requirements = named(&[
+            "pytest>=7",
+            "My.Shop[socks, fast]>=1",
+            "my-shop",
+            "my-shop2",
+        ]);
+        let wheel = Path::new("/w/my_shop-1.0-py3-none-any.whl");
+        assert_eq!(
+            with_own_wheel(&requirements, wheel, &named(&["all"])),
+            [
+                "pytest>=7",
+                "my-shop2",
+                "/w/my_shop-1.0-py3-none-any.whl[all,fast,socks]"
+            ]
+        );
+        assert_eq!(
+            with_own_wheel(&[], wheel, &[]),
+            ["/w/my_shop-1.0-py3-none-any.whl"]
+        );
+    }
 }

@@ -6,7 +6,7 @@ mod tests_found;
 
 use serde_json::Value;
 
-use super::super::detection::{DetectedProject, RepositoryFiles};
+use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::Packages;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
@@ -48,17 +48,11 @@ fn detect(
             Some(tests.settings)
         }
         Some(Err(reason)) => {
-            findings.push(format!(
-                "tests: {reason}, so holes are chosen by syntax and scored by text"
-            ));
+            findings.push(tests_not_run(&reason));
             None
         }
         None => {
-            findings.push(
-                "tests: there is no package.json at the top, so holes are chosen by syntax and \
-                 scored by text"
-                    .to_owned(),
-            );
+            findings.push(tests_not_run("there is no package.json at the top"));
             None
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::super::detection::RepositoryFiles;
-use super::super::environment::groups::normalise;
+use super::super::environment::groups::distribution;
 use super::layout::PythonLayout;
 
 /// Modules that are named unlike the distributions that have them, beyond a leading `py`.
@@ -13,6 +13,10 @@ const OTHER_NAMES: [(&str, &str); 4] = [
     ("pil", "pillow"),
     ("dateutil", "python-dateutil"),
 ];
+
+/// What skips tests where a module is missing; plugins of pytest among such modules change every
+/// run where they are installed.
+const OPTIONAL_IMPORT: &str = "importorskip(";
 
 /// The first of the `declared` requirements for each module that the tests import. One that allows
 /// several versions is preferred to a pin: repositories pin what they test old versions with.
@@ -55,7 +59,14 @@ fn imported_modules(
     let texts = read.filter_map(|path| files.read(path));
     let mut modules: BTreeSet<String> = BTreeSet::new();
     for text in texts {
-        modules.extend(text.lines().filter_map(imported_module).map(str::to_owned));
+        let optional: BTreeSet<&str> = text
+            .split(OPTIONAL_IMPORT)
+            .skip(1)
+            .filter_map(quoted)
+            .collect();
+        let imported = text.lines().filter_map(imported_module);
+        let needed = imported.filter(|module| !optional.contains(module));
+        modules.extend(needed.map(str::to_owned));
     }
     let folder = layout.folder.trim_matches('.');
     let is_own = |name: &str| {
@@ -79,11 +90,10 @@ fn imported_module(line: &str) -> Option<&str> {
     (end > 0).then(|| &rest[..end])
 }
 
-/// The name of a requirement's distribution, in its normal form.
-pub(super) fn distribution(requirement: &str) -> String {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let end = requirement.find(|c| !is_name(c));
-    normalise(&requirement[..end.unwrap_or(requirement.len())])
+/// The outermost part of the module that a text names, which begins with a string.
+fn quoted(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(['"', '\''])?;
+    rest.split(['"', '\'', '.']).next()
 }
 
 #[cfg(test)]
@@ -103,12 +113,17 @@ mod tests {
                 "test_b.py",
                 "try:\n    import sphinx\nexcept ImportError:\n    pass\n",
             ),
+            (
+                "test_c.py",
+                "import pytest\npyodide = pytest.importorskip(\"pytest_pyodide\")\n\
+                 from pytest_pyodide import run\n",
+            ),
         ]);
         let layout = PythonLayout {
             folder: ".".to_owned(),
             packages: vec!["demo.py".to_owned()],
         };
-        let tests = ["test_a.py".to_owned(), "test_b.py".to_owned()];
+        let tests = ["test_a.py", "test_b.py", "test_c.py"].map(str::to_owned);
         let declared = [
             "trustme==0.9.0",
             "trustme>=1.2",
@@ -116,6 +131,7 @@ mod tests {
             "PyYAML==6",
             "sphinx",
             "pyopenssl>=25",
+            "pytest-pyodide",
         ];
         let declared = declared.map(str::to_owned);
         assert_eq!(

@@ -82,6 +82,13 @@ pub(in super::super) fn normalise(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
 
+/// The name of a requirement's distribution, in its normal form.
+pub(in super::super) fn distribution(requirement: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let end = requirement.find(|c| !is_name(c));
+    normalise(&requirement[..end.unwrap_or(requirement.len())])
+}
+
 /// A dependency of Poetry's as a requirement; `None` for Python itself and for what only Poetry can
 /// install.
 fn poetry_form(name: &str, value: &Value) -> Option<String> {
