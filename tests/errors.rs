@@ -48,7 +48,7 @@ fn a_missing_corpus_is_reported() {
         let finished = dir.fillrate(command).exits_with(1);
         let error_message = finished.error_message();
         assert!(error_message.starts_with("nowhere.toml"), "{error_message}");
-        assert!(error_message.contains("No such file"), "{error_message}");
+        assert!(error_message.contains("does not exist"), "{error_message}");
         assert_eq!(finished.err.lines().count(), 1, "{finished:#?}");
     }
     assert_eq!(files(&dir.path("")), Vec::<PathBuf>::new());

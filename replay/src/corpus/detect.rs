@@ -2,6 +2,7 @@
 //!
 //! What a language's repositories look like is known to `language`; here is what becomes of it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,6 +18,15 @@ use crate::language::{LANGUAGES, LanguageSupport};
 pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest, CorpusError> {
     if let Some(address) = location.to_str().filter(|text| is_address(text)) {
         return detect_at(corpus, address);
+    }
+    // A broken link and a folder that can't be read exist: reading them says more.
+    if location
+        .symlink_metadata()
+        .is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    {
+        return Err(CorpusError::Missing {
+            path: location.to_owned(),
+        });
     }
     if !location.is_dir() {
         return Ok(Manifest::read(location)?);

@@ -1,7 +1,7 @@
 //! Why a project could not be prepared.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::manifest::ManifestError;
 use crate::language::environment::EnvironmentError;
@@ -9,6 +9,14 @@ use crate::language::environment::EnvironmentError;
 /// Why a project could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
+    /// Nothing stands where a corpus was named.
+    #[error(
+        "{} does not exist; name a manifest, a repository's folder or its address", path.display()
+    )]
+    Missing {
+        /// The path as it was named.
+        path: PathBuf,
+    },
     /// The manifest is not valid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),

@@ -1097,4 +1097,12 @@ fn a_folder_without_sources_is_refused() {
         error.contains("no sources in Python or TypeScript or JavaScript"),
         "{error}"
     );
+    let nowhere = folder.path().join("nowhere");
+    let error = corpus.load_manifest(&nowhere).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "/nowhere does not exist; name a manifest, a repository's folder or its address"
+        ),
+        "{error}"
+    );
 }
