@@ -650,6 +650,16 @@ fn each_kind_of_evidence_stops_a_forgery_alone() {
             "process",
         ),
         forgery(
+            "data of a later test that would make a wrong answer right",
+            &format!(
+                "import sys
+    if ounces == 10:
+        sys._getframe(1).f_globals['READINGS'][1] = 0
+    {right}"
+            ),
+            "process",
+        ),
+        forgery(
             "tests written anew",
             &format!(
                 "import pathlib

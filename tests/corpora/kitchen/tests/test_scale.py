@@ -2,6 +2,8 @@ import pytest
 
 from kitchen.scale import display, grams, tare
 
+READINGS = [300, 120, 450]
+
 
 @pytest.mark.parametrize(("ounces", "weight"), [(0, 0), (1, 28), (10, 283)])
 def test_ounces_become_whole_grams(ounces, weight):
@@ -19,4 +21,4 @@ def test_no_weight_is_negative():
 
 
 def test_the_bowl_is_taken_off():
-    assert tare([300, 120, 450], 200) == [100, 0, 250]
+    assert tare(READINGS, 200) == [100, 0, 250]
