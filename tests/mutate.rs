@@ -192,7 +192,8 @@ fn a_hole_whose_check_survives_gets_no_score() {
 }
 
 /// What mutants of this do in one process after the other: they differ when it is imported, never
-/// end, end their process, leave files, processes and variables behind, or do no harm.
+/// end, never end in one test but fail others, end their process, leave files, processes and
+/// variables behind, or do no harm.
 const MISCHIEF: &str = r#"import os
 import subprocess
 
@@ -236,9 +237,17 @@ def grade(points):
     if points >= 50:
         return "pass"
     return "fail"
+
+
+def reach(place, step):
+    while place != 10:
+        place += step
+    return place
 "#;
 
-const MISCHIEF_TESTS: &str = r#"import mischief
+const MISCHIEF_TESTS: &str = r#"import pytest
+
+import mischief
 
 
 def test_count():
@@ -263,6 +272,22 @@ def test_see():
 
 def test_grade():
     assert mischief.grade(80) == "pass"
+
+
+def test_reach_at_least():
+    assert mischief.reach(9, 1) >= 10
+
+
+# A mutant by which this never ends fails the tests below, and is detected whichever run first. Of so
+# many tests the first to run are few; this is none of them, as it runs more lines than others.
+def test_leap():
+    assert mischief.reach(8, 2) == 10
+    assert mischief.grade(80) == "pass"
+
+
+@pytest.mark.parametrize("place", range(-50, 10))
+def test_reach(place):
+    assert mischief.reach(place, 1) == 10
 "#;
 
 #[test]

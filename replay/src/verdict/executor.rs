@@ -70,7 +70,11 @@ impl Executor {
         self.execute_once(engine, &patient)
     }
 
-    fn execute_once(
+    /// As [`Self::execute`], but a time limit counts at once.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(super) fn execute_once(
         &self,
         engine: Engine,
         run: &TestRun<'_>,
@@ -130,11 +134,7 @@ impl Executor {
         let indices: HashMap<&str, usize> = expected.iter().copied().zip(0..).collect();
         let versions = versions.iter().map(|contents| {
             let covering = self.covering(path, original, contents);
-            let mut batches = self.batches(engine, expected, &covering);
-            // Of a few tests, those depend the most on a line that run few.
-            if let [likely, _, ..] = &mut batches[..] {
-                *likely = self.most_specific_first(std::mem::take(likely));
-            }
+            let batches = self.batches(engine, expected, &covering);
             let indices = |ids: &Vec<&str>| {
                 ids.iter()
                     .filter_map(|id| indices.get(id).copied())
@@ -202,13 +202,35 @@ impl Executor {
         expected: &[&'a str],
         covering: &BTreeSet<&str>,
     ) -> Vec<Vec<&'a str>> {
-        let selection = TestSelection {
+        self.selection(self.is_warm(engine))
+            .batches(expected, covering)
+    }
+
+    /// The tests that another engine would run first, if this one begins with others. Code may fail
+    /// one test and never end in another: which comes first depends on the order, and the verdict
+    /// must not.
+    pub(super) fn first_of_other_engines<'a>(
+        &self,
+        engine: Engine,
+        expected: &[&'a str],
+        covering: &BTreeSet<&str>,
+    ) -> Option<Vec<&'a str>> {
+        let is_warm = self.is_warm(engine);
+        let selection = self.selection(self.baseline.is_warm());
+        let likely = selection.likely(expected, covering)?;
+        Some(match is_warm {
+            true => selection.covering_first(expected, covering).0,
+            false => likely,
+        })
+    }
+
+    fn selection(&self, is_warm: bool) -> TestSelection<'_> {
+        TestSelection {
             baseline: &self.baseline,
             runner: &self.runner,
             line_counts: &self.line_counts,
-            is_warm: self.is_warm(engine),
-        };
-        selection.batches(expected, covering)
+            is_warm,
+        }
     }
 
     /// The stable tests that run any of the lines in which two versions of a file differ; all of

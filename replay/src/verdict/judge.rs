@@ -1,6 +1,6 @@
 //! Judges changes to one project.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -329,8 +329,8 @@ impl Judge {
         let mut deciding = expected.clone();
         deciding.retain(|id| covering.contains(id));
         let batches = match engine {
-            Engine::Naive => vec![expected],
-            _ if !is_changed => vec![expected],
+            Engine::Naive => vec![expected.clone()],
+            _ if !is_changed => vec![expected.clone()],
             engine => executor.batches(engine, &expected, &covering),
         };
         let mut verdict = Verdict::from_outcome(Outcome::Passed);
@@ -361,6 +361,12 @@ impl Judge {
                 break;
             }
         }
+        if matches!(verdict.outcome, Outcome::Timeout | Outcome::Memory)
+            && let Some(first) = executor.first_of_other_engines(engine, &expected, &covering)
+            && let Some(failure) = self.failure_in(engine, (path, contents), &first, &covering)?
+        {
+            verdict = failure;
+        }
         let may_forge = origin == CodeOrigin::Foreign && is_changed;
         if may_forge && (verdict.outcome == Outcome::Passed || verdict.may_be_forged()) {
             let deciding = executor.most_specific_first(deciding);
@@ -368,6 +374,31 @@ impl Judge {
                 .check(executor, engine, code, &deciding, &mut verdict)?;
         }
         Ok(verdict)
+    }
+
+    /// The verdict on changed code that fails one of these tests within their limits.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    fn failure_in(
+        &self,
+        engine: Engine,
+        changed: (&str, &str),
+        tests: &[&str],
+        covering: &BTreeSet<&str>,
+    ) -> Result<Option<Verdict>, VerdictError> {
+        let run = TestRun {
+            replaced: &[changed],
+            select: Some(tests),
+            coverage: None,
+            first_failure_ends: true,
+            limits: self.executor.limits(tests),
+        };
+        let result = self.executor.execute_once(engine, &run)?;
+        let verdict = self.executor.interpret(&result, tests);
+        let has_failed = verdict.outcome == Outcome::Failed && !verdict.failed.is_empty();
+        let is_clear = has_failed && !self.flaky.is_doubtful(&verdict, covering, true);
+        Ok(is_clear.then_some(verdict))
     }
 
     /// The stable tests of these names; `None` if there are no names.

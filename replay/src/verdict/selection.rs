@@ -34,12 +34,8 @@ impl TestSelection<'_> {
         expected: &[&'a str],
         covering: &BTreeSet<&str>,
     ) -> Vec<Vec<&'a str>> {
-        let (first, rest) = with_whole_files(expected, covering, |id| self.runner.file_of(id));
-        let (likely, others) = if self.is_warm {
-            self.split_likely(first, covering)
-        } else {
-            (Vec::new(), first)
-        };
+        let (first, rest) = self.covering_first(expected, covering);
+        let (likely, others) = self.split_likely(first, covering);
         let mut batches: Vec<Vec<&str>> = Vec::new();
         for batch in [likely, others, rest] {
             match batches.last_mut() {
@@ -49,6 +45,27 @@ impl TestSelection<'_> {
             }
         }
         batches
+    }
+
+    /// The first batch, if it leaves out tests that run a changed line.
+    pub(super) fn likely<'a>(
+        &self,
+        expected: &[&'a str],
+        covering: &BTreeSet<&str>,
+    ) -> Option<Vec<&'a str>> {
+        let (first, _) = self.covering_first(expected, covering);
+        let (likely, _) = self.split_likely(first, covering);
+        (!likely.is_empty()).then_some(likely)
+    }
+
+    /// Splits off the tests that run a changed line, with all others of their files where starting
+    /// a file costs more than its tests.
+    pub(super) fn covering_first<'a>(
+        &self,
+        expected: &[&'a str],
+        covering: &BTreeSet<&str>,
+    ) -> (Vec<&'a str>, Vec<&'a str>) {
+        with_whole_files(expected, covering, |id| self.runner.file_of(id))
     }
 
     /// Whether a batch takes less time than starting it.
@@ -71,15 +88,17 @@ impl TestSelection<'_> {
             .collect()
     }
 
-    /// Splits off a few tests that are likely to fail if any does; none if there are few tests or
-    /// starting a run takes too long.
+    /// Splits off a few tests that are likely to fail if any does; none if there are few tests, or
+    /// if starting a run takes long, as it does without warm workers.
     fn split_likely<'a>(
         &self,
         tests: Vec<&'a str>,
         covering: &BTreeSet<&str>,
     ) -> (Vec<&'a str>, Vec<&'a str>) {
         let lines = |id: &str| self.line_counts.get(id).copied().unwrap_or(usize::MAX);
-        let chosen: BTreeSet<&str> = if self.files(&tests).len() > 1 {
+        let chosen: BTreeSet<&str> = if !self.is_warm {
+            BTreeSet::new()
+        } else if self.files(&tests).len() > 1 {
             most_specific_file(&tests, covering, lines, |id| self.runner.file_of(id))
         } else if self.baseline.is_collectable() && tests.len() >= 2 * FIRST_BATCH {
             few_of_many(&tests, lines)
