@@ -40,6 +40,15 @@ fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
         "pantry/tests/test_broken.py",
         "import a_module_that_is_missing\n",
     );
+    // Files that skip themselves once ended the whole run.
+    dir.write(
+        "pantry/tests/test_optional.py",
+        "import pytest\npytest.importorskip(\"another_module_that_is_missing\")\n",
+    );
+    dir.write(
+        "pantry/tests/test_elsewhere.py",
+        "import unittest\nraise unittest.SkipTest(\"not on this machine\")\n",
+    );
     let before = tree(Path::new(&root));
     let arguments = [
         "replay", &root, "--holes", "4", "--jobs", "1", "--out", "run",

@@ -570,13 +570,17 @@ def use_native_tracebacks():
     """Format exceptions that end a collection as ``--tb=native`` formats others.
 
     pytest ignores the option for them, and reads and parses the source of every
-    frame, which takes as long as a run of tests.
+    frame, which takes as long as a run of tests.  Of a file that skips itself, it
+    takes the line of the skip from its own form.
     """
     every = ExceptionInfo.getrepr
+    skips = (pytest.skip.Exception, unittest.SkipTest)
 
     @functools.wraps(every)
     def getrepr(self, *args, **kwargs):
-        return every(self, style="native") if NATIVE_TRACEBACKS else every(self, *args, **kwargs)
+        if NATIVE_TRACEBACKS and not isinstance(self.value, skips):
+            return every(self, style="native")
+        return every(self, *args, **kwargs)
 
     ExceptionInfo.getrepr = getrepr
 
