@@ -21,7 +21,7 @@ local function check_neovim()
   elseif options.core then
     health.info("Ghost text is shown by this plugin: Neovim has its own from 0.12 on.")
   else
-    health.info("Ghost text is shown by this plugin, since the option `core` is false.")
+    health.ok("Ghost text is shown by this plugin.")
   end
 end
 

@@ -52,7 +52,8 @@ M.defaults = {
   },
   root_markers = { "fillrate.toml", ".git", "pyproject.toml", "package.json", "go.mod", "pom.xml" },
   enabled = true,
-  core = true,
+  -- Neovim's own waits 200 ms after every key, and no option shortens that.
+  core = false,
   -- The server has its own rhythm, so this only keeps a burst of keys from being many requests.
   debounce_ms = 30,
   keys = {
