@@ -375,7 +375,7 @@ const BABEL: (&str, &str) = (
     r#"{"presets": [["@babel/preset-env", {"targets": {"node": "current"}}], "@babel/preset-typescript"]}"#,
 );
 
-const SETUPS: [Setup; 13] = [
+const SETUPS: [Setup; 14] = [
     Setup {
         name: "jest-29-swc",
         script: "jest --coverage",
@@ -500,6 +500,15 @@ const SETUPS: [Setup; 13] = [
         name: "vitest-4",
         script: "vitest run",
         packages: &["vitest@4.0.17"],
+        more: r#""type": "module""#,
+        files: &[VITEST],
+        always: true,
+    },
+    // Its hooks of suites have another first parameter than before.
+    Setup {
+        name: "vitest-4-1",
+        script: "vitest run",
+        packages: &["vitest@4.1.12"],
         more: r#""type": "module""#,
         files: &[VITEST],
         always: true,

@@ -52,7 +52,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             Some(TestSettings::new(RunnerName::Jupiter))
         }
         Err(reason) => {
-            findings.push(tests_not_run(&reason));
+            findings.push(tests_not_run(reason));
             None
         }
     };

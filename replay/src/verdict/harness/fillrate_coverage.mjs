@@ -18,7 +18,7 @@ import { fileURLToPath } from "node:url";
 import vm from "node:vm";
 import { threadId } from "node:worker_threads";
 import { beforeAll, beforeEach, inject } from "vitest";
-import { SCRATCH, SENTINEL, repositoryPath, testIds } from "./fillrate_vitest.mjs";
+import { SCRATCH, SENTINEL, repositoryPath, testIds, withFile } from "./fillrate_vitest.mjs";
 
 // Loaded as it is, not transformed with the project.
 const { mappedOffsets, plainOffsets } = createRequire(import.meta.url)("./fillrate_source_map.cjs");
@@ -140,10 +140,10 @@ const recorder = (globalThis[Symbol.for("fillrate.coverage")] ??= new Recorder()
 let ids;
 
 // The first hook that runs once the test file has been imported and collected.
-beforeAll((file) => {
+beforeAll(withFile((file) => {
   ids = testIds(file);
   recorder.take("");
-});
+}));
 
 // A callback of onTestFinished runs after every afterEach, in reverse order of
 // registration, so the one registered first is the last.

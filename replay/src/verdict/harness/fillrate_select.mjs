@@ -5,7 +5,7 @@
 // distinguish tests of the same name.  The reporter omits unselected tests.
 
 import { beforeAll, inject } from "vitest";
-import { SENTINEL, testIds } from "./fillrate_vitest.mjs";
+import { SENTINEL, testIds, withFile } from "./fillrate_vitest.mjs";
 
 /** Skip what is not selected; return whether anything is left to run. */
 function narrow(suite, ids, selected) {
@@ -20,6 +20,6 @@ function narrow(suite, ids, selected) {
 }
 
 const selected = new Set(inject("fillrate").select);
-beforeAll((file) => {
+beforeAll(withFile((file) => {
   narrow(file, testIds(file), selected);
-});
+}));

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { afterAll, afterEach, beforeAll, beforeEach, chai, expect, inject, test } from "vitest";
-import { SENTINEL, testIds } from "./fillrate_vitest.mjs";
+import { SENTINEL, testIds, withFile } from "./fillrate_vitest.mjs";
 
 const { token } = inject("fillrate");
 const wrong = [...token].reverse().join("");
@@ -72,7 +72,7 @@ test(`${SENTINEL} ${token}`, () => {
   throw new Error(token);
 });
 
-beforeAll((file) => {
+beforeAll(withFile((file) => {
   const isSentinel = (task) => task.name === `${SENTINEL} ${token}`;
   const own = file.tasks.filter(isSentinel);
   file.tasks = [...file.tasks.filter((task) => !isSentinel(task)), ...own];
@@ -83,12 +83,12 @@ beforeAll((file) => {
   for (const [test, id] of testIds(file)) flags.set(test, [id, flagsOf(test)]);
   lockMatchers();
   Object.defineProperty(Object, "is", { configurable: false, writable: false });
-});
+}));
 beforeEach(checkFlags);
 afterEach(checkFlags);
 
 // The hook that is registered first runs last.
-afterAll(async (file) => {
+afterAll(withFile(async (file) => {
   checkFlags();
   file.meta.fillrate = { token, ineffective: [...(await findIneffective()), ...changed] };
-});
+}));

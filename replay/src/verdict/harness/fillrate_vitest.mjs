@@ -85,6 +85,17 @@ export function testIds(file) {
   return ids;
 }
 
+/**
+ * Make a hook that gets its file.  vitest passes the suite to hooks, from 4.1 on behind another
+ * argument; and then it reads in a hook's text which fixtures its first parameter takes, so this
+ * names none.
+ */
+export function withFile(hook) {
+  return function () {
+    return hook(arguments[arguments.length - 1]);
+  };
+}
+
 /** Ignore the signal by which node opens an inspector, through which another process could change this one. */
 export function refuseInspector() {
   process.on("SIGUSR1", () => {});
