@@ -77,10 +77,7 @@ impl Definitions {
     ) -> usize {
         let mut definition = Definition::new(name, kind, node, node, file);
         definition.owner = owner;
-        match owner {
-            Some(_) => self.add(definition),
-            None => self.declare(definition),
-        }
+        self.declare(definition)
     }
 
     /// Adds a definition, as a member of its owner if it has one; returns its index.
@@ -94,11 +91,14 @@ impl Definitions {
         index
     }
 
-    /// Adds a definition and binds its name in the outermost scope; returns its index.
+    /// Adds a definition and, unless it is a member, binds its name in the outermost scope; returns
+    /// its index.
     pub(crate) fn declare(&mut self, definition: Definition) -> usize {
-        let name = definition.name.clone();
+        let name = definition.owner.is_none().then(|| definition.name.clone());
         let index = self.add(definition);
-        self.bind(&name, index);
+        if let Some(name) = name {
+            self.bind(&name, index);
+        }
         index
     }
 

@@ -215,11 +215,14 @@ impl Executor {
         expected: &[&'a str],
         covering: &BTreeSet<&str>,
     ) -> Option<Vec<&'a str>> {
-        let is_warm = self.is_warm(engine);
         let selection = self.selection(self.baseline.is_warm());
-        let likely = selection.likely(expected, covering)?;
-        Some(match is_warm {
-            true => selection.covering_first(expected, covering).0,
+        let (first, _) = selection.covering_first(expected, covering);
+        let (likely, _) = selection.split_likely(first.clone(), covering);
+        if likely.is_empty() {
+            return None;
+        }
+        Some(match self.is_warm(engine) {
+            true => first,
             false => likely,
         })
     }

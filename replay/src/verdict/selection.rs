@@ -47,17 +47,6 @@ impl TestSelection<'_> {
         batches
     }
 
-    /// The first batch, if it leaves out tests that run a changed line.
-    pub(super) fn likely<'a>(
-        &self,
-        expected: &[&'a str],
-        covering: &BTreeSet<&str>,
-    ) -> Option<Vec<&'a str>> {
-        let (first, _) = self.covering_first(expected, covering);
-        let (likely, _) = self.split_likely(first, covering);
-        (!likely.is_empty()).then_some(likely)
-    }
-
     /// Splits off the tests that run a changed line, with all others of their files where starting
     /// a file costs more than its tests.
     pub(super) fn covering_first<'a>(
@@ -90,7 +79,7 @@ impl TestSelection<'_> {
 
     /// Splits off a few tests that are likely to fail if any does; none if there are few tests, or
     /// if starting a run takes long, as it does without warm workers.
-    fn split_likely<'a>(
+    pub(super) fn split_likely<'a>(
         &self,
         tests: Vec<&'a str>,
         covering: &BTreeSet<&str>,

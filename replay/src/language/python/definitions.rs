@@ -152,8 +152,5 @@ fn add(
 ) -> usize {
     let mut definition = Definition::new(name, kind, statement, core, file);
     definition.owner = owner;
-    match owner {
-        Some(_) => found.add(definition),
-        None => found.declare(definition),
-    }
+    found.declare(definition)
 }

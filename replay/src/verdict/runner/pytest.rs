@@ -12,17 +12,14 @@ pub(super) struct Pytest;
 const ENVIRONMENT: &str = "/box/venv";
 const PYTHON: &str = "/box/venv/bin/python";
 /// pytest's own traceback reads the source of every frame, which takes longer than most tests;
-/// Python's has the same message. A plugin whose modules a warm worker has loaded can't be rewritten,
-/// and where a project's warnings are errors, that warning would end the run.
-const OPTIONS: [&str; 8] = [
+/// Python's has the same message.
+const OPTIONS: [&str; 6] = [
     "-p",
     "fillrate_pytest",
     "-q",
     "--tb=native",
     "-p",
     "no:cacheprovider",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
 ];
 
 impl TestFramework for Pytest {
