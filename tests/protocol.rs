@@ -307,21 +307,22 @@ fn seed_and_context_change_while_a_person_types() {
         (said, windows.len())
     };
     let configure = |editor: &mut Editor, settings: Value| {
+        editor.notifications.clear();
         editor.notify(
             "workspace/didChangeConfiguration",
             json!({"settings": {"fillrate": settings}}),
         );
     };
     assert_eq!(said(&mut editor), (Some("one".into()), 1));
-    // A seed is in force for the very next request.
+    // A seed is in force for the very next request, which may be answered before the status is
+    // sent: awaited, or it would be taken for the next one.
     configure(&mut editor, json!({"model": {"seed": 1}}));
     assert_eq!(said(&mut editor), (Some("two".into()), 1));
+    editor.await_status("ready");
     // A removed setting is no longer in effect.
-    editor.notifications.clear();
     configure(&mut editor, json!({"context": {"profile": "none"}}));
     editor.await_status("ready");
     assert_eq!(said(&mut editor), (Some("one".into()), 0));
-    editor.notifications.clear();
     configure(
         &mut editor,
         json!({"context": {"profile": "editor"}, "model": {"seed": 3}}),
@@ -329,11 +330,9 @@ fn seed_and_context_change_while_a_person_types() {
     editor.await_status("ready");
     assert_eq!(said(&mut editor), (Some("two".into()), 1));
     // After a mistake nothing is answered until it is corrected.
-    editor.notifications.clear();
     configure(&mut editor, json!({"model": {"seed": "high"}}));
     editor.await_status("fault");
     assert_eq!(said(&mut editor).0, None);
-    editor.notifications.clear();
     configure(&mut editor, json!({"model": {"seed": 3}}));
     editor.await_status("ready");
     assert_eq!(said(&mut editor), (Some("two".into()), 1));

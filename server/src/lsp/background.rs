@@ -119,6 +119,16 @@ async fn switch(session: &EditorSession) {
         Ok(configuration) => configuration,
         Err(error) => return session.suspend(error).await,
     };
+    // Two jobs may be queued for one change.
+    let resumed = session
+        .state()
+        .and_then(|mut state| state.resume(&configuration));
+    if let Some((engines, was_suspended)) = resumed {
+        if was_suspended {
+            report_switch(session, &engines).await;
+        }
+        return;
+    }
     let switched = match session.engines() {
         None => Ok(None),
         Some(engines) => {
@@ -132,7 +142,16 @@ async fn switch(session: &EditorSession) {
             report_switch(session, &engines).await;
         }
         Ok(None) => configure(session, configuration).await,
-        Err(reason) => session.suspend(reason).await,
+        Err(reason) => {
+            session.suspend(reason).await;
+            // The previous settings may have returned while these were tried.
+            if session
+                .configuration()
+                .is_ok_and(|now| now != configuration)
+            {
+                session.queue(BackgroundJob::Switch);
+            }
+        }
     }
 }
 

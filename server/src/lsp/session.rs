@@ -225,6 +225,19 @@ impl SessionState {
         self.engines.clone().filter(|_| !self.suspended)
     }
 
+    /// The engines, no longer suspended, if these settings are theirs; and whether they were
+    /// suspended.
+    pub(super) fn resume(&mut self, configuration: &Configuration) -> Option<(Arc<Engines>, bool)> {
+        let engines = self.engines.as_ref();
+        let engines = engines.filter(|engines| engines.configuration() == configuration);
+        let engines = Arc::clone(engines?);
+        let was_suspended = std::mem::take(&mut self.suspended);
+        if was_suspended {
+            self.fault = None;
+        }
+        Some((engines, was_suspended))
+    }
+
     /// Cancels the running requests of a document.
     pub(super) fn cancel_running(&mut self, uri: &str) {
         self.running.retain(|(document, _), _| document != uri);

@@ -34,15 +34,10 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeCon
 fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<Engines>> {
     let (tuned, replaced) = {
         let mut state = session.state()?;
-        let current = state.engines.as_ref();
-        let unchanged = current.filter(|engines| engines.configuration() == configuration);
-        if let Some(engines) = unchanged.cloned() {
-            let resumed = std::mem::take(&mut state.suspended);
-            if resumed {
-                state.fault = None;
-            }
-            return resumed.then_some(engines);
+        if let Some((engines, was_suspended)) = state.resume(configuration) {
+            return was_suspended.then_some(engines);
         }
+        let current = state.engines.as_ref();
         let tuned = current.and_then(|engines| engines.with_settings(configuration));
         let tuned = tuned.map(Arc::new);
         state.suspended &= tuned.is_none();
