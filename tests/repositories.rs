@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::support::play::{TestDir, copy, has_tools, holes, kitchen, repository, text};
 
 /// A Python repository with an own name, of the small project's sources and tests.
@@ -94,6 +96,55 @@ fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
             .collect::<Vec<_>>()
     };
     assert_eq!(ids(&root, "a.jsonl"), ids("pantry.toml", "b.jsonl"));
+}
+
+/// Idle threads of a pool end after a while, so that the order of tests and their speed decide
+/// whether a run leaves one. Here runs of the original leave none, but one of its tests does.
+#[test]
+fn a_thread_that_a_test_leaves_for_a_while_is_no_evidence_against_a_completion() {
+    let dir = TestDir::new();
+    let source = "import threading\nimport time\n\n\n\
+                  def light(seconds):\n\
+                  \x20   threading.Thread(target=time.sleep, args=(seconds,)).start()\n\
+                  \x20   return seconds\n";
+    let test_1 = "from lamp import light\n\n\ndef test_light():\n    assert light(0.3) == 0.3\n";
+    let test_2 = "import time\n\n\ndef test_later():\n    time.sleep(1)\n";
+    let settings = "[tool.pytest.ini_options]\npythonpath = [\".\"]\n";
+    for (name, contents) in [
+        ("lamp.py", source),
+        ("tests/test_1.py", test_1),
+        ("tests/test_2.py", test_2),
+        ("pyproject.toml", settings),
+    ] {
+        dir.write(&format!("lamp/{name}"), contents);
+    }
+    let root = text(&dir.path("lamp"));
+    dir.fillrate(&["mine", &root, "--kinds", "body", "-o", "tasks.jsonl"])
+        .exits_with(0);
+    let tasks = dir.path("tasks.jsonl");
+    let hole = &holes(&tasks)[0];
+    let reference = hole["reference"].as_str().unwrap();
+    let longer = reference.replace("(seconds,)", "(seconds + 4,)");
+    assert_ne!(reference, longer);
+    let prediction = json!({"hole": hole["id"], "completions": [longer]}).to_string();
+    let predictions = text(&dir.write("longer.jsonl", &prediction));
+    let tasks = text(&tasks);
+    let finished = dir
+        .fillrate(&[
+            "replay",
+            &root,
+            "--tasks",
+            &tasks,
+            "--model",
+            &predictions,
+            "--out",
+            "run",
+        ])
+        .exits_with(0);
+    assert!(
+        finished.out.contains("outcomes: passed 1\n"),
+        "{finished:#?}"
+    );
 }
 
 #[test]

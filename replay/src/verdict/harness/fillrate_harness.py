@@ -17,7 +17,6 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
 import traceback
 import unittest
 import unittest.case
@@ -36,7 +35,6 @@ from fillrate_report import (
     abort,
     guarded,
     is_syntax_error,
-    new_threads,
     observe_raises,
     read_instructions,
 )
@@ -142,7 +140,6 @@ class Plugin:
         self.sentinel_ids = set()
         self.sentinel_names = {}
         self.sentinel_file = None
-        self.threads = set(threading.enumerate())
         self.raised = None
         self.traced = sys.gettrace()
         self.neutralised = set()
@@ -430,6 +427,7 @@ class Plugin:
         """Close the coverage context and write the test's line."""
         if self.coverage:
             self.coverage.switch(BETWEEN_TESTS)
+            self.snapshot.threads.note()
         outcome, message = self.judge()
         seconds = round(sum(phase.duration for phase in self.phases), 6)
         message = self.report.message(message)
@@ -484,7 +482,7 @@ class Plugin:
         marks = []
         if not session.shouldfail:
             # Otherwise the verdict is clear, and the check takes as long as some tests.
-            marks = {*self.snapshot.marks(), *new_threads(self.threads), *self.data.marks}
+            marks = {*self.snapshot.marks(), *self.data.marks}
         status = int(session.exitstatus)
         fields = {"read": self.read} if self.read else {}
         if self.selected is None:
@@ -621,7 +619,7 @@ def create(instructions, descriptor):
         if SNAPSHOT is None:
             use_native_tracebacks()
         snapshot = SNAPSHOT or Snapshot()
-        snapshot.finders = [list(sys.meta_path), list(sys.path_hooks)]
+        snapshot.begin()
         return Plugin(report, root, instructions, snapshot, coverage)
     except Exception as error:
         return abort(report, error)

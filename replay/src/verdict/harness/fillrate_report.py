@@ -160,9 +160,14 @@ class Snapshot:
         """Take a snapshot of all loaded modules."""
         self.modules = {}
         self.added = []
-        self.finders = [list(sys.meta_path), list(sys.path_hooks)]
         self.quick = None
         self.extend(lambda name, module: True)
+        self.begin()
+
+    def begin(self):
+        """Count import hooks and threads from now on."""
+        self.finders = [list(sys.meta_path), list(sys.path_hooks)]
+        self.threads = StartedThreads()
 
     def extend(self, wanted):
         """Add the modules that were loaded since."""
@@ -221,6 +226,35 @@ class Snapshot:
                 if not any(finder is known for known in before):
                     kind = finder if isinstance(finder, type) else type(finder)
                     yield f"import hook {kind.__module__}.{kind.__qualname__}"
+        yield from self.threads.marks()
+
+
+class StartedThreads:
+    """The kinds of threads that tests start and leave.
+
+    Some are of a pool and end when they were idle for a while, so that the last tests alone say
+    whether a run leaves one: where the original is observed, every test's count.
+    """
+
+    def __init__(self):
+        """Keep the threads of now, which no test started."""
+        self.before = set(threading.enumerate())
+        self.noted = set()
+
+    def note(self):
+        """Note the threads of now for the end."""
+        self.noted.update(self.running())
+
+    def running(self):
+        """Yield the kinds of threads that run now and didn't before."""
+        for thread in threading.enumerate():
+            if thread not in self.before:
+                target = getattr(thread, "_target", None)
+                yield f"thread {getattr(target, '__qualname__', type(thread).__qualname__)}"
+
+    def marks(self):
+        """Return what was noted and runs now."""
+        return {*self.noted, *self.running()}
 
 
 class SnapshotPart:
@@ -426,14 +460,6 @@ def observe_raises():
 
     unittest.case._Outcome.testPartExecutor = observed
     return noted
-
-
-def new_threads(before):
-    """Yield the kinds of threads that were started since."""
-    for thread in threading.enumerate():
-        if thread not in before:
-            target = getattr(thread, "_target", None)
-            yield f"thread {getattr(target, '__qualname__', type(thread).__qualname__)}"
 
 
 def read_instructions():

@@ -17,7 +17,6 @@ the project's own tests, so that code which changes the framework affects them.
 
 import os
 import sys
-import threading
 import time
 import traceback
 import unittest
@@ -35,7 +34,6 @@ from fillrate_report import (
     abort,
     guarded,
     is_syntax_error,
-    new_threads,
     observe_raises,
     read_instructions,
 )
@@ -277,6 +275,8 @@ class Result(unittest.TestResult):
         if id(test) in self.ids:
             self.next += 1
             self.switch_coverage()
+            if self.coverage:
+                self.snapshot.threads.note()
             if self.first_failure_ends and outcome == "failed":
                 self.stop()
 
@@ -355,7 +355,6 @@ def run(report, root, instructions):
     snapshot = Snapshot()
     files = instructions["coverage"]
     coverage = None if files is None else LineCoverage(root, files)
-    threads = set(threading.enumerate())
     loaded = Loaded(module=None, argv=["python -m unittest", *sys.argv[1:]], exit=False)
     named, complete = split_loaded(report, tests_of(loaded.test))
     if instructions["select"] is not None:
@@ -375,7 +374,7 @@ def run(report, root, instructions):
     if coverage:
         for test, name, lines in coverage.finish():
             report.write("coverage", test=test, file=name, lines=lines)
-    marks = {*snapshot.marks(), *new_threads(threads), *result.data.marks}
+    marks = {*snapshot.marks(), *result.data.marks}
     report.write("end", tests=len(result.written), marks=sorted(marks))
     return 0 if complete and result.wasSuccessful() else 1
 
