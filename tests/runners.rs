@@ -416,7 +416,7 @@ const SETUPS: [Setup; 14] = [
             "esbuild@0.14.54",
         ],
         more: r#""jest": {"transform": {"\\.ts$": "esbuild-jest"}}"#,
-        files: &[(".npmrc", "legacy-peer-deps=true\n")],
+        files: &[],
         always: false,
     },
     Setup {

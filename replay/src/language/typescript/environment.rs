@@ -146,10 +146,13 @@ impl PackageManager for Npm {
             Some((name, text)) => Some(PackageClient::for_lock(name, text)),
             None => packages.install.as_ref().map(|_| PackageClient::UNLOCKED),
         };
-        match client {
-            Some(client) => client.install(request.toolchain, &folder, request.project)?,
-            None => write("package.json", "{ \"private\": true }\n")?,
-        }
+        let client = match client {
+            Some(client) => Some(client.install(request.toolchain, &folder, request.project)?),
+            None => {
+                write("package.json", "{ \"private\": true }\n")?;
+                None
+            }
+        };
         let more: Vec<&str> = [&packages.packages, &packages.requires]
             .into_iter()
             .flatten()
@@ -168,6 +171,7 @@ impl PackageManager for Npm {
             npm.args(["install", "--no-progress", "--save-exact"])
                 .args(more)
                 .args(["--ignore-scripts", "--no-audit", "--no-fund"])
+                .args(client.map(PackageClient::options).unwrap_or_default())
                 .current_dir(&folder);
             programs::run(&mut npm, request.project, CHECK_NETWORK)?;
         }

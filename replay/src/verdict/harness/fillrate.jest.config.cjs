@@ -8,6 +8,7 @@
 "use strict";
 
 const fs = require("fs");
+const Module = require("module");
 const os = require("os");
 const path = require("path");
 const { ROOT, requireFrom } = require("./fillrate_report.cjs");
@@ -15,6 +16,9 @@ const { SCRATCH, instructions } = require("./fillrate_jest.cjs");
 
 /** The most processes at one time: each has a dozen threads. */
 const MOST_AT_ONCE = 8;
+
+/** How the names of configurations end. */
+const CONFIG_ENDINGS = ["ts", "js", "mjs", "cjs", "json", "cts", "mts"];
 
 /** jest's own packages, wherever its package manager has put them. */
 const jestRequire = requireFrom("jest", "jest-cli", "jest-config");
@@ -34,6 +38,39 @@ function configReader() {
   const load = (name) => jestRequire(path.join(build, name)).default;
   const [find, read] = [load("resolveConfigPath.js"), load("readConfigFileAndSetRootDir.js")];
   return async (given) => ({ ...(await read(find(given, ROOT))) });
+}
+
+/**
+ * Load a configuration in TypeScript, whose types are removed first.
+ *
+ * jest leaves that to Node where Node can do it, and else compiles it with the project's settings,
+ * which may be for bundlers.
+ */
+async function withoutTypes(given) {
+  const files = CONFIG_ENDINGS.map((ending) => path.join(given, `jest.config.${ending}`));
+  const file = fs.statSync(given).isDirectory() ? files.find((one) => fs.existsSync(one)) : given;
+  const typescript = requireFrom("typescript")("typescript");
+  const compilerOptions = { module: typescript.ModuleKind.CommonJS, target: typescript.ScriptTarget.ES2020, esModuleInterop: true };
+  const { outputText } = typescript.transpileModule(fs.readFileSync(file, "utf8"), { fileName: file, compilerOptions });
+  const module = new Module(file);
+  module.filename = file;
+  module.paths = Module._nodeModulePaths(path.dirname(file));
+  module._compile(outputText, file);
+  const exported = module.exports.default ?? module.exports;
+  const options = typeof exported === "function" ? await exported() : exported;
+  return { ...options, rootDir: path.resolve(path.dirname(file), options.rootDir ?? ".") };
+}
+
+/** Return a function as jest's, which loads what jest can't compile without its types. */
+function typesRemoved(read) {
+  return async (given) => {
+    try {
+      return await read(given);
+    } catch (error) {
+      if (!/Failed to parse the TypeScript config/.test(error?.message)) throw error;
+      return withoutTypes(given);
+    }
+  };
 }
 
 /** Load the project's configuration, if it has one. */
@@ -62,7 +99,7 @@ async function projectConfigs(read, { projects, rootDir }) {
 /** Return whether a path is a configuration, or a folder with one as jest sees it. */
 function hasConfig(place) {
   if (!fs.statSync(place).isDirectory()) return true;
-  const names = ["package.json", ...["ts", "js", "mjs", "cjs", "json", "cts", "mts"].map((ending) => `jest.config.${ending}`)];
+  const names = ["package.json", ...CONFIG_ENDINGS.map((ending) => `jest.config.${ending}`)];
   return names.some((name) => fs.existsSync(path.join(place, name)));
 }
 
@@ -105,7 +142,7 @@ function wrapped(project) {
 }
 
 module.exports = async () => {
-  const read = configReader();
+  const read = typesRemoved(configReader());
   const project = await projectConfig(read);
   const { coverage } = instructions;
   const several = project.projects?.length > 0;

@@ -30,6 +30,7 @@ from _pytest.unittest import UnitTestCase
 from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
+    RefusedError,
     Report,
     TestData,
     abort,
@@ -605,6 +606,15 @@ def plugin():
     return create(instructions, descriptor)
 
 
+def refuse_what_pytest_runs(root, files):
+    """Refuse a project that pytest itself runs on: it would decide over its own completions."""
+    own = {os.path.join(root, file): file for file in files}
+    for module in list(sys.modules.values()):
+        file = own.get(os.path.realpath(str(getattr(module, "__file__", None) or "")))
+        if file:
+            raise RefusedError(f"pytest itself has loaded {file}, which they would decide over")
+
+
 def create(instructions, descriptor):
     """Build the plugin and start coverage at once.
 
@@ -616,6 +626,7 @@ def create(instructions, descriptor):
         report = instructions and Report(descriptor, instructions["nonce"], root)
         files = instructions and instructions["coverage"]
         coverage = None if files is None else LineCoverage(root, files)
+        refuse_what_pytest_runs(root, files or [])
         if SNAPSHOT is None:
             use_native_tracebacks()
         snapshot = SNAPSHOT or Snapshot()

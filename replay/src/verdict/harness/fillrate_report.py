@@ -99,13 +99,19 @@ class Report:
         return text[:start] + "\n...\n" + text[-(MESSAGE_LIMIT - start) :]
 
 
+class RefusedError(Exception):
+    """The project's tests can't be run so that they decide."""
+
+
 def abort(report, error):
-    """End the process because the harness itself failed.
+    """End the process because the harness itself failed, or refuses the project.
 
     An exception is no way to do this: pytest turns one raised in a hook into a
     test's failure or into a warning, depending on the hook.
     """
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    text = str(error)
+    if not isinstance(error, RefusedError):
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     try:
         sys.__stderr__.write(text)
         sys.__stderr__.flush()

@@ -43,9 +43,9 @@ pub(super) trait TestFramework: Sync {
         TestReport::parse(bytes, nonce)
     }
 
-    /// The package that a project lacks for its tests to run; `None` if it lacks none, or if its
-    /// first run says so.
-    fn missing_package(&self, _prepared: &Prepared) -> Option<&'static str> {
+    /// The package that a project must have for its tests to run, and the first version of it that
+    /// will do, 0 if any does; `None` if there is none, or if the first run says so.
+    fn required_package(&self) -> Option<(&'static str, u32)> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use super::framework::TestFramework;
 use super::layout::{HARNESS, PACKAGES};
-use super::vitest::{self, Vitest};
+use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
@@ -86,8 +86,9 @@ impl TestFramework for Jest {
         Vitest.unavailable_evidence()
     }
 
-    fn missing_package(&self, prepared: &Prepared) -> Option<&'static str> {
-        vitest::missing(prepared, "jest")
+    fn required_package(&self) -> Option<(&'static str, u32)> {
+        // Earlier ones know no configuration that ends in .cjs.
+        Some(("jest", 25))
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::framework::TestFramework;
 use super::layout::{HARNESS, PACKAGES};
-use super::vitest::{self, Vitest};
+use super::vitest::Vitest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::typescript::environment::modules::MODULES;
@@ -48,8 +48,8 @@ impl TestFramework for Mocha {
         &["expectations", "test"]
     }
 
-    fn missing_package(&self, prepared: &Prepared) -> Option<&'static str> {
-        vitest::missing(prepared, "mocha")
+    fn required_package(&self) -> Option<(&'static str, u32)> {
+        Some(("mocha", 0))
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

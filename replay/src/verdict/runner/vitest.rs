@@ -22,12 +22,6 @@ fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
 }
 
-/// The package of this name, if a project lacks it.
-pub(super) fn missing(prepared: &Prepared, name: &'static str) -> Option<&'static str> {
-    let package = prepared.environment.root.join(MODULES).join(name);
-    (!package.exists()).then_some(name)
-}
-
 impl TestFramework for Vitest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         &[
@@ -112,8 +106,8 @@ impl TestFramework for Vitest {
         &[Evidence::Framework, Evidence::Process]
     }
 
-    fn missing_package(&self, prepared: &Prepared) -> Option<&'static str> {
-        missing(prepared, "vitest")
+    fn required_package(&self) -> Option<(&'static str, u32)> {
+        Some(("vitest", 0))
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

@@ -37,9 +37,17 @@ pub(super) struct Metadata {
 }
 
 /// The names of extras and groups that tests need, the better first.
-const FOR_TESTS: [&str; 6] = ["test", "tests", "testing", "unittest", "pytest", "unit"];
-/// Names of those that hold the tests' packages beside others.
-const FOR_DEVELOPMENT: [&str; 3] = ["dev", "develop", "development"];
+const FOR_TESTS: [&str; 7] = [
+    "test",
+    "tests",
+    "testing",
+    "unittest",
+    "pytest",
+    "unit",
+    "hatch-test",
+];
+/// Names of those that hold the tests' packages beside others; Hatch has one without a name.
+const FOR_DEVELOPMENT: [&str; 4] = ["dev", "develop", "development", "default"];
 
 impl Metadata {
     /// Reads the files of a repository; those that can't be parsed count as absent.
@@ -137,6 +145,8 @@ impl Metadata {
         if let Some(pdm) = tool("pdm") {
             self.groups.extend(keys(pdm.get("dev-dependencies")));
         }
+        self.groups
+            .extend(keys(find(pyproject, &["tool", "hatch", "envs"])));
         let folders = [
             &["tool", "setuptools", "packages", "find", "where"][..],
             &["tool", "setuptools", "package-dir", ""],

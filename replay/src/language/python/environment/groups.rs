@@ -1,4 +1,4 @@
-//! Dependency groups of a pyproject.toml: PEP 735's, PDM's and Poetry's.
+//! Dependency groups of a pyproject.toml: PEP 735's, PDM's and Poetry's, and Hatch's environments.
 
 use toml::{Table, Value};
 
@@ -51,7 +51,20 @@ fn add(
         };
         group.or_else(old)
     };
-    match standard.or_else(pdm).or_else(poetry) {
+    // https://hatch.pypa.io/latest/config/environment/overview/#dependencies
+    let hatch = || {
+        let environment = named(tool("hatch")?.get("envs"))?;
+        let keys = ["dependencies", "extra-dependencies"];
+        let listed = keys
+            .iter()
+            .filter_map(|key| environment.get(key)?.as_array());
+        // A form such as `name @ {root:uri}/folder` is only Hatch's to read.
+        let plain = |one: &&Value| one.as_str().is_some_and(|text| !text.contains('{'));
+        Some(Value::Array(
+            listed.flatten().filter(plain).cloned().collect(),
+        ))
+    };
+    match standard.or_else(pdm).or_else(poetry).or_else(hatch) {
         Some(Value::Array(listed)) => {
             within.push(normal);
             for one in &listed {
@@ -154,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_include_groups_and_poetry_is_translated() {
+    fn groups_of_every_tool_are_read() {
         let pyproject = r#"
 [dependency-groups]
 Test_All = ["pytest>=7", { include-group = "more" }]
@@ -166,6 +179,9 @@ freezegun = { version = "~1.2", extras = ["a"] }
 zero = "^0.3.1"
 exact = "1.0"
 any = "*"
+[tool.hatch.envs.hatched]
+dependencies = ["beautifulsoup4", "own @ {root:uri}/own"]
+extra-dependencies = ["lxml"]
 "#;
         let list =
             |group: &str| requirements(pyproject, &[group.to_owned()]).expect("the group exists");
@@ -182,6 +198,7 @@ any = "*"
                 "zero>=0.3.1,<0.4"
             ]
         );
+        assert_eq!(list("hatched"), ["beautifulsoup4", "lxml"]);
         let error = requirements(pyproject, &["none".to_owned()]).expect_err("it is missing");
         assert!(error.contains("no dependency group `none`"), "{error}");
         let cycle = "[dependency-groups]\na = [{ include-group = \"a\" }]\n";

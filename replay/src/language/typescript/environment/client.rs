@@ -13,7 +13,7 @@ pub(super) enum PackageClient {
     Npm {
         /// Whether there is a lock file.
         locked: bool,
-        /// Whether npm 6 wrote it, which put up with conflicts of peers.
+        /// Whether conflicts of peers are put up with, as npm 6 did.
         lenient: bool,
     },
     /// pnpm of this version.
@@ -52,7 +52,9 @@ impl PackageClient {
         }
     }
 
-    /// Installs the packages of the repository in a folder, without running code of any.
+    /// Installs the packages of the repository in a folder, without running code of any. Returns
+    /// the client that could: where versions of peers conflict, npm puts up with it, as people do
+    /// who add `--legacy-peer-deps`.
     ///
     /// # Errors
     /// [`EnvironmentError::Command`] if the client fails.
@@ -61,23 +63,35 @@ impl PackageClient {
         toolchain: &Toolchain,
         folder: &Path,
         project: &str,
-    ) -> Result<(), EnvironmentError> {
+    ) -> Result<Self, EnvironmentError> {
+        let failed = |message| EnvironmentError::Command {
+            project: project.to_owned(),
+            command: self.name(),
+            message,
+            advice: CHECK_NETWORK,
+        };
         let mut command = self.command(toolchain, folder);
-        let output = programs::capture(&mut command);
-        match output {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(EnvironmentError::Command {
-                project: project.to_owned(),
-                command: self.name(),
-                message: failure(&output),
-                advice: CHECK_NETWORK,
-            }),
-            Err(error) => Err(EnvironmentError::Command {
-                project: project.to_owned(),
-                command: self.name(),
-                message: error.to_string(),
-                advice: CHECK_NETWORK,
-            }),
+        let output = programs::capture(&mut command).map_err(|error| failed(error.to_string()))?;
+        match self {
+            _ if output.status.success() => Ok(self),
+            Self::Npm {
+                locked,
+                lenient: false,
+            } if said(&output).contains("ERESOLVE") => {
+                let lenient = true;
+                Self::Npm { locked, lenient }.install(toolchain, folder, project)
+            }
+            _ => Err(failed(
+                error_line(&said(&output)).unwrap_or_else(|| programs::last_line(&output)),
+            )),
+        }
+    }
+
+    /// The options by which npm installs more.
+    pub(super) fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Npm { lenient: true, .. } => &["--legacy-peer-deps"],
+            _ => &[],
         }
     }
 
@@ -104,16 +118,14 @@ impl PackageClient {
                 .current_dir(folder.parent().unwrap_or(folder));
         };
         match self {
-            Self::Npm { locked, lenient } => {
+            Self::Npm { locked, .. } => {
                 npm.arg(if locked { "ci" } else { "install" }).args([
                     "--ignore-scripts",
                     "--no-audit",
                     "--no-fund",
                     "--no-progress",
                 ]);
-                if lenient {
-                    npm.arg("--legacy-peer-deps");
-                }
+                npm.args(self.options());
             }
             Self::Pnpm(version) => {
                 fetched(&format!("pnpm@{version}"), "pnpm", "--dir");
@@ -178,35 +190,11 @@ fn lock_version(text: &str) -> u32 {
         .unwrap_or(9)
 }
 
-/// Why a client failed: the conflict of peers if it is one, else what it says.
-fn failure(output: &Output) -> String {
-    let said = [&output.stderr[..], &output.stdout]
+/// What a client said, errors first.
+fn said(output: &Output) -> String {
+    [&output.stderr[..], &output.stdout]
         .map(String::from_utf8_lossy)
-        .join("\n");
-    peer_conflict(&said)
-        .or_else(|| error_line(&said))
-        .unwrap_or_else(|| programs::last_line(output))
-}
-
-/// npm's report of a conflict of peers, as one clause.
-fn peer_conflict(said: &str) -> Option<String> {
-    if !said.contains("ERESOLVE") {
-        return None;
-    }
-    let after = |start: &str| {
-        said.lines()
-            .filter_map(|line| {
-                line.strip_prefix("npm error ")
-                    .or(line.strip_prefix("npm ERR! "))
-            })
-            .find_map(|line| line.trim().strip_prefix(start))
-            .map(|rest| rest.trim().replace('"', "`"))
-    };
-    let (found, peer) = (after("Found: ")?, after("peer ")?);
-    Some(format!(
-        "{peer} needs another version than {found}, which is installed; correct the versions in \
-         package.json, or write `legacy-peer-deps=true` into its .npmrc"
-    ))
+        .join("\n")
 }
 
 /// pnpm's and Yarn's line for an error.
@@ -231,8 +219,6 @@ fn error_line(said: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use insta::assert_snapshot;
-
     use super::*;
 
     #[test]
@@ -258,15 +244,5 @@ mod tests {
             client("a/yarn.lock", "__metadata:\n  version: 8\n"),
             PackageClient::YarnBerry
         );
-    }
-
-    #[test]
-    fn conflicts_of_peers_are_named() {
-        let said = "npm error code ERESOLVE\nnpm error ERESOLVE could not resolve\nnpm error\n\
-                    npm error While resolving: react-dom@17.0.0\nnpm error Found: react@18.2.0\n\
-                    npm error node_modules/react\nnpm error   react@\"^18\" from the root project\n\
-                    npm error\nnpm error Could not resolve dependency:\n\
-                    npm error peer react@\"17.0.0\" from react-dom@17.0.0\n";
-        assert_snapshot!(peer_conflict(said).unwrap_or_default(), @"react@`17.0.0` from react-dom@17.0.0 needs another version than react@18.2.0, which is installed; correct the versions in package.json, or write `legacy-peer-deps=true` into its .npmrc");
     }
 }

@@ -36,6 +36,13 @@ pub(crate) fn module_folders(root: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The version of a package among those installed in a folder; `None` if it isn't among them.
+pub(crate) fn installed_version(root: &Path, package: &str) -> Option<String> {
+    let path = root.join(MODULES).join(package).join("package.json");
+    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    manifest.get("version")?.as_str().map(str::to_owned)
+}
+
 /// Moves the folders from where they were installed to `root`, each to the same place.
 ///
 /// # Errors
