@@ -43,8 +43,8 @@ pub(super) trait TestFramework: Sync {
         TestReport::parse(bytes, nonce)
     }
 
-    /// The package that a project must have for its tests to run, and the first version of it that
-    /// will do, 0 if any does; `None` if there is none, or if the first run says so.
+    /// The package that a project must have for its tests to run, and its first major version that
+    /// can be observed; `None` if there is none, or if the first run says so.
     fn required_package(&self) -> Option<(&'static str, u32)> {
         None
     }

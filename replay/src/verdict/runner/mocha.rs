@@ -49,7 +49,7 @@ impl TestFramework for Mocha {
     }
 
     fn required_package(&self) -> Option<(&'static str, u32)> {
-        Some(("mocha", 0))
+        Some(("mocha", 5))
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

@@ -107,7 +107,7 @@ impl TestFramework for Vitest {
     }
 
     fn required_package(&self) -> Option<(&'static str, u32)> {
-        Some(("vitest", 0))
+        Some(("vitest", 1))
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
