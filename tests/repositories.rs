@@ -232,3 +232,37 @@ fn options_that_would_be_ignored_are_refused() {
         "{message}"
     );
 }
+
+/// A warm worker had loaded the project with a package that imports it, so that its forks ran the
+/// original whatever stood in the hole.
+#[test]
+fn a_package_that_imports_the_project_does_not_load_the_original() {
+    let dir = TestDir::new();
+    dir.write(
+        "sieve/soupsieve.py",
+        "def sifted(numbers, least):\n    return [n for n in numbers if n >= least]\n",
+    );
+    dir.write(
+        "sieve/tests/test_sieve.py",
+        "import bs4\nfrom soupsieve import sifted\n\n\n\
+         def test_sifted():\n    assert bs4.__name__ and sifted([1, 2, 3], 2) == [2, 3]\n",
+    );
+    let corpus = dir.write(
+        "sieve.toml",
+        "schema = 1\n[[project]]\nname = \"sieve\"\nlanguage = \"python\"\n\
+         source = { path = \"sieve\" }\nholes = [\"soupsieve.py\"]\n\
+         [project.environment]\n\
+         packages = [\"pytest==8.4.2\", \"coverage==7.10.7\", \"beautifulsoup4==4.13.5\"]\n\
+         [project.test]\nrunner = \"pytest\"\nargs = [\"tests\"]\npath = [\".\"]\n",
+    );
+    let corpus = text(&corpus);
+    let finished = dir
+        .fillrate(&["replay", &corpus, "--model", "empty", "--out", "run"])
+        .exits_with(0);
+    assert!(finished.out.contains("outcomes: "), "{finished:#?}");
+    assert!(!finished.out.contains("passed"), "{finished:#?}");
+    assert!(
+        !finished.err.contains("starts from scratch"),
+        "{finished:#?}"
+    );
+}

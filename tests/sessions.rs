@@ -2,7 +2,8 @@
 //! as one that was just started and read everything.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
 
 use fillrate::developer::{Developer, ServerCommand};
 use fillrate_server::context::{GivenContext, Window};
@@ -233,4 +234,111 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
         found += usize::from(!seen.0.is_empty());
     }
     assert!(found > KILLS / 2, "{found}");
+}
+
+/// It runs for 20 seconds; the soak itself is
+/// `FILLRATE_SOAK_SECONDS=600 cargo test --release --test system sessions`.
+#[tokio::test]
+async fn servers_of_one_index_find_what_a_new_one_finds_while_they_are_killed() {
+    let seconds: u64 =
+        std::env::var("FILLRATE_SOAK_SECONDS").map_or(20, |seconds| seconds.parse().unwrap());
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let between_kills = Duration::from_secs((seconds / 5).min(10));
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let (folder, paths) = workspace();
+    let root = folder.path();
+    let cache = tempfile::tempdir().unwrap();
+    let texts: Vec<String> = paths
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    let command = keeping_server(cache.path());
+    let start = || async { Developer::start(&command, root).await.unwrap() };
+    let mut servers = [start().await, start().await];
+    let mut changed = [Vec::new(), Vec::new()];
+    // A folder without tests, whose holes are found by syntax.
+    let source = root.join("demo-python/src");
+    let replay = |number: usize| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_fillrate"))
+            .env("FILLRATE_CACHE", cache.path())
+            .arg("replay")
+            .arg(&source)
+            .args([
+                "--model", "embedded", "--holes", "8", "--jobs", "1", "--out",
+            ])
+            .arg(cache.path().join(format!("runs/{number}")))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let mut replaying = replay(0);
+    let (mut kills, mut replays, mut found) = (0, 0, 0);
+    let mut last_kill = Instant::now();
+    while Instant::now() < until {
+        // Some lines vanish from a file, or return.
+        let which = random.random_range(0..paths.len());
+        let (before, after) = match random.random_bool(0.7) {
+            true => cut(&texts[which], &mut random),
+            false => (texts[which].clone(), String::new()),
+        };
+        std::fs::write(&paths[which], before + &after).unwrap();
+        for changed in &mut changed {
+            changed.push(paths[which].clone());
+        }
+        if last_kill.elapsed() > between_kills {
+            last_kill = Instant::now();
+            kills += 1;
+            if random.random_bool(0.3) {
+                damage(&cache.path().join("index"), &mut random);
+            }
+            // Dropping it kills it.
+            let which = random.random_range(0..2);
+            changed[which].clear();
+            servers[which] = start().await;
+        }
+        let which = random.random_range(0..2);
+        let path = paths.choose(&mut random).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, after) = cut(&text, &mut random);
+        let told = std::mem::take(&mut changed[which]);
+        servers[which].begin_session(&told).await.unwrap();
+        let seen = play(&mut servers[which], path, &before, &after).await;
+        let expected = play_fresh("editor", root, path, &before, &after).await;
+        assert_eq!(seen, expected, "after {kills} kills, {path:?}");
+        found += usize::from(!seen.0.is_empty());
+        if replaying.try_wait().unwrap().is_some() {
+            let ended = replaying.wait_with_output().unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+            replays += 1;
+            replaying = replay(replays);
+        }
+    }
+    let ended = replaying.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    println!("{kills} kills, {replays} replays, {found} positions with windows");
+    assert!(
+        kills > 1 && found > 0,
+        "{kills} kills, {found} with windows"
+    );
+}
+
+/// Overwrites some bytes of a kept index, if there is one.
+fn damage(index: &Path, random: &mut ChaCha8Rng) {
+    let kept: Vec<PathBuf> = std::fs::read_dir(index)
+        .unwrap()
+        .map(|one| one.unwrap().path())
+        .collect();
+    let Some(path) = kept.choose(random) else {
+        return;
+    };
+    // A server may remove it meanwhile.
+    let Ok(mut bytes) = std::fs::read(path) else {
+        return;
+    };
+    if !bytes.is_empty() {
+        let at = random.random_range(0..bytes.len());
+        bytes[at] ^= 0x55;
+        let _ = std::fs::write(path, bytes);
+    }
 }

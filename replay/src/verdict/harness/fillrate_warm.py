@@ -60,13 +60,57 @@ PR_SET_DUMPABLE = 4
 TEMPORARY = ("/box/repo", "/tmp")
 
 
-def load(names):
-    """Import what can be imported; a run would report the rest."""
+def load(names, directory):
+    """Import what can be imported; a run would report the rest.
+
+    What imports the project is left to each run.
+    """
+    keeper = ProjectKeeper(directory)
+    sys.meta_path.insert(0, keeper)
     for name in names:
         try:
             importlib.import_module(name)
         except BaseException:
-            continue
+            pass
+        for importer in keeper.take_importers():
+            for known in [known for known in sys.modules if is_within(known, importer)]:
+                del sys.modules[known]
+    sys.meta_path.remove(keeper)
+
+
+def is_within(name, package):
+    """Return whether a module is this package or within it."""
+    return name == package or name.startswith(f"{package}.")
+
+
+class ProjectKeeper:
+    """Keeps the project's code out of this process while packages are loaded.
+
+    Forks would run it as it was, and could read there what stood in a hole.  Some packages import
+    a project whose tests use them, as bs4 imports soupsieve.
+    """
+
+    def __init__(self, directory):
+        """Keep out what is in this folder."""
+        self.inside = os.path.join(directory, "")
+        self.importers = set()
+
+    def find_spec(self, name, path=None, target=None):
+        """Refuse a module of the project; others are found as ever."""
+        spec = importlib.machinery.PathFinder.find_spec(name) if path is None else None
+        places = spec and [spec.origin, *(spec.submodule_search_locations or [])]
+        if not any(str(place).startswith(self.inside) for place in places or []):
+            return None
+        frame = sys._getframe(1)
+        while frame and frame.f_code is not load.__code__:
+            self.importers.add(str(frame.f_globals.get("__name__")).split(".")[0])
+            frame = frame.f_back
+        raise ModuleNotFoundError(f"{name} is the project's", name=name)
+
+    def take_importers(self):
+        """Return the packages that were importing what was refused since."""
+        taken, self.importers = self.importers - {"importlib"}, set()
+        return taken
 
 
 class Compiled:
@@ -426,7 +470,7 @@ def main():
     """Load, then fork a run for each request."""
     server = ForkServer()
     task = server.task
-    load(task["modules"])
+    load(task["modules"], task["directory"])
     imports = fillrate_swap.Imports(task["directory"], task["read"])
     compiled = Compiled(task["directory"], task["sources"], imports)
     compiled.install()
