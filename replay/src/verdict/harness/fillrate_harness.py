@@ -607,12 +607,15 @@ def plugin():
 
 
 def refuse_what_pytest_runs(root, files):
-    """Refuse a project that pytest itself runs on: it would decide over its own completions."""
+    """Refuse a project whose files pytest runs on, or loads for one of its settings.
+
+    A completion in them would run before the snapshot is taken.
+    """
     own = {os.path.join(root, file): file for file in files}
     for module in list(sys.modules.values()):
         file = own.get(os.path.realpath(str(getattr(module, "__file__", None) or "")))
         if file:
-            raise RefusedError(f"pytest itself has loaded {file}, which they would decide over")
+            raise RefusedError(f"pytest loads {file} by itself, before anything can watch it")
 
 
 def create(instructions, descriptor):
