@@ -24,15 +24,33 @@ pub(super) async fn run(
     while let Some(job) = jobs.recv().await {
         let job = async {
             match job {
-                BackgroundJob::Configure(configuration) => {
-                    configure(&session, *configuration).await
-                }
-                BackgroundJob::Switch => switch(&session).await,
+                BackgroundJob::Index => put_in_force(&session, true).await,
+                BackgroundJob::Switch => put_in_force(&session, false).await,
                 BackgroundJob::Discover(folder) => discover(&session, folder).await,
             }
         };
         // A panic is reported by its hook; the next job may succeed.
         let _ = AssertUnwindSafe(job).catch_unwind().await;
+    }
+}
+
+/// Applies the current settings, over the same index if it serves them and not all is `anew`.
+async fn put_in_force(session: &EditorSession, anew: bool) {
+    let configuration = match session.configuration() {
+        Ok(configuration) => configuration,
+        Err(error) => return session.suspend(error).await,
+    };
+    match anew {
+        true => configure(session, configuration.clone()).await,
+        false => switch(session, &configuration).await,
+    }
+    // Settings that changed meanwhile may need other models or another index, and previous ones may
+    // have returned while those failed.
+    if session
+        .configuration()
+        .is_ok_and(|now| now != configuration)
+    {
+        session.queue(BackgroundJob::Switch);
     }
 }
 
@@ -82,18 +100,11 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
     for path in read.unwrap_or_default().changed {
         session.file_changed(&path);
     }
-    let keeping = session.keeping.lock().await;
+    let _keeping = session.keeping.lock().await;
     report_indexed(session, &engines, &indexed).await;
     let kept = Arc::clone(&engines);
     if let Err(error) = tokio::task::spawn_blocking(move || kept.keep_index()).await {
         tracing::error!(%error, "keeping the index failed");
-    }
-    drop(keeping);
-    // Settings that changed meanwhile may need other models or another index.
-    let now = session.configuration();
-    let in_force = session.engines();
-    if now.is_ok_and(|now| in_force.is_none_or(|engines| now != *engines.configuration())) {
-        session.queue(BackgroundJob::Switch);
     }
 }
 
@@ -113,16 +124,12 @@ async fn give_up(session: &EditorSession, reason: String) {
     session.suspend(reason).await;
 }
 
-/// Applies the current settings, over the same index if it serves them.
-async fn switch(session: &EditorSession) {
-    let configuration = match session.configuration() {
-        Ok(configuration) => configuration,
-        Err(error) => return session.suspend(error).await,
-    };
+/// Applies settings, over the same index if it serves them.
+async fn switch(session: &EditorSession, configuration: &Configuration) {
     // Two jobs may be queued for one change.
     let resumed = session
         .state()
-        .and_then(|mut state| state.resume(&configuration));
+        .and_then(|mut state| state.resume(configuration));
     if let Some((engines, was_suspended)) = resumed {
         if was_suspended {
             report_switch(session, &engines).await;
@@ -141,17 +148,8 @@ async fn switch(session: &EditorSession) {
             let engines = session.install_engines(engines);
             report_switch(session, &engines).await;
         }
-        Ok(None) => configure(session, configuration).await,
-        Err(reason) => {
-            session.suspend(reason).await;
-            // The previous settings may have returned while these were tried.
-            if session
-                .configuration()
-                .is_ok_and(|now| now != configuration)
-            {
-                session.queue(BackgroundJob::Switch);
-            }
-        }
+        Ok(None) => configure(session, configuration.clone()).await,
+        Err(reason) => session.suspend(reason).await,
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn initialize(
     let recorder = Arc::new(Recorder::new(name, version, warning_sender));
     recorder.configure(&configuration.telemetry);
     let (job_sender, jobs) = mpsc::unbounded_channel();
-    let _ = job_sender.send(BackgroundJob::Configure(Box::new(configuration)));
+    let _ = job_sender.send(BackgroundJob::Index);
     session.start(SessionState {
         id: random_id(),
         features,

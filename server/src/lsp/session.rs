@@ -78,8 +78,8 @@ pub(super) struct Queues {
 
 /// Slow work for the background.
 pub(super) enum BackgroundJob {
-    /// Open engines for these settings and index the repository.
-    Configure(Box<Configuration>),
+    /// Open engines for the current settings and index the repository.
+    Index,
     /// Apply the current settings, over the same index if possible.
     Switch,
     /// Search a folder for visible files that are not indexed yet.

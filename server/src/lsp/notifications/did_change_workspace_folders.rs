@@ -8,10 +8,7 @@ use crate::documents::file_path;
 use crate::lsp::session::{BackgroundJob, EditorSession};
 
 /// Changes the folders and has the repository indexed again.
-pub(in crate::lsp) async fn handle(
-    session: &EditorSession,
-    params: DidChangeWorkspaceFoldersParams,
-) {
+pub(in crate::lsp) fn handle(session: &EditorSession, params: &DidChangeWorkspaceFoldersParams) {
     let removed = paths(&params.event.removed);
     let added = paths(&params.event.added);
     if let Some(mut state) = session.state() {
@@ -20,10 +17,7 @@ pub(in crate::lsp) async fn handle(
             .retain(|folder| !removed.contains(folder) && !added.contains(folder));
         state.folders.extend(added);
     }
-    match session.configuration() {
-        Ok(configuration) => session.queue(BackgroundJob::Configure(Box::new(configuration))),
-        Err(error) => session.suspend(error).await,
-    }
+    session.queue(BackgroundJob::Index);
 }
 
 fn paths(folders: &[WorkspaceFolder]) -> Vec<PathBuf> {

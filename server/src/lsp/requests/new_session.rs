@@ -57,7 +57,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
                 tracing::error!(%error, "indexing changes failed");
             }
         }
-        None => session.queue(BackgroundJob::Configure(Box::new(configuration))),
+        None => session.queue(BackgroundJob::Index),
     }
     ended.finish().await;
     Ok(())
