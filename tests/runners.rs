@@ -358,7 +358,19 @@ struct Setup {
     always: bool,
 }
 
-const SWC: &str = r#""jest": {"transform": {"\\.ts$": ["@swc/jest", {"jsc": {"parser": {"syntax": "typescript"}}}]}}"#;
+/// jest compiles it with the project's settings, which are for bundlers, on a Node that can't remove
+/// types itself.
+const SWC: (&str, &str) = (
+    "jest.config.ts",
+    "import type { Config } from \"jest\";\n\
+     const parser = { syntax: \"typescript\" };\n\
+     const config: Config = { transform: { \"\\\\.ts$\": [\"@swc/jest\", { jsc: { parser } }] } };\n\
+     export default config;\n",
+);
+const FOR_BUNDLERS: (&str, &str) = (
+    "tsconfig.json",
+    r#"{"compilerOptions": {"module": "preserve", "moduleResolution": "bundler", "strict": true}}"#,
+);
 const TS_JEST: &str =
     r#""jest": {"preset": "ts-jest", "globals": {"ts-jest": {"diagnostics": false}}}"#;
 const VITEST: (&str, &str) = (
@@ -379,9 +391,15 @@ const SETUPS: [Setup; 14] = [
     Setup {
         name: "jest-29-swc",
         script: "jest --coverage",
-        packages: &["jest@29.7.0", "@swc/jest@0.2.39", "@swc/core@1.13.2"],
-        more: SWC,
-        files: &[],
+        packages: &[
+            "jest@29.7.0",
+            "@swc/jest@0.2.39",
+            "@swc/core@1.13.2",
+            "ts-node@10.9.2",
+            "typescript@5.9.3",
+        ],
+        more: r#""private": true"#,
+        files: &[SWC, FOR_BUNDLERS],
         always: true,
     },
     Setup {
@@ -427,10 +445,16 @@ const SETUPS: [Setup; 14] = [
         files: &[],
         always: false,
     },
+    // Two of its packages need different versions of one: npm refuses that at first.
     Setup {
         name: "mocha-11-tsx",
         script: "mocha --import=tsx --reporter=dot 'test/**/*.test.ts'",
-        packages: &["mocha@11.7.1", "tsx@4.20.3"],
+        packages: &[
+            "mocha@11.7.1",
+            "tsx@4.20.3",
+            "react@18.3.1",
+            "react-dom@17.0.2",
+        ],
         more: r#""private": true"#,
         files: &[],
         always: true,

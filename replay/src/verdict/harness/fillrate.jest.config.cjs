@@ -68,7 +68,7 @@ function typesRemoved(read) {
       return await read(given);
     } catch (error) {
       if (!/Failed to parse the TypeScript config/.test(error?.message)) throw error;
-      return withoutTypes(given);
+      return withoutTypes(given).catch(() => { throw error; });
     }
   };
 }

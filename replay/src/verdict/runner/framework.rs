@@ -43,9 +43,9 @@ pub(super) trait TestFramework: Sync {
         TestReport::parse(bytes, nonce)
     }
 
-    /// The package that a project must have for its tests to run, and its first major version that
-    /// can be observed; `None` if there is none, or if the first run says so.
-    fn required_package(&self) -> Option<(&'static str, u32)> {
+    /// Why a project's packages can't run its tests so that they are observed; `None` if they can,
+    /// or if the first run says so.
+    fn refusal(&self, _prepared: &Prepared) -> Option<String> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use super::framework::TestFramework;
 use super::layout::{HARNESS, PACKAGES};
-use super::vitest::Vitest;
+use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
@@ -86,9 +86,9 @@ impl TestFramework for Jest {
         Vitest.unavailable_evidence()
     }
 
-    fn required_package(&self) -> Option<(&'static str, u32)> {
+    fn refusal(&self, prepared: &Prepared) -> Option<String> {
         // Version 22 takes no configuration that ends in .cjs; those between are untried.
-        Some(("jest", 26))
+        vitest::refusal(prepared, "jest", 26)
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

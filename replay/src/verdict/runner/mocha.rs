@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::framework::TestFramework;
 use super::layout::{HARNESS, PACKAGES};
-use super::vitest::Vitest;
+use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::typescript::environment::modules::MODULES;
@@ -48,8 +48,8 @@ impl TestFramework for Mocha {
         &["expectations", "test"]
     }
 
-    fn required_package(&self) -> Option<(&'static str, u32)> {
-        Some(("mocha", 5))
+    fn refusal(&self, prepared: &Prepared) -> Option<String> {
+        vitest::refusal(prepared, "mocha", 5)
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {

@@ -11,7 +11,6 @@ use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared, tree};
 use crate::language::runner::{DEFAULT_MIN_SHARE, TestSettings};
-use crate::language::typescript::environment::modules::installed_version;
 use crate::task::sha256_hex;
 use crate::verdict::error::VerdictError;
 use crate::verdict::outcome::Evidence;
@@ -102,20 +101,8 @@ impl ProjectRunner {
             return Err(not_runnable("it has none".to_owned()));
         };
         let framework = framework_for(test.runner);
-        if let Some((name, first)) = framework.required_package() {
-            let Some(version) = installed_version(&prepared.environment.root, name) else {
-                return Err(not_runnable(format!(
-                    "its runner {name} is not among its packages; add it to its package.json or \
-                     to `packages`"
-                )));
-            };
-            let major = version.split('.').next().and_then(|it| it.parse().ok());
-            if major.is_some_and(|major: u32| major < first) {
-                return Err(not_runnable(format!(
-                    "they need {name} {version}, and the first version that can be observed is \
-                     {first}"
-                )));
-            }
+        if let Some(reason) = framework.refusal(prepared) {
+            return Err(not_runnable(reason));
         }
         // A run that dies early would be judged by the stale report.
         if let Some(path) = framework.report_file(&prepared.project)

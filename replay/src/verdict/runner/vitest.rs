@@ -7,7 +7,9 @@ use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::typescript::environment::SCRATCH_FOLDERS;
-use crate::language::typescript::environment::modules::{MODULES, module_folders};
+use crate::language::typescript::environment::modules::{
+    MODULES, installed_version, module_folders,
+};
 use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::{Bind, Overlay};
 
@@ -20,6 +22,20 @@ const PROGRAMS: &str = "/box/bin";
 
 fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
+}
+
+/// Why the package of a runner can't be observed: it is missing, or older than this major version.
+pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<String> {
+    let Some(version) = installed_version(&prepared.environment.root, name) else {
+        return Some(format!(
+            "its runner {name} is not among its packages; add it to its package.json or to \
+             `packages`"
+        ));
+    };
+    let major: Option<u32> = version.split('.').next().and_then(|it| it.parse().ok());
+    major.is_some_and(|major| major < first).then(|| {
+        format!("they need {name} {version}, and the first version that can be observed is {first}")
+    })
 }
 
 impl TestFramework for Vitest {
@@ -106,8 +122,8 @@ impl TestFramework for Vitest {
         &[Evidence::Framework, Evidence::Process]
     }
 
-    fn required_package(&self) -> Option<(&'static str, u32)> {
-        Some(("vitest", 1))
+    fn refusal(&self, prepared: &Prepared) -> Option<String> {
+        refusal(prepared, "vitest", 1)
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
