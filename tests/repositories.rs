@@ -266,3 +266,76 @@ fn a_package_that_imports_the_project_does_not_load_the_original() {
         "{finished:#?}"
     );
 }
+
+/// A manifest of one project, whose holes are in one file.
+fn lamp(dir: &TestDir, hole: &str, test: &str) -> String {
+    let manifest = format!(
+        "schema = 1\n[[project]]\nname = \"lamp\"\nlanguage = \"python\"\n\
+         source = {{ path = \"lamp\" }}\nholes = [\"{hole}\"]\n\
+         [project.environment]\npackages = [\"pytest==9.2.0\", \"coverage==7.10.7\"]\n\
+         [project.test]\n{test}\npath = [\".\"]\n"
+    );
+    text(&dir.write("lamp.toml", &manifest))
+}
+
+/// pytest 9 imports the project for that, before it loads any plugin.
+#[test]
+fn settings_that_name_a_warning_of_the_project_load_it_after_the_harness() {
+    let dir = TestDir::new();
+    // The harness's instructions come through standard input, and nobody else may read them.
+    dir.write(
+        "lamp/lamp.py",
+        "import os\nimport stat\n\nREADABLE = stat.S_ISSOCK(os.fstat(0).st_mode)\n\n\n\
+         class LampWarning(UserWarning):\n    pass\n\n\n\
+         def brightness(lumens, lamps):\n    return lumens * lamps\n",
+    );
+    dir.write(
+        "lamp/test_lamp.py",
+        "import lamp\n\n\ndef test_brightness():\n    assert lamp.brightness(800, 3) == 2400\n\n\n\
+         def test_instructions():\n    assert not lamp.READABLE\n",
+    );
+    dir.write(
+        "lamp/pytest.ini",
+        "[pytest]\nfilterwarnings =\n    error\n    ignore::lamp.LampWarning\n",
+    );
+    let corpus = lamp(&dir, "lamp.py", "runner = \"pytest\"");
+    for engine in ["warm", "cold", "naive"] {
+        let arguments = ["replay", &corpus, "--kinds", "body", "--engine", engine];
+        let more = ["--model", "reference", "--out", engine];
+        let finished = dir
+            .fillrate(&[&arguments[..], &more].concat())
+            .exits_with(0);
+        assert!(
+            finished.out.contains("outcomes: passed 1\n"),
+            "{engine}: {finished:#?}"
+        );
+        assert!(
+            !finished.out.contains("set aside"),
+            "{engine}: {finished:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_loaded_before_anything_is_watched_is_refused() {
+    for test in ["runner = \"pytest\"", "runner = \"unittest\""] {
+        let dir = TestDir::new();
+        dir.write(
+            "lamp/sitecustomize.py",
+            "def brightness(lumens, lamps):\n    return lumens * lamps\n",
+        );
+        dir.write(
+            "lamp/test_lamp.py",
+            "import unittest\n\nfrom sitecustomize import brightness\n\n\n\
+             class LampTest(unittest.TestCase):\n    def test_brightness(self):\n\
+             \x20       self.assertEqual(brightness(800, 3), 2400)\n",
+        );
+        let corpus = lamp(&dir, "sitecustomize.py", test);
+        let refused = dir
+            .fillrate(&["replay", &corpus, "--model", "reference", "--out", "run"])
+            .exits_with(3);
+        let message = refused.error_message();
+        let said = "loads sitecustomize.py itself, before anything is watched";
+        assert!(message.contains(said), "{message}");
+    }
+}

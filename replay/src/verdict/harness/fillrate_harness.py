@@ -12,8 +12,10 @@ whether functions that decide over tests were replaced.
 """
 
 import functools
+import importlib
 import importlib.metadata
 import os
+import runpy
 import shutil
 import sys
 import tempfile
@@ -26,11 +28,11 @@ import fillrate_options
 import fillrate_report
 import pytest
 from _pytest._code import ExceptionInfo
+from _pytest.config import default_plugins
 from _pytest.unittest import UnitTestCase
 from fillrate_report import (
     BETWEEN_TESTS,
     LineCoverage,
-    RefusedError,
     Report,
     TestData,
     abort,
@@ -38,6 +40,7 @@ from fillrate_report import (
     is_syntax_error,
     observe_raises,
     read_instructions,
+    refuse_loaded,
 )
 from fillrate_swap import Readings
 
@@ -111,6 +114,12 @@ class Snapshot(fillrate_report.Snapshot):
         "fillrate_report",
         __name__,
     )
+
+    def __init__(self):
+        """Load pytest's own plugins first, as pytest does: some of them decide, too."""
+        for name in default_plugins:
+            importlib.import_module(f"_pytest.{name}")
+        super().__init__()
 
 
 class Plugin:
@@ -597,8 +606,21 @@ def code_of(item):
     return getattr(function, "__code__", function)
 
 
+def run(arguments, directory):
+    """Do what ``python -m pytest`` does in the repository.
+
+    The plugin is made first: pytest 9 imports the project, if its settings name a warning of it,
+    before it loads any plugin.
+    """
+    plugin()
+    sys.path[0] = directory
+    sys.argv = ["pytest", *arguments]
+    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+
+
+@functools.cache
 def plugin():
-    """Build the plugin of this process."""
+    """Return the plugin of this process."""
     if WAIT:
         return create(None, None)
     instructions, descriptor = read_instructions()
@@ -606,30 +628,15 @@ def plugin():
     return create(instructions, descriptor)
 
 
-def refuse_what_pytest_runs(root, files):
-    """Refuse a project whose files pytest runs on, or loads for one of its settings.
-
-    A completion in them would run before the snapshot is taken.
-    """
-    own = {os.path.join(root, file): file for file in files}
-    for module in list(sys.modules.values()):
-        file = own.get(os.path.realpath(str(getattr(module, "__file__", None) or "")))
-        if file:
-            raise RefusedError(f"pytest loads {file} by itself, before anything can watch it")
-
-
 def create(instructions, descriptor):
-    """Build the plugin and start coverage at once.
-
-    This runs before any conftest.py and so before the project is imported.
-    """
+    """Build the plugin and start coverage at once, before the project is imported."""
     report = None
     try:
         root = os.path.realpath(os.getcwd())
         report = instructions and Report(descriptor, instructions["nonce"], root)
         files = instructions and instructions["coverage"]
         coverage = None if files is None else LineCoverage(root, files)
-        refuse_what_pytest_runs(root, files or [])
+        refuse_loaded(root, files or [])
         if SNAPSHOT is None:
             use_native_tracebacks()
         snapshot = SNAPSHOT or Snapshot()

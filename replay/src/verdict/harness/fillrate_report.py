@@ -468,6 +468,18 @@ def observe_raises():
     return noted
 
 
+def refuse_loaded(root, files):
+    """Refuse a project one of whose files is loaded already, as one that pytest itself runs on.
+
+    A completion in it would run before anything is watched.
+    """
+    own = {os.path.join(root, file): file for file in files}
+    for module in list(sys.modules.values()):
+        file = own.get(os.path.realpath(str(getattr(module, "__file__", None) or "")))
+        if file:
+            raise RefusedError(f"what runs them loads {file} itself, before anything is watched")
+
+
 def read_instructions():
     """Read the instructions; return them and the only descriptor of the socket."""
     with socket.socket(fileno=os.dup(0)) as given:

@@ -36,6 +36,7 @@ from fillrate_report import (
     is_syntax_error,
     observe_raises,
     read_instructions,
+    refuse_loaded,
 )
 
 
@@ -355,6 +356,7 @@ def run(report, root, instructions):
     snapshot = Snapshot()
     files = instructions["coverage"]
     coverage = None if files is None else LineCoverage(root, files)
+    refuse_loaded(root, files or [])
     loaded = Loaded(module=None, argv=["python -m unittest", *sys.argv[1:]], exit=False)
     named, complete = split_loaded(report, tests_of(loaded.test))
     if instructions["select"] is not None:

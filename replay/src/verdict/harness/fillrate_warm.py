@@ -41,7 +41,6 @@ import json
 import marshal
 import os
 import random
-import runpy
 import socket
 import sys
 import tempfile
@@ -97,15 +96,20 @@ class ProjectKeeper:
 
     def find_spec(self, name, path=None, target=None):
         """Refuse a module of the project; others are found as ever."""
-        spec = importlib.machinery.PathFinder.find_spec(name) if path is None else None
-        places = spec and [spec.origin, *(spec.submodule_search_locations or [])]
-        if not any(str(place).startswith(self.inside) for place in places or []):
+        if not self.leads_inside(sys.path if path is None else path):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if not spec or not self.leads_inside([spec.origin, *(spec.submodule_search_locations or [])]):
             return None
         frame = sys._getframe(1)
         while frame and frame.f_code is not load.__code__:
             self.importers.add(str(frame.f_globals.get("__name__")).split(".")[0])
             frame = frame.f_back
         raise ModuleNotFoundError(f"{name} is the project's", name=name)
+
+    def leads_inside(self, places):
+        """Return whether one of these is in the project."""
+        return any(os.path.join(str(place), "").startswith(self.inside) for place in places)
 
     def take_importers(self):
         """Return the packages that were importing what was refused since."""
@@ -322,11 +326,9 @@ def exit_quickly(status):
 
 
 def run(arguments, directory, end=exit_quickly):
-    """Do what ``python -m pytest`` does in the repository, and ``end`` with its status."""
-    sys.path[0] = directory
-    sys.argv = ["pytest", *arguments]
+    """Run pytest in the repository, and ``end`` with its status."""
     try:
-        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+        fillrate_harness.run(arguments, directory)
     except SystemExit as exit:
         if isinstance(exit.code, int):
             end(exit.code)

@@ -79,10 +79,11 @@ impl TestFramework for Pytest {
     }
 
     fn command(&self, _prepared: &Prepared) -> (String, Vec<String>) {
-        let arguments = ["-m", "pytest"].iter().chain(&OPTIONS);
+        let options = OPTIONS.iter().map(ToString::to_string);
+        let script = format!("{HARNESS}/fillrate_pytest.py");
         (
             PYTHON.to_owned(),
-            arguments.map(ToString::to_string).collect(),
+            std::iter::once(script).chain(options).collect(),
         )
     }
 
