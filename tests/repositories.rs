@@ -42,6 +42,10 @@ fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
         "pantry/tests/test_broken.py",
         "import a_module_that_is_missing\n",
     );
+    dir.write(
+        "pantry/tests/test_endless.py",
+        "import time\n\n\ndef test_that_waits():\n    while True:\n        time.sleep(1)\n",
+    );
     // Files that skip themselves once ended the whole run.
     dir.write(
         "pantry/tests/test_optional.py",
@@ -62,11 +66,12 @@ fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
         finished.out.contains("outcomes: passed 4\n"),
         "{finished:#?}"
     );
-    assert!(finished.out.contains("2 set aside"), "{finished:#?}");
+    assert!(finished.out.contains("3 set aside"), "{finished:#?}");
     for said in [
         "detected pantry",
         "tests/test_always.py::test_that_never_passes: AssertionError",
         "tests/test_broken.py: ModuleNotFoundError",
+        "tests/test_endless.py::test_that_waits: it does not end within 60 s",
         "these options have no effect here: --cov, --cov-fail-under, --maxfail, --strict-config, -n",
     ] {
         assert!(finished.err.contains(said), "{said}: {finished:#?}");

@@ -16,6 +16,7 @@ use caps::CapSet;
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -57,6 +58,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     let mut root = mounts::build(job, kernel, rounds)?;
     order.level(root.kind).satisfies(&job.required)?;
     set_limits(&job.limits, kernel)?;
+    fix_addresses()?;
     if rounds {
         // Mounts are still to be made, so that rights are given up on the program's way only.
         close_to_tracing()?;
@@ -246,6 +248,17 @@ fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= limit).then_some(bytes)
+}
+
+/// Has programs inside get the same addresses in every run: what hashes by address, such as a set
+/// that holds `None` in Python before 3.12, is in the same order then, and tests that are named by
+/// it keep their names. Where the host forbids the switch, as Docker's default profile does, they
+/// are random.
+fn fix_addresses() -> Result<(), SandboxError> {
+    match personality::set(Persona::ADDR_NO_RANDOMIZE) {
+        Ok(_) | Err(Errno::EPERM | Errno::ENOSYS) => Ok(()),
+        Err(errno) => Err(SandboxError::setup("fix the addresses", errno)),
+    }
 }
 
 fn set_limits(limits: &Limits, kernel: Kernel) -> Result<(), SandboxError> {

@@ -30,6 +30,7 @@ impl Judge {
             select: Some(tests),
             coverage: None,
             first_failure_ends: false,
+            test_time: None,
             limits: self.executor.limits(tests),
         };
         let result = self.executor.execute(self.engine, &run)?;
@@ -58,6 +59,7 @@ impl Judge {
             select: Some(tests),
             coverage: Some(&covered),
             first_failure_ends: false,
+            test_time: None,
             limits,
         };
         let result = self.executor.execute(Engine::Cold, &run)?;

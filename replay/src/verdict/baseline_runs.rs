@@ -14,6 +14,11 @@ use fillrate_sandbox::{End, Limits, SandboxError};
 
 /// The time limit for a run of all tests.
 const RUN_TIME: Duration = Duration::from_secs(900);
+/// The time after which a test counts as one that does not end. A test of this length would cost
+/// as much in each of its verdicts.
+const TEST_TIME: Duration = Duration::from_secs(60);
+/// Most tests that may not end; each costs a run.
+const MOST_ENDLESS: usize = 8;
 
 /// Loads the baseline for this source and environment from the cache, or runs the tests and stores
 /// it there. `progress` gets the number of finished runs and of all runs.
@@ -70,6 +75,7 @@ fn measure(
         select: None,
         coverage: None,
         first_failure_ends: false,
+        test_time: None,
         limits: Limits {
             wall: RUN_TIME,
             cpu: RUN_TIME * 2,
@@ -83,8 +89,7 @@ fn measure(
     };
     progress(0, RUNS);
     // If the first run fails, the others are pointless.
-    let mut first = runner.run(&plain)?;
-    let uncollected = leave_out_uncollected(runner, &mut first.report);
+    let (first, uncollected) = run_first(runner, &plain)?;
     let first = check_complete(first, &project)?;
     let runner = &*runner;
     progress(1, RUNS);
@@ -124,6 +129,29 @@ fn measure(
         None => try_warm(runner, warm, &mut baseline, &plain, Readiness::Collected)?,
     };
     Ok(baseline)
+}
+
+/// Runs all tests, and again without a test that does not end. Returns the last run and, by name,
+/// why tests or files of tests are left out from now on.
+fn run_first(
+    runner: &mut ProjectRunner,
+    plain: &TestRun<'_>,
+) -> Result<(TestRunResult, BTreeMap<String, String>), VerdictError> {
+    let run = TestRun {
+        test_time: Some(TEST_TIME),
+        ..plain.clone()
+    };
+    let mut uncollected = BTreeMap::new();
+    for _ in 0..MOST_ENDLESS {
+        let mut result = runner.run(&run)?;
+        let more = leave_out_uncollected(runner, &mut result.report);
+        if more.is_empty() || result.report.ended {
+            uncollected.extend(more);
+            return Ok((result, uncollected));
+        }
+        uncollected.extend(more);
+    }
+    Ok((runner.run(&run)?, uncollected))
 }
 
 /// Runs the unchanged project's tests twice with a warm worker, the second time with the file that
@@ -187,8 +215,8 @@ fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
     Some(format!("with a warm worker {id} has another outcome"))
 }
 
-/// Takes the files of tests that can't be collected out of a report and of all further runs, if
-/// the framework can do that; returns why they can't be collected.
+/// Takes the files of tests that can't be collected, and tests that don't end, out of a report and
+/// of all further runs, if the framework can do that; returns why, by name.
 fn leave_out_uncollected(
     runner: &mut ProjectRunner,
     report: &mut TestReport,
@@ -199,8 +227,11 @@ fn leave_out_uncollected(
         .map(|error| (error.id.clone(), key_line(&error.message)))
         .collect();
     let files: Vec<String> = uncollected.keys().cloned().collect();
-    // Without any test, the reason is worth more than a list.
-    if report.tests.is_empty() || uncollected.contains_key("") || !runner.leave_out(&files) {
+    // If no test can be collected, the reason is worth more than a list.
+    if (report.tests.is_empty() && report.ended)
+        || uncollected.contains_key("")
+        || !runner.leave_out(&files)
+    {
         return BTreeMap::new();
     }
     report.collect_errors.clear();
@@ -224,14 +255,12 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
         return refuse(message.clone());
     }
     if let Some(error) = report.collect_errors.first() {
-        let file = match error.id.as_str() {
-            "" => "its configuration",
-            file => file,
+        let name = match error.id.as_str() {
+            "" => "its configuration can't be loaded".to_owned(),
+            test if test.contains("::") => test.to_owned(),
+            file => format!("{file} can't be loaded"),
         };
-        return refuse(format!(
-            "{file} can't be loaded: {}",
-            key_line(&error.message)
-        ));
+        return refuse(format!("{name}: {}", key_line(&error.message)));
     }
     if matches!(result.end, End::TimedOut | End::OutOfProcessor) {
         return refuse(format!(

@@ -61,6 +61,7 @@ impl FlakyTests {
                 coverage: None,
                 // A failure of another test must not keep these tests from running.
                 first_failure_ends: false,
+                test_time: None,
                 limits: executor.limits(batch),
             };
             let result = executor.execute(engine, &run)?;

@@ -341,6 +341,7 @@ impl Judge {
                 select: Some(batch),
                 coverage: None,
                 first_failure_ends: true,
+                test_time: None,
                 limits: executor.limits(batch),
             };
             let mut result = executor.execute(engine, &run)?;
@@ -392,6 +393,7 @@ impl Judge {
             select: Some(tests),
             coverage: None,
             first_failure_ends: true,
+            test_time: None,
             limits: self.executor.limits(tests),
         };
         let result = self.executor.execute_once(engine, &run)?;

@@ -158,6 +158,7 @@ impl TwinCheck {
                 select: Some(&ids),
                 coverage: None,
                 first_failure_ends: false,
+                test_time: None,
                 limits: executor.limits(&ids),
             };
             let result = executor.execute(engine, &run)?;
@@ -373,6 +374,7 @@ fn try_edits(
         select: Some(&ids),
         coverage: None,
         first_failure_ends: false,
+        test_time: None,
         limits: executor.limits(&ids),
     };
     let report = executor.execute(engine, &run)?.report;

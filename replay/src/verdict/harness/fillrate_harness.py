@@ -35,6 +35,7 @@ from fillrate_report import (
     LineCoverage,
     Report,
     TestData,
+    TestWatch,
     abort,
     guarded,
     is_syntax_error,
@@ -138,6 +139,8 @@ class Plugin:
         self.wanted = within(selected) if selected and PLAIN_NAMES else None
         self.plain_names = False
         self.instructions = instructions
+        seconds = instructions and instructions.get("test_seconds")
+        self.watch = TestWatch(report, seconds) if seconds else None
         self.snapshot = snapshot
         self.coverage = coverage
         self.readings = Readings(root) if coverage else None
@@ -370,6 +373,8 @@ class Plugin:
         self.phases = []
         self.raised = None
         RAISED.clear()
+        if self.watch:
+            self.watch.starts(item.nodeid)
         if code_of(item) is not self.functions.get(item):
             self.report.write("broken", what=f"the function of {item.nodeid}")
         if self.coverage:
@@ -435,6 +440,8 @@ class Plugin:
     @guarded
     def test_ended(self, item):
         """Close the coverage context and write the test's line."""
+        if self.watch:
+            self.watch.starts("")
         if self.coverage:
             self.coverage.switch(BETWEEN_TESTS)
             self.snapshot.threads.note()

@@ -14,6 +14,8 @@ Standard input is a socket.  Its first line holds the instructions, a JSON objec
     null: nothing is recorded.
 ``first_failure_ends``
     Whether the first failed test ends the run.
+``test_seconds``
+    The time after which a test ends the run, or null; observed under pytest.
 ``changed``
     The list of repository-relative files that differ from the project's own.
 ``versions``, ``ranks``
@@ -34,6 +36,8 @@ import functools
 import json
 import operator
 import os
+import select
+import signal
 import socket
 import sys
 import threading
@@ -97,6 +101,51 @@ class Report:
             return text
         start = MESSAGE_LIMIT // 4
         return text[:start] + "\n...\n" + text[-(MESSAGE_LIMIT - start) :]
+
+
+class TestWatch:
+    """A process that ends the run of a test that does not end, and reports its name.
+
+    A thread could not do this: it would make forks of the tests unsafe, of which Python 3.12 warns.
+    Nor could an alarm, which tests may use themselves.
+    """
+
+    def __init__(self, report, seconds):
+        """Start the process.  It is nobody's child, so that no test waits for it."""
+        reader, self.pipe = os.pipe()
+        main = os.getpid()
+        child = os.fork()
+        if child == 0:
+            if os.fork() == 0:
+                os.close(self.pipe)
+                self.watch(reader, main, report, seconds)
+            os._exit(0)
+        os.close(reader)
+        os.waitpid(child, 0)
+
+    @staticmethod
+    def watch(reader, main, report, seconds):
+        """Read the name of each test that starts, until the run or a test takes too long."""
+        name = b""
+        while True:
+            ready, _, _ = select.select([reader], [], [], seconds if name else None)
+            if ready:
+                names = os.read(reader, 1 << 16)
+                if not names:
+                    return
+                name = (name + names).split(b"\0")[-1]
+                continue
+            report.owner = os.getpid()
+            message = f"it does not end within {seconds} s"
+            report.write("collect_error", id=name.decode(), message=message)
+            os.kill(main, signal.SIGKILL)
+            return
+
+    def starts(self, name):
+        """Say which test runs from now on; an empty name is none."""
+        # The process may be gone, with all others that a test has killed.
+        with contextlib.suppress(OSError):
+            os.write(self.pipe, b"\0" + name.encode())
 
 
 class RefusedError(Exception):

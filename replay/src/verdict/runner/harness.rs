@@ -20,6 +20,8 @@ pub(super) struct RunInstructions<'a> {
     /// The files whose lines are recorded by test; `None` disables recording.
     pub(super) coverage: Option<&'a [String]>,
     pub(super) first_failure_ends: bool,
+    /// The time after which a test ends the run; `None` sets no limit.
+    pub(super) test_seconds: Option<u64>,
     /// The files that differ from the project's own.
     pub(super) changed: Vec<&'a str>,
 }

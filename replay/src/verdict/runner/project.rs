@@ -26,7 +26,7 @@ pub(in crate::verdict) struct ProjectRunner {
     scripts: PathBuf,
     /// The project's files that tests must not change, by their paths in it.
     guarded: Vec<PathBuf>,
-    /// The files of tests that every run leaves out.
+    /// The files of tests, and the tests, that every run leaves out.
     left_out: Vec<String>,
 }
 
@@ -41,6 +41,9 @@ pub(in crate::verdict) struct TestRun<'a> {
     pub(in crate::verdict) coverage: Option<&'a [String]>,
     /// Whether the first failure ends the run.
     pub(in crate::verdict) first_failure_ends: bool,
+    /// The time after which a test ends the run and is reported as one that can't be collected;
+    /// `None` lets the sandbox's limit end it. Frameworks that leave out single tests observe it.
+    pub(in crate::verdict) test_time: Option<Duration>,
     /// The limits of the sandbox.
     pub(in crate::verdict) limits: Limits,
 }
@@ -61,6 +64,7 @@ impl<'a> TestRun<'a> {
             select: self.select,
             coverage: self.coverage,
             first_failure_ends: self.first_failure_ends,
+            test_seconds: self.test_time.map(|time| time.as_secs()),
             changed: self.replaced.iter().map(|(path, _)| *path).collect(),
         }
     }
@@ -124,7 +128,8 @@ impl ProjectRunner {
         })
     }
 
-    /// Leaves files of tests out of every run from now on. Returns whether the framework can.
+    /// Leaves files of tests, or tests, out of every run from now on. Returns whether the framework
+    /// can.
     pub(in crate::verdict) fn leave_out(&mut self, files: &[String]) -> bool {
         let arguments: Option<Vec<String>> = files
             .iter()

@@ -74,8 +74,13 @@ impl TestFramework for Pytest {
         ]
     }
 
-    fn leave_out(&self, file: &str) -> Option<String> {
-        Some(format!("--ignore={file}"))
+    fn leave_out(&self, name: &str) -> Option<String> {
+        let option = if name.contains("::") {
+            "deselect"
+        } else {
+            "ignore"
+        };
+        Some(format!("--{option}={name}"))
     }
 
     fn command(&self, _prepared: &Prepared) -> (String, Vec<String>) {

@@ -120,6 +120,7 @@ impl WarmWorkers {
             select: Some(run.select),
             coverage: None,
             first_failure_ends: true,
+            test_time: None,
             limits: Limits {
                 wall,
                 cpu: wall * 2,
