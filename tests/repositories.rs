@@ -46,6 +46,12 @@ fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
         "pantry/tests/test_endless.py",
         "import time\n\n\ndef test_that_waits():\n    while True:\n        time.sleep(1)\n",
     );
+    // As after an editable installation, other processes find the project without PYTHONPATH.
+    dir.write(
+        "pantry/tests/test_process.py",
+        "import subprocess\nimport sys\n\n\ndef test_process():\n\
+         \x20   subprocess.run([sys.executable, \"-c\", \"import kitchen\"], env={}, cwd=\"/\", check=True)\n",
+    );
     // Files that skip themselves once ended the whole run.
     dir.write(
         "pantry/tests/test_optional.py",

@@ -6,7 +6,9 @@ in which packages are looked for.
 Tests run on the project's source, so that no second copy of it may be importable.  What else its
 installation brought stays: metadata, entry points, scripts.  Files of its packages that the source
 lacks were made by the build (a version, compiled modules): they are moved into the folder for
-generated files, at the place that they would have in the source.
+generated files, at the place that they would have in the source.  A path file leads to the source's
+folders, as after an editable installation: tests start other processes with a search path of their
+own.
 """
 
 import importlib.metadata
@@ -29,10 +31,15 @@ def place_of(relative, source, folders):
     return os.path.normpath(os.path.join(folders[0], relative)), False
 
 
+#: The source's place as seen from site-packages, where tests run: see ``layout.rs``.
+SOURCE = os.path.join(*[os.pardir] * 4, "repo")
+
+
 def main():
     name, source, generated, *folders = sys.argv[1:]
     distribution = importlib.metadata.distribution(name)
     emptied = set()
+    roots = set()
     for file in distribution.files or []:
         relative = file.as_posix()
         if ".dist-info/" in relative or relative.startswith("../"):
@@ -49,6 +56,8 @@ def main():
             shutil.move(path, target)
             print(place)
         emptied.add(os.path.dirname(path))
+        # Without the path within its package, the folder that it is looked for in.
+        roots.add(place[: -len(relative)].rstrip("/"))
     for folder in sorted(emptied, key=len, reverse=True):
         while os.path.basename(folder) != "site-packages":
             shutil.rmtree(os.path.join(folder, "__pycache__"), ignore_errors=True)
@@ -56,6 +65,8 @@ def main():
                 break
             os.rmdir(folder)
             folder = os.path.dirname(folder)
+    with open(distribution.locate_file("fillrate_project.pth"), "w", encoding="utf-8") as file:
+        file.writelines(f"{os.path.join(SOURCE, root)}\n" for root in sorted(roots))
 
 
 main()

@@ -1,6 +1,6 @@
 //! Where things are inside the sandbox.
 
-/// The project.
+/// The project: beside the environment, whose path file for it is relative.
 pub(in crate::verdict) const REPOSITORY: &str = "/box/repo";
 /// The scripts that run beside the tests.
 pub(in crate::verdict) const HARNESS: &str = "/box/harness";
