@@ -119,14 +119,14 @@ fn request(settings: &ModelSettings) -> ModelRequest {
 
 /// Keeps what it hears, and has enough of a candidate once it has this many bytes.
 struct Notes {
-    heard: Mutex<Vec<(usize, String)>>,
+    streamed: Mutex<Vec<(usize, String)>>,
     enough: usize,
 }
 
 impl Notes {
     fn new(enough: usize) -> Self {
         Self {
-            heard: Mutex::default(),
+            streamed: Mutex::default(),
             enough,
         }
     }
@@ -134,8 +134,8 @@ impl Notes {
 
 impl TextListener for Notes {
     fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()> {
-        let mut heard = self.heard.lock().unwrap();
-        heard.push((candidate, text.to_owned()));
+        let mut streamed = self.streamed.lock().unwrap();
+        streamed.push((candidate, text.to_owned()));
         if text.len() >= self.enough {
             ControlFlow::Break(())
         } else {
@@ -167,10 +167,10 @@ fn every_protocol_streams_its_whole_completion() {
         };
         let notes = Notes::new(usize::MAX);
         let answer = completes(&streamed, &notes);
-        let heard = notes.heard.into_inner().unwrap();
-        assert!(heard.len() > 1, "{protocol}: {heard:?}");
+        let streamed = notes.streamed.into_inner().unwrap();
+        assert!(streamed.len() > 1, "{protocol}: {streamed:?}");
         assert_eq!(
-            heard.last(),
+            streamed.last(),
             Some(&(0, answer.candidates[0].text.clone())),
             "{protocol}"
         );

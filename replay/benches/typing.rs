@@ -94,20 +94,20 @@ fn send(table: &mut Table, folder: &Path, files: &[PathBuf], context: &str) {
         scripted.settings()
     );
     let mut editor = Editor::ready(folder, &settings);
-    let mut desks = open(&mut editor, files);
+    let mut documents = open(&mut editor, files);
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let (mut on, mut after) = (Vec::new(), Vec::new());
     for round in 0..20 * 15 {
         let place = round % 20;
-        let desk = &mut desks[round / 20];
-        let line = random.random_range(0..desk.lines);
-        desk.type_at(&mut editor, line, "x");
+        let file = &mut documents[round / 20];
+        let line = random.random_range(0..file.lines);
+        file.type_at(&mut editor, line, "x");
         // The edit is dealt with before the clock starts.
-        let params = json!({"textDocument": {"uri": desk.uri}});
+        let params = json!({"textDocument": {"uri": file.uri}});
         editor.request("fillrate/explain", params);
         let before = scripted.arrivals.lock().unwrap().len();
         let started = Instant::now();
-        let id = desk.ask(&mut editor, line, 1);
+        let id = file.ask(&mut editor, line, 1);
         editor.response(id);
         let arrived = scripted.arrivals.lock().unwrap()[before];
         if place == 0 {
@@ -130,9 +130,9 @@ fn edit_to_visible(table: &mut Table, folder: &Path, files: &[PathBuf], in_fligh
     let scripted = ScriptedModel::new(Duration::from_secs(600), |_| "x".to_owned());
     let settings = format!("{}timeout_ms = 600000\n{BARE}", scripted.settings());
     let mut editor = Editor::ready(folder, &settings);
-    let mut desks = open(&mut editor, files);
-    for desk in &desks[1..=in_flight] {
-        desk.ask(&mut editor, 0, 0);
+    let mut documents = open(&mut editor, files);
+    for file in &documents[1..=in_flight] {
+        file.ask(&mut editor, 0, 0);
     }
     wait_for(|| scripted.arrivals.lock().unwrap().len() >= in_flight);
     let mut times = Vec::new();
@@ -140,8 +140,8 @@ fn edit_to_visible(table: &mut Table, folder: &Path, files: &[PathBuf], in_fligh
         let before = scripted.arrivals.lock().unwrap().len();
         let mark = format!("visible_{round} = ");
         let started = Instant::now();
-        desks[0].type_at(&mut editor, 0, &mark);
-        let id = desks[0].ask(&mut editor, 0, mark.len());
+        documents[0].type_at(&mut editor, 0, &mark);
+        let id = documents[0].ask(&mut editor, 0, mark.len());
         wait_for(|| scripted.arrivals.lock().unwrap().len() > before);
         assert!(scripted.prompts.lock().unwrap()[before].contains(&mark));
         if round >= 10 {
@@ -162,14 +162,14 @@ fn cancel(table: &mut Table, folder: &Path, files: &[PathBuf]) {
     let scripted = ScriptedModel::new(Duration::from_secs(600), |_| "x".to_owned());
     let settings = format!("{}timeout_ms = 600000\n{BARE}", scripted.settings());
     let mut editor = Editor::ready(folder, &settings);
-    let desks = open(&mut editor, files);
+    let documents = open(&mut editor, files);
     let (mut answered, mut hung_up) = (Vec::new(), Vec::new());
     for round in 0..50 {
         let (calls, gone) = (
             scripted.arrivals.lock().unwrap().len(),
             scripted.disconnect_times.lock().unwrap().len(),
         );
-        let id = desks[round % desks.len()].ask(&mut editor, 0, 0);
+        let id = documents[round % documents.len()].ask(&mut editor, 0, 0);
         wait_for(|| scripted.arrivals.lock().unwrap().len() > calls);
         let started = Instant::now();
         editor.notify("$/cancelRequest", json!({"id": id}));
@@ -260,20 +260,20 @@ fn end(text: &str) -> (u32, u32) {
 }
 
 /// An open file.
-struct Desk {
+struct OpenFile {
     uri: String,
     version: i32,
     lines: usize,
 }
 
-fn open(editor: &mut Editor, files: &[PathBuf]) -> Vec<Desk> {
+fn open(editor: &mut Editor, files: &[PathBuf]) -> Vec<OpenFile> {
     files
         .iter()
         .map(|file| {
             let text = std::fs::read_to_string(file).unwrap();
             let uri = lsp_types::Url::from_file_path(file).unwrap().to_string();
             editor.open(&uri, "python", &text);
-            Desk {
+            OpenFile {
                 uri,
                 version: 1,
                 lines: text.lines().count(),
@@ -282,7 +282,7 @@ fn open(editor: &mut Editor, files: &[PathBuf]) -> Vec<Desk> {
         .collect()
 }
 
-impl Desk {
+impl OpenFile {
     fn type_at(&mut self, editor: &mut Editor, line: usize, text: &str) {
         self.version += 1;
         let line = u32::try_from(line).unwrap();

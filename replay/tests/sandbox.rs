@@ -1800,7 +1800,7 @@ import time
 while time.process_time() < 1: pass
 open('/told/waiting', 'w').close()
 input()
-print('heard')
+print('read')
 ";
     let mut job = in_repository(repository.path(), python(code));
     job.binds.push(Bind::writable(told.path(), "/told"));
@@ -1815,7 +1815,7 @@ print('heard')
     }
     let finished = patient.run(run.clone()).unwrap();
     assert_eq!(finished.end, End::Exited(0), "{}", finished.stderr.text());
-    assert_eq!(finished.stdout.text(), "heard\n");
+    assert_eq!(finished.stdout.text(), "read\n");
     let slow = spare(repository.path(), "import time; input(); time.sleep(600)");
     assert_eq!(slow.run(run.clone()).unwrap().end, End::TimedOut);
     run.wall = PATIENCE;

@@ -26,6 +26,7 @@ mod requests;
 mod service;
 mod session;
 mod status;
+mod stdio;
 mod task;
 
 #[cfg(test)]
@@ -71,12 +72,7 @@ const LAST_RESPONSES: Duration = Duration::from_millis(500);
 pub async fn serve(options: ServerOptions) -> Result<(), ConfigurationError> {
     // Errors in command-line settings are reported before a client waits for a response.
     options.load(&[], &[])?;
-    run(
-        backend::build(options),
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-    )
-    .await;
+    run(backend::build(options), stdio::input(), stdio::output()).await;
     Ok(())
 }
 

@@ -53,10 +53,12 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Success, CliError> {
         configuration_file: arguments.server.config,
     };
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
-    let served = runtime.block_on(lsp::serve(options));
+    // On a worker of the runtime, what a request starts runs on the same thread; from here, another
+    // one would have to wake for each.
+    let served = runtime.block_on(runtime.spawn(lsp::serve(options)));
     // A read of standard input can't be interrupted; its thread is not joined.
     runtime.shutdown_background();
-    served?;
+    served.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
     Ok(Success::Whole)
 }
 

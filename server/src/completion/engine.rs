@@ -113,7 +113,7 @@ impl ModelEngine {
     /// An engine for one model over a repository. With the typing state of an earlier one of the
     /// same name, its cached completions still hold if the settings are the same.
     pub(super) fn new(
-        contestant: AnsweringModel,
+        answering: AnsweringModel,
         model: Arc<dyn Model>,
         repository: Arc<RepositoryState>,
         embeddings: Option<Arc<Embeddings>>,
@@ -121,10 +121,10 @@ impl ModelEngine {
         typing: Option<Arc<TypingState>>,
     ) -> Self {
         Self {
-            settings: settings_key(&(&contestant.name, &contestant.configuration)),
-            fingerprint: contestant.configuration.fingerprint(),
-            name: contestant.name,
-            configuration: contestant.configuration,
+            settings: settings_key(&(&answering.name, &answering.configuration)),
+            fingerprint: answering.configuration.fingerprint(),
+            name: answering.name,
+            configuration: answering.configuration,
             model,
             repository,
             embeddings,

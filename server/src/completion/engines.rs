@@ -91,8 +91,8 @@ impl Engines {
     /// # Errors
     /// One of them can't be opened.
     pub fn check(configuration: &Configuration) -> Result<(), EngineError> {
-        for contestant in configuration.answering_models() {
-            open_model(&contestant.name, &contestant.configuration.model)?;
+        for answering in configuration.answering_models() {
+            open_model(&answering.name, &answering.configuration.model)?;
         }
         Ok(())
     }
@@ -142,8 +142,8 @@ impl Engines {
 
     /// Whether the opened models and the repository as it is indexed serve these settings.
     fn serves(&self, configuration: &Configuration) -> bool {
-        let all = configuration.answering_models().iter().all(|contestant| {
-            let settings = &contestant.configuration.model;
+        let all = configuration.answering_models().iter().all(|answering| {
+            let settings = &answering.configuration.model;
             settings.check().is_ok() && self.shared.model(settings).is_some()
         });
         let gate = self.shared.gate.lock().clone().map(|(path, _)| path);
@@ -166,15 +166,15 @@ impl Engines {
         let gate = shared.gate.lock().clone().map(|(_, gate)| gate);
         let gate = gate.filter(|_| configuration.typing.gate.is_some());
         let engines = configuration.answering_models().into_iter();
-        let engines = engines.filter_map(|contestant| {
-            let model = shared.model(&contestant.configuration.model)?;
+        let engines = engines.filter_map(|answering| {
+            let model = shared.model(&answering.configuration.model)?;
             let typing = earlier
                 .iter()
-                .find(|engine| engine.name == contestant.name)
+                .find(|engine| engine.name == answering.name)
                 .map(|engine| Arc::clone(&engine.typing));
             let (repository, embeddings) = (&shared.repository, &shared.embeddings);
             Some(Arc::new(ModelEngine::new(
-                contestant,
+                answering,
                 model,
                 Arc::clone(repository),
                 embeddings.clone(),
@@ -470,12 +470,12 @@ impl Shared {
             let gate = Arc::new(FittedGate::load(path)?);
             *self.gate.lock() = Some((path.clone(), gate));
         }
-        for contestant in configuration.answering_models() {
-            let settings = contestant.configuration.model;
+        for answering in configuration.answering_models() {
+            let settings = answering.configuration.model;
             let sound = settings.check();
-            sound.map_err(|source| model_error(&contestant.name, source))?;
+            sound.map_err(|source| model_error(&answering.name, source))?;
             if self.model(&settings).is_none() {
-                let model = open_model(&contestant.name, &settings)?;
+                let model = open_model(&answering.name, &settings)?;
                 self.repository.teach(&model);
                 self.opened.lock().push((settings, model));
             }

@@ -171,7 +171,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         let drafts = drafts.into_inner();
         match outcome {
             Err(error) if !drafts.has_enough() => return Err(error),
-            Err(error) => tracing::debug!(%error, "an exchange failed after enough was heard"),
+            Err(error) => tracing::debug!(%error, "an exchange failed after enough was received"),
             Ok(()) => {}
         }
         let prompt = prompt.into_inner();

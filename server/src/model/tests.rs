@@ -90,34 +90,34 @@ fn texts(answer: &ModelOutput) -> Vec<(&str, Finish)> {
 
 /// Keeps what it hears, and has enough of a candidate once it holds this text.
 struct Notes {
-    heard: Mutex<Vec<(usize, String)>>,
+    streamed: Mutex<Vec<(usize, String)>>,
     enough: Option<&'static str>,
 }
 
 impl Notes {
     fn of_all() -> Self {
         Self {
-            heard: Mutex::default(),
+            streamed: Mutex::default(),
             enough: None,
         }
     }
 
     fn until(text: &'static str) -> Self {
         Self {
-            heard: Mutex::default(),
+            streamed: Mutex::default(),
             enough: Some(text),
         }
     }
 
     fn receive(&self) -> Vec<(usize, String)> {
-        self.heard.lock().clone()
+        self.streamed.lock().clone()
     }
 }
 
 impl TextListener for Notes {
     fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()> {
-        let mut heard = self.heard.lock();
-        heard.push((candidate, text.to_owned()));
+        let mut streamed = self.streamed.lock();
+        streamed.push((candidate, text.to_owned()));
         match self.enough {
             Some(enough) if text.contains(enough) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

@@ -139,14 +139,14 @@ mod tests {
 
     /// Keeps what it receives, and ends a candidate once its text is this long.
     struct Notes {
-        heard: Mutex<Vec<String>>,
+        streamed: Mutex<Vec<String>>,
         enough: usize,
     }
 
     impl TextListener for Notes {
         fn receive(&self, _candidate: usize, text: &str) -> ControlFlow<()> {
-            let mut heard = self.heard.lock();
-            heard.push(text.to_owned());
+            let mut streamed = self.streamed.lock();
+            streamed.push(text.to_owned());
             if text.len() >= self.enough {
                 ControlFlow::Break(())
             } else {
@@ -157,7 +157,7 @@ mod tests {
 
     fn played(pieces: &[&str], stops: &[&str], enough: usize) -> (Vec<String>, String, Finish) {
         let notes = Notes {
-            heard: Mutex::default(),
+            streamed: Mutex::default(),
             enough,
         };
         let stops: Vec<_> = stops.iter().map(|&stop| stop.to_owned()).collect();
@@ -171,25 +171,26 @@ mod tests {
         }
         drafts.end(0, &notes);
         let candidate = drafts.candidates().remove(0);
-        let heard = notes.heard.into_inner();
-        (heard, candidate.text, candidate.finish)
+        let streamed = notes.streamed.into_inner();
+        (streamed, candidate.text, candidate.finish)
     }
 
     #[test]
     fn a_stop_in_pieces_does_not_leak() {
-        let (heard, text, finish) = played(
+        let (streamed, text, finish) = played(
             &["a <", "|fi", "le", "_sep|", "> b"],
             &["<|endoftext|>", "<|file_sep|>"],
             usize::MAX,
         );
-        assert_eq!(heard, ["a "]);
+        assert_eq!(streamed, ["a "]);
         assert_eq!((text.as_str(), finish), ("a ", Finish::Stop));
     }
 
     #[test]
     fn what_only_looked_like_a_stop_is_told_later() {
-        let (heard, text, _) = played(&["a <", "|fil", "e<", "|"], &["<|file_sep|>"], usize::MAX);
-        assert_eq!(heard, ["a ", "a <|file", "a <|file<|"]);
+        let (streamed, text, _) =
+            played(&["a <", "|fil", "e<", "|"], &["<|file_sep|>"], usize::MAX);
+        assert_eq!(streamed, ["a ", "a <|file", "a <|file<|"]);
         assert_eq!(text, "a <|file<|");
     }
 
@@ -201,22 +202,23 @@ mod tests {
 
     #[test]
     fn stops_of_wide_characters_are_held_back_whole() {
-        let (heard, text, _) = played(&["é<｜", "fim▁", "end｜>x"], &["<｜fim▁end｜>"], usize::MAX);
-        assert_eq!(heard, ["é"]);
+        let (streamed, text, _) =
+            played(&["é<｜", "fim▁", "end｜>x"], &["<｜fim▁end｜>"], usize::MAX);
+        assert_eq!(streamed, ["é"]);
         assert_eq!(text, "é");
     }
 
     #[test]
     fn enough_ends_a_candidate_where_it_was_heard() {
-        let (heard, text, finish) = played(&["ab", "cd<", "ef", "gh"], &["<|"], 4);
-        assert_eq!(heard, ["ab", "abcd"]);
+        let (streamed, text, finish) = played(&["ab", "cd<", "ef", "gh"], &["<|"], 4);
+        assert_eq!(streamed, ["ab", "abcd"]);
         assert_eq!((text.as_str(), finish), ("abcd", Finish::Enough));
     }
 
     #[test]
     fn an_empty_candidate_is_told_once() {
-        let (heard, text, finish) = played(&["", ""], &[], usize::MAX);
-        assert_eq!(heard, [""]);
+        let (streamed, text, finish) = played(&["", ""], &[], usize::MAX);
+        assert_eq!(streamed, [""]);
         assert_eq!((text.as_str(), finish), ("", Finish::Stop));
     }
 
@@ -255,12 +257,12 @@ mod tests {
             let pieces: Vec<_> = pieces.iter().map(String::as_str).collect();
             let stops: Vec<_> = stops.iter().map(String::as_str).collect();
             prop_assume!(!pieces.is_empty());
-            let (heard, text, _) = played(&pieces, &stops, usize::MAX);
+            let (streamed, text, _) = played(&pieces, &stops, usize::MAX);
             prop_assert_eq!(&text, expected);
-            for (before, after) in heard.iter().zip(heard.iter().skip(1)) {
+            for (before, after) in streamed.iter().zip(streamed.iter().skip(1)) {
                 prop_assert!(after.starts_with(before.as_str()) && after.len() > before.len());
             }
-            prop_assert_eq!(heard.last().map(String::as_str), Some(expected));
+            prop_assert_eq!(streamed.last().map(String::as_str), Some(expected));
         }
     }
 }

@@ -70,8 +70,8 @@ async fn a_dropped_request_ends_the_exchange() {
             ..settings(protocol, &server.url)
         };
         let notes = Arc::new(Notes::of_all());
-        let heard = Arc::clone(&notes);
-        let completing = tokio::spawn(async move { completes(&settings, &*heard).await });
+        let streamed = Arc::clone(&notes);
+        let completing = tokio::spawn(async move { completes(&settings, &*streamed).await });
         while notes.receive().is_empty() {
             tokio::task::yield_now().await;
         }
