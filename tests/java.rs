@@ -161,6 +161,11 @@ fn a_folder_with_tests_is_replayed_without_a_manifest() {
     let dir = TestDir::new();
     let folder = dir.path("rental");
     copy(&repository("corpora/demo-java"), &folder);
+    // All files are compiled together: one that lacks a package once kept back all tests.
+    dir.write(
+        "rental/src/test/java/SpeedTest.java",
+        "import org.openjdk.jmh.annotations.Benchmark;\n\nclass SpeedTest {\n    @Benchmark void speed() {}\n}\n",
+    );
     let report = junit.fillrate(
         &dir,
         &[

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
-use super::runner::report::TestReport;
+use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
 use crate::corpus::tree;
 use crate::queue::run_jobs;
@@ -17,8 +17,8 @@ const RUN_TIME: Duration = Duration::from_secs(900);
 /// The time after which a test counts as one that does not end. A test of this length would cost
 /// as much in each of its verdicts.
 const TEST_TIME: Duration = Duration::from_secs(60);
-/// Most tests that may not end; each costs a run.
-const MOST_ENDLESS: usize = 8;
+/// Most runs in which a test may not end, or files not compile.
+const MOST_REPEATS: usize = 8;
 
 /// Loads the baseline for this source and environment from the cache, or runs the tests and stores
 /// it there. `progress` gets the number of finished runs and of all runs.
@@ -89,7 +89,7 @@ fn measure(
     };
     progress(0, RUNS);
     // If the first run fails, the others are pointless.
-    let (first, uncollected) = run_first(runner, &plain)?;
+    let (first, uncollected) = run_first(runner, &plain, &files)?;
     let first = check_complete(first, &project)?;
     let runner = &*runner;
     progress(1, RUNS);
@@ -131,25 +131,37 @@ fn measure(
     Ok(baseline)
 }
 
-/// Runs all tests, and again without a test that does not end. Returns the last run and, by name,
-/// why tests or files of tests are left out from now on.
+/// Runs all tests, and again without a test that does not end or a file of tests that keeps the
+/// others from being compiled. Returns the last run and, by name, why tests or files of tests are
+/// left out from now on. `sources` are the project's files that take no part in this.
 fn run_first(
     runner: &mut ProjectRunner,
     plain: &TestRun<'_>,
+    sources: &[String],
 ) -> Result<(TestRunResult, BTreeMap<String, String>), VerdictError> {
     let run = TestRun {
         test_time: Some(TEST_TIME),
         ..plain.clone()
     };
     let mut uncollected = BTreeMap::new();
-    for _ in 0..MOST_ENDLESS {
+    for _ in 0..MOST_REPEATS {
         let mut result = runner.run(&run)?;
-        let more = leave_out_uncollected(runner, &mut result.report);
-        if more.is_empty() || result.report.ended {
-            uncollected.extend(more);
-            return Ok((result, uncollected));
-        }
+        let more = leave_out_uncollected(runner, &mut result.report, sources);
+        let none_ran = result.report.ended && result.report.tests.is_empty();
+        let repeat = !more.is_empty() && (!result.report.ended || none_ran);
         uncollected.extend(more);
+        if repeat {
+            continue;
+        }
+        // If nothing is left, what was left out is the reason.
+        if none_ran && let Some((id, message)) = uncollected.first_key_value() {
+            result.report.collect_errors.push(CollectError {
+                id: id.clone(),
+                message: message.clone(),
+                compile: true,
+            });
+        }
+        return Ok((result, uncollected));
     }
     Ok((runner.run(&run)?, uncollected))
 }
@@ -220,6 +232,7 @@ fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
 fn leave_out_uncollected(
     runner: &mut ProjectRunner,
     report: &mut TestReport,
+    sources: &[String],
 ) -> BTreeMap<String, String> {
     let errors = &report.collect_errors;
     let uncollected: BTreeMap<String, String> = errors
@@ -227,15 +240,27 @@ fn leave_out_uncollected(
         .map(|error| (error.id.clone(), key_line(&error.message)))
         .collect();
     let files: Vec<String> = uncollected.keys().cloned().collect();
-    // If no test can be collected, the reason is worth more than a list.
-    if (report.tests.is_empty() && report.ended)
-        || uncollected.contains_key("")
-        || !runner.leave_out(&files)
-    {
+    // If no test can be collected, the reason is worth more than a list; but where all files are
+    // compiled together, one that lacks a package keeps back all.
+    let hopeless = report.tests.is_empty()
+        && report.ended
+        && !errors
+            .iter()
+            .all(|error| error.compile && !has_source(sources, &error.id));
+    if hopeless || uncollected.contains_key("") || !runner.leave_out(&files) {
         return BTreeMap::new();
     }
     report.collect_errors.clear();
     uncollected
+}
+
+/// Whether a file, or a folder of a package, is or has one of the sources.
+fn has_source(sources: &[String], name: &str) -> bool {
+    let within = |source: &String| {
+        let rest = source.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    name == "." || sources.iter().any(within)
 }
 
 /// Checks that a run is complete and has tests in it.
@@ -247,7 +272,12 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
         })
     };
     let tail = || {
-        let lines: Vec<&str> = result.output.lines().rev().take(15).collect();
+        // Frames of JavaScript and Java say less than the line above them.
+        let said = result
+            .output
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("at "));
+        let lines: Vec<&str> = said.rev().take(15).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     };
     let report = &result.report;

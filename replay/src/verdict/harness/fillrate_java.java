@@ -289,6 +289,9 @@ final class Driver {
                 new ArrayList<>(
                         List.of(
                                 java,
+                                // By default it depends on the machine's memory, and so do
+                                // outcomes: where it is large, tests allocate until it ends.
+                                "-Xmx1g",
                                 "-XX:+UseSerialGC",
                                 "-XX:TieredStopAtLevel=1",
                                 "-XX:-UsePerfData",
