@@ -46,6 +46,12 @@ fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
         "pantry/tests/test_endless.py",
         "import time\n\n\ndef test_that_waits():\n    while True:\n        time.sleep(1)\n",
     );
+    // A proxy is not loaded, nor are its errors the harness's.
+    dir.write(
+        "pantry/tests/test_proxy.py",
+        "class Proxy:\n    @property\n    def __class__(self):\n        raise RuntimeError(\"no key\")\n\n\n\
+         client = Proxy()\n\n\ndef test_proxy():\n    assert client is not None\n",
+    );
     // As after an editable installation, other processes find the project without PYTHONPATH.
     dir.write(
         "pantry/tests/test_process.py",

@@ -324,7 +324,7 @@ class SnapshotPart:
         self.holder = holder
         self.names = tuple(held)
         self.values = tuple(held.values())
-        self.functions = [v for v in self.values if isinstance(v, types.FunctionType)]
+        self.functions = [v for v in self.values if is_kind(v, types.FunctionType)]
         self.codes = [function.__code__ for function in self.functions]
         self.get = operator.itemgetter(*self.names)
 
@@ -354,15 +354,24 @@ class SnapshotPart:
                 yield f"{module}.{getattr(self.holder, '__qualname__', '')}.{name}"
 
 
+def is_kind(value, kinds):
+    """Return whether a value's own type is of one of these kinds.
+
+    ``isinstance`` would also ask the value: a proxy answers for what it stands for, loads it, and
+    may fail at that.
+    """
+    return issubclass(type(value), kinds)
+
+
 def snapshot_parts(module):
     """Yield the parts of a module's snapshot."""
     held = {}
     for key, value in list(vars(module).items()):
-        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+        if is_kind(value, (types.FunctionType, types.BuiltinFunctionType, type)):
             held[key] = value
-        if isinstance(value, type) and value.__module__ == module.__name__:
+        if is_kind(value, type) and value.__module__ == module.__name__:
             kinds = (types.FunctionType, property, classmethod, staticmethod)
-            own = {k: v for k, v in list(vars(value).items()) if isinstance(v, kinds)}
+            own = {k: v for k, v in list(vars(value).items()) if is_kind(v, kinds)}
             if own:
                 yield SnapshotPart(value, own)
     if held:
@@ -403,7 +412,7 @@ class TestData:
         return {
             name: frozen(value, left, 0)
             for name, value in data
-            if isinstance(value, DATA) and not name.startswith("__")
+            if is_kind(value, DATA) and not name.startswith("__")
         }
 
 

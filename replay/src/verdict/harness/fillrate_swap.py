@@ -84,7 +84,9 @@ class Imports:
         threading.setprofile(None)
         known = {path: set(within(code)) for path, code in self.given.items()}
         for thing in gc.get_objects():
-            if isinstance(thing, types.FunctionType):
+            # `isinstance` would also ask a proxy, which loads what it stands for.
+            kind = type(thing)
+            if kind is types.FunctionType:
                 code = thing.__code__
                 path = code.co_filename
                 if not path.startswith(self.root):
@@ -94,7 +96,7 @@ class Imports:
                     by_code.setdefault(id(code), []).append(thing)
                 else:
                     self.untracked.add(path)
-            elif isinstance(thing, RUNNING):
+            elif kind in RUNNING:
                 self.untracked.add(code_of(thing).co_filename)
         for code in self.run.values():
             if id(code) not in known.get(code.co_filename, ()):
