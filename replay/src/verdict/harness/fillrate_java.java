@@ -289,8 +289,8 @@ final class Driver {
                 new ArrayList<>(
                         List.of(
                                 java,
-                                // By default it depends on the machine's memory, and so do
-                                // outcomes: where it is large, tests allocate until it ends.
+                                // By default it depends on the machine's memory, and so would
+                                // outcomes of tests that allocate as much as there is.
                                 "-Xmx1g",
                                 "-XX:+UseSerialGC",
                                 "-XX:TieredStopAtLevel=1",
