@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Limits, MemoryControl};
+use super::{End, Limits, MemoryControl};
 
 /// A group made for one sandbox; removed when dropped, which must be after the sandbox's end.
 #[derive(Debug)]
@@ -73,8 +73,20 @@ impl Group {
         Ok(())
     }
 
+    /// The limit that was met inside. Processes first: too many of them also hold too much memory,
+    /// sooner or later.
+    pub(super) fn limit_met(&self) -> Option<End> {
+        if self.ran_out_of_processes() {
+            Some(End::TooManyProcesses)
+        } else if self.ran_out_of_memory() {
+            Some(End::OutOfMemory)
+        } else {
+            None
+        }
+    }
+
     /// Whether the kernel killed inside for want of memory.
-    pub(super) fn ran_out_of_memory(&self) -> bool {
+    fn ran_out_of_memory(&self) -> bool {
         let file = match self.control {
             MemoryControl::CgroupV2 => "memory.events",
             _ => "memory.oom_control",
@@ -83,7 +95,7 @@ impl Group {
     }
 
     /// Whether a new process or thread was refused inside.
-    pub(super) fn ran_out_of_processes(&self) -> bool {
+    fn ran_out_of_processes(&self) -> bool {
         counter(&self.processes.join("pids.events"), "max") > 0
     }
 

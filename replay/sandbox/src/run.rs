@@ -412,7 +412,7 @@ impl Session {
         let Some(watch) = &self.watch else { return };
         // Unreadable only while pid 1 is dying, which it will report.
         let Ok(sample) = watch.sample() else { return };
-        // First, since too many processes also hold too much memory, sooner or later.
+        // First, as in the group's limits.
         if sample.tasks > u64::from(self.limits.processes) {
             self.stop(End::TooManyProcesses);
             return;
@@ -434,12 +434,8 @@ impl Session {
         if sample.cpu.saturating_sub(self.cpu_before) > self.limits.cpu {
             self.stop(End::OutOfProcessor);
         }
-        if let Some(group) = &self.group {
-            if group.ran_out_of_memory() {
-                self.stop(End::OutOfMemory);
-            } else if group.ran_out_of_processes() {
-                self.stop(End::TooManyProcesses);
-            }
+        if let Some(end) = self.group.as_ref().and_then(Group::limit_met) {
+            self.stop(end);
         }
     }
 
@@ -473,16 +469,7 @@ impl Session {
         let (cpu, peak_process) = self.used.unwrap_or_default();
         // The kernel may have killed only one process of the tree, or the program may have gone
         // on after a refusal: what it said then is the limit's doing.
-        let limit = self.stopped.or_else(|| {
-            let group = self.group.as_ref()?;
-            if group.ran_out_of_memory() {
-                Some(End::OutOfMemory)
-            } else if group.ran_out_of_processes() {
-                Some(End::TooManyProcesses)
-            } else {
-                None
-            }
-        });
+        let limit = self.stopped.or_else(|| self.group.as_ref()?.limit_met());
         let end = match (limit, self.status) {
             (Some(end), _) => end,
             (None, Some(status)) => status.end(),
