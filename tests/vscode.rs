@@ -274,14 +274,10 @@ fn assert_complaints_are_unfounded(seen: &Value) {
         json!(["pass\n", "highest = max(values)"]),
         "{notebook:#}"
     );
+    let prefix = "values = [1, 2]\n\ncount = len(values)\n\npass\nhighest = ";
     let prompt = text("cellPrompt");
-    let cells_before = "<|fim_prefix|>values = [1, 2]\n\ncount = len(values)\n\npass\n";
-    let asked = prompt
-        .split_once(cells_before)
-        .and_then(|(_, rest)| rest.split_once("<|fim_suffix|>"));
-    // A slow machine asks while the line is typed, and the completion holds for its rest.
     assert!(
-        asked.is_some_and(|(line, _)| "highest = ".starts_with(line)),
+        prompt.contains(&format!("<|fim_prefix|>{prefix}<|fim_suffix|>")),
         "{prompt}"
     );
     let bar = text("cellBar");
