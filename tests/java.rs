@@ -2,6 +2,7 @@
 //! writes what the tests' process writes does not pass.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -25,6 +26,12 @@ packages = ["org.junit.platform:junit-platform-console-standalone:1.9.1"]
 runner = "jupiter"
 "#;
 
+/// The path and the text of tests that don't compile.
+const LACKS_A_PACKAGE: (&str, &str) = (
+    "rental/src/test/java/SpeedTest.java",
+    "import org.openjdk.jmh.annotations.Benchmark;\n\nclass SpeedTest {\n    @Benchmark void speed() {}\n}\n",
+);
+
 /// A local repository of Maven with JUnit 5.
 struct Repository(String);
 
@@ -35,9 +42,13 @@ impl Repository {
 
     /// Runs the program with this repository, and expects it to succeed.
     fn fillrate(&self, dir: &TestDir, arguments: &[&str]) -> Value {
+        run(&mut self.command(dir, arguments)).exits_with(0).json()
+    }
+
+    fn command(&self, dir: &TestDir, arguments: &[&str]) -> Command {
         let mut command = dir.command(arguments);
         command.env("MAVEN_OPTS", format!("-Dmaven.repo.local={}", self.0));
-        run(&mut command).exits_with(0).json()
+        command
     }
 }
 
@@ -162,10 +173,7 @@ fn a_folder_with_tests_is_replayed_without_a_manifest() {
     let folder = dir.path("rental");
     copy(&repository("corpora/demo-java"), &folder);
     // All files are compiled together: one that lacks a package once kept back all tests.
-    dir.write(
-        "rental/src/test/java/SpeedTest.java",
-        "import org.openjdk.jmh.annotations.Benchmark;\n\nclass SpeedTest {\n    @Benchmark void speed() {}\n}\n",
-    );
+    dir.write(LACKS_A_PACKAGE.0, LACKS_A_PACKAGE.1);
     let report = junit.fillrate(
         &dir,
         &[
@@ -187,4 +195,22 @@ fn a_folder_with_tests_is_replayed_without_a_manifest() {
     let row = row.unwrap_or_else(|| panic!("{report:#}"));
     assert_eq!(row["holes"], 3, "{row:#}");
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+}
+
+/// Where no tests are left, what was left out is the reason, not that there are none.
+#[test]
+fn tests_that_do_not_compile_are_the_reason_if_there_are_no_others() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    copy(
+        &repository("corpora/demo-java/src/main"),
+        &dir.path("rental/src/main"),
+    );
+    dir.write(LACKS_A_PACKAGE.0, LACKS_A_PACKAGE.1);
+    let corpus = text(&dir.write("rental.toml", MANIFEST));
+    let refused = run(&mut junit.command(&dir, &["check", &corpus])).exits_with(3);
+    let reason = "SpeedTest.java:1: package org.openjdk.jmh.annotations does not exist";
+    assert!(refused.err.contains(reason), "{refused:#?}");
 }

@@ -133,7 +133,8 @@ fn measure(
 
 /// Runs all tests, and again without a test that does not end or a file of tests that keeps the
 /// others from being compiled. Returns the last run and, by name, why tests or files of tests are
-/// left out from now on. `sources` are the project's files that take no part in this.
+/// left out from now on. `sources` are the files with holes: if one does not compile, nothing is
+/// left out.
 fn run_first(
     runner: &mut ProjectRunner,
     plain: &TestRun<'_>,
