@@ -16,6 +16,9 @@ import os
 import shutil
 import sys
 
+#: The source's place as seen from site-packages, where tests run: see ``layout.rs``.
+SOURCE = os.path.join(*[os.pardir] * 4, "repo")
+
 
 def place_of(relative, source, folders):
     """Return the path that a module's file has or would have in the source."""
@@ -29,10 +32,6 @@ def place_of(relative, source, folders):
             if os.path.isdir(os.path.join(source, folder, *parts[:depth])):
                 return os.path.normpath(os.path.join(folder, relative)), False
     return os.path.normpath(os.path.join(folders[0], relative)), False
-
-
-#: The source's place as seen from site-packages, where tests run: see ``layout.rs``.
-SOURCE = os.path.join(*[os.pardir] * 4, "repo")
 
 
 def main():

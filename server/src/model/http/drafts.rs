@@ -259,8 +259,9 @@ mod tests {
             prop_assume!(!pieces.is_empty());
             let (streamed, text, _) = played(&pieces, &stops, usize::MAX);
             prop_assert_eq!(&text, expected);
-            for (before, after) in streamed.iter().zip(streamed.iter().skip(1)) {
-                prop_assert!(after.starts_with(before.as_str()) && after.len() > before.len());
+            for pair in streamed.windows(2) {
+                let (shorter, longer) = (&pair[0], &pair[1]);
+                prop_assert!(longer.starts_with(shorter.as_str()) && longer.len() > shorter.len());
             }
             prop_assert_eq!(streamed.last().map(String::as_str), Some(expected));
         }
