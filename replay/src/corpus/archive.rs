@@ -1,11 +1,12 @@
-//! Unpacking a `.tar.gz` whose hash has been verified. A pinned hash says that the bytes are the
+//! Unpacking a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash says that the bytes are the
 //! intended ones, not that they are harmless, so entries that would escape are refused.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use lzma_rust2::XzReader;
 use sha2::{Digest, Sha256, Sha512};
 use tar::EntryType;
 
@@ -22,8 +23,7 @@ use crate::language::environment::stays_inside;
 /// the archive is damaged.
 pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), CorpusError> {
     let reading = |error| CorpusError::io("unpacking", archive)(error);
-    let file = File::open(archive).map_err(reading)?;
-    let mut tar = tar::Archive::new(MultiGzDecoder::new(io::BufReader::new(file)));
+    let mut tar = tar::Archive::new(decompress(archive).map_err(reading)?);
     let mut top: Option<PathBuf> = None;
     // Links are made after all files, so that no file can be written through one.
     let mut links = Vec::new();
@@ -99,6 +99,18 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
         std::os::unix::fs::symlink(target, &link).map_err(CorpusError::io("linking", &link))?;
     }
     check_links(project, into)
+}
+
+/// The bytes of a file compressed by gzip or, if it starts as such a file does, by xz.
+fn decompress(file: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = io::BufReader::new(File::open(file)?);
+    // https://tukaani.org/xz/xz-file-format.txt, 2.1.1.1
+    let is_xz = file.fill_buf()?.starts_with(b"\xfd7zXZ\0");
+    Ok(if is_xz {
+        Box::new(XzReader::new(file, true))
+    } else {
+        Box::new(MultiGzDecoder::new(file))
+    })
 }
 
 /// A hash of a file's bytes.

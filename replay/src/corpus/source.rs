@@ -146,7 +146,7 @@ impl Fetch<'_> {
                 archive::unpack(project, &archive, root)
             }
             SourcePin::Archive { url, sha256 } => {
-                let archive = scratch.join("archive.tar.gz");
+                let archive = scratch.join("archive");
                 download(project, url, &archive)?;
                 archive::verify(project, &archive, Hash::Sha256, sha256)?;
                 archive::unpack(project, &archive, root)

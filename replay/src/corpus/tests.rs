@@ -121,7 +121,7 @@ runner = "vitest"
 #[test]
 fn the_manifests_of_the_repository_are_valid() {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora");
-    for (name, projects) in [("demo", 2), ("real", 5), ("repomastereval", 6)] {
+    for (name, projects) in [("demo", 2), ("real", 7), ("repomastereval", 6)] {
         let manifest = Manifest::read(&corpora.join(format!("{name}.toml"))).unwrap();
         assert_eq!(manifest.projects.len(), projects, "{name}");
     }
@@ -371,10 +371,17 @@ fn the_digest_follows_paths_contents_and_modes_only() {
     assert_eq!(base, tree::digest(&folder.path().join("same")).unwrap());
 }
 
-/// Entries of an archive: (kind, path, contents or target).
-fn tar_gz(entries: &[(tar::EntryType, &str, &str)]) -> Vec<u8> {
-    let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    let mut builder = tar::Builder::new(encoder);
+fn tar_gz(entries: &[ArchiveEntry]) -> Vec<u8> {
+    let fast = flate2::Compression::fast();
+    let encoder = tar(entries, flate2::write::GzEncoder::new(Vec::new(), fast));
+    encoder.finish().unwrap()
+}
+
+/// Kind, path, contents or target.
+type ArchiveEntry<'a> = (tar::EntryType, &'a str, &'a str);
+
+fn tar<W: Write>(entries: &[ArchiveEntry], into: W) -> W {
+    let mut builder = tar::Builder::new(into);
     for (kind, path, text) in entries {
         let mut header = tar::Header::new_old();
         header.set_entry_type(*kind);
@@ -390,13 +397,17 @@ fn tar_gz(entries: &[(tar::EntryType, &str, &str)]) -> Vec<u8> {
         header.set_cksum();
         builder.append(&header, data.as_bytes()).unwrap();
     }
-    builder.into_inner().unwrap().finish().unwrap()
+    builder.into_inner().unwrap()
 }
 
-fn unpack(entries: &[(tar::EntryType, &str, &str)]) -> Result<String, String> {
+fn unpack(entries: &[ArchiveEntry]) -> Result<String, String> {
+    unpack_bytes(&tar_gz(entries))
+}
+
+fn unpack_bytes(bytes: &[u8]) -> Result<String, String> {
     let folder = TempDir::new().unwrap();
     let archive = folder.path().join("a.tar.gz");
-    fs::write(&archive, tar_gz(entries)).unwrap();
+    fs::write(&archive, bytes).unwrap();
     let into = folder.path().join("into");
     fs::create_dir(&into).unwrap();
     let result = archive::unpack("demo", &archive, &into);
@@ -433,6 +444,22 @@ f hard
 l sub/link -> ../a
 x sub/run.sh
 "#);
+}
+
+#[test]
+fn an_archive_may_be_compressed_by_xz() {
+    use lzma_rust2::{XzOptions, XzWriter};
+    let entry = (tar::EntryType::Regular, "top/a", "1");
+    let xz = tar(
+        &[entry],
+        XzWriter::new(Vec::new(), XzOptions::default()).unwrap(),
+    );
+    let mut xz = xz.finish().unwrap();
+    assert_snapshot!(unpack_bytes(&xz).unwrap(), @"f a");
+    let middle = xz.len() / 2;
+    xz[middle] ^= 1;
+    let damaged = unpack_bytes(&xz).unwrap_err();
+    assert!(damaged.starts_with("unpacking "), "{damaged}");
 }
 
 #[test]

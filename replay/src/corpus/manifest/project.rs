@@ -60,7 +60,7 @@ pub enum SourcePin {
         /// 40 lowercase hexadecimal digits.
         revision: String,
     },
-    /// `archive` and `sha256`: a `.tar.gz` with one folder at its top.
+    /// `archive` and `sha256`: a `.tar.gz` or `.tar.xz` with one folder at its top.
     Archive {
         /// An `https` or `http` address.
         url: String,
