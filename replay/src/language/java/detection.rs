@@ -1,9 +1,9 @@
 //! How a repository of Java is laid out and how its tests run.
 
 use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
-use super::super::environment::Packages;
+use super::super::environment::{PackageManager, Packages};
 use super::super::runner::{RunnerName, TestSettings};
-use super::environment::JUNIT;
+use super::environment::{JUNIT, Jars};
 
 /// Folders of files that are no sources.
 const OTHER_FOLDERS: [&str; 6] = [
@@ -45,8 +45,17 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
                 findings.push("packages: what pom.xml depends on, by mvn".to_owned());
                 environment.file = Some(POM.to_owned());
             } else {
-                findings.push(format!("packages: {JUNIT}, by mvn"));
+                let (packages, left_out) = gradle_packages(files);
                 environment.packages.push(JUNIT.to_owned());
+                environment.packages.extend(packages);
+                let packages = environment.packages.join(", ");
+                findings.push(format!("packages: {packages}, by mvn"));
+                if !left_out.is_empty() {
+                    let left_out = left_out.join(", ");
+                    findings.push(format!(
+                        "packages left out: {left_out}; name them with versions in a manifest"
+                    ));
+                }
             }
             findings.push(format!("tests: {tests} {noun}, run by JUnit 5"));
             Some(TestSettings::new(RunnerName::Jupiter))
@@ -72,13 +81,15 @@ const POM: &str = "pom.xml";
 
 /// How many files hold tests that can run, or why none can.
 fn runnable(files: &RepositoryFiles) -> Result<usize, &'static str> {
-    let builds = ["build.gradle", "build.gradle.kts"];
     if let Some(pom) = files.read(POM) {
         if pom.contains("<modules>") {
             return Err("pom.xml has modules, which are not built");
         }
-    } else if builds.iter().any(|build| files.has(build)) {
-        return Err("Gradle builds it, which is not run; a manifest may name its archives");
+    } else {
+        let mut settings = GRADLE_SETTINGS.iter().filter_map(|path| files.read(path));
+        if settings.any(|text| text.lines().any(|line| line.trim().starts_with("include"))) {
+            return Err("Gradle builds several projects, which are not built");
+        }
     }
     let tests = files
         .paths()
@@ -90,6 +101,60 @@ fn runnable(files: &RepositoryFiles) -> Result<usize, &'static str> {
         0 => Err("no file has tests of JUnit 5"),
         tests => Ok(tests),
     }
+}
+
+/// Gradle's descriptions of a project, in Groovy and in Kotlin.
+const GRADLE_BUILDS: [&str; 2] = ["build.gradle", "build.gradle.kts"];
+
+/// Gradle's lists of projects.
+const GRADLE_SETTINGS: [&str; 2] = ["settings.gradle", "settings.gradle.kts"];
+
+/// Gradle's configurations whose packages compile or run the project or its tests.
+/// <https://docs.gradle.org/current/userguide/java_plugin.html>; the last two are from before 7.
+const GRADLE_CONFIGURATIONS: [&str; 9] = [
+    "api",
+    "compileOnly",
+    "implementation",
+    "runtimeOnly",
+    "testCompileOnly",
+    "testImplementation",
+    "testRuntimeOnly",
+    "compile",
+    "testCompile",
+];
+
+/// The packages that Gradle's files name with a version, and those that they name otherwise.
+/// Gradle itself is not started, as its files are programs. JUnit's own packages are in [`JUNIT`].
+fn gradle_packages(files: &RepositoryFiles) -> (Vec<String>, Vec<String>) {
+    let text: String = GRADLE_BUILDS
+        .iter()
+        .filter_map(|path| files.read(path))
+        .collect();
+    let (mut packages, mut left_out) = (Vec::new(), Vec::new());
+    for line in text.lines().map(str::trim) {
+        let Some(end) = line.find([' ', '(']) else {
+            continue;
+        };
+        let (configuration, argument) = line.split_at(end);
+        if !GRADLE_CONFIGURATIONS.contains(&configuration) {
+            continue;
+        }
+        let argument = argument.trim_start_matches([' ', '(']);
+        let quoted = argument
+            .strip_prefix(['\'', '"'])
+            .and_then(|rest| rest.split(['\'', '"']).next());
+        if argument.contains("org.junit") {
+            continue;
+        }
+        match quoted.filter(|pin| Jars.parse_pin(pin).is_some()) {
+            Some(pin) => packages.push(pin.to_owned()),
+            None => {
+                let named = quoted.unwrap_or_else(|| argument.trim_end_matches(')'));
+                left_out.push(format!("`{named}`"));
+            }
+        }
+    }
+    (packages, left_out)
 }
 
 /// Whether a file of Java is neither a test nor generated.
@@ -157,11 +222,36 @@ mod tests {
     }
 
     #[test]
+    fn packages_are_those_that_gradle_names_with_a_version() {
+        let groovy = "dependencies {\n\
+            \x20   implementation 'org.a:b:1.2'\n\
+            \x20   testImplementation \"com.c:d:$version\"\n\
+            \x20   testImplementation platform('org.junit:junit-bom:5.9.2')\n\
+            \x20   testImplementation 'org.junit.jupiter:junit-jupiter'\n\
+            \x20   annotationProcessor 'org.e:f:1'\n}\n";
+        let found = detected(&[("B.java", ""), TEST, ("build.gradle", groovy)]).unwrap();
+        assert_eq!(found.environment.packages, [JUNIT, "org.a:b:1.2"]);
+        let left_out = "packages left out: `com.c:d:$version`; name them with versions in a \
+                        manifest";
+        assert_eq!(found.findings[2], left_out);
+
+        let kotlin = "    api(\"org.a:b:1.2\")\n    implementation(libs.guava)\n";
+        let found = detected(&[("B.java", ""), TEST, ("build.gradle.kts", kotlin)]).unwrap();
+        assert_eq!(found.environment.packages, [JUNIT, "org.a:b:1.2"]);
+        assert!(
+            found.findings[2].contains("`libs.guava`"),
+            "{:?}",
+            found.findings
+        );
+    }
+
+    #[test]
     fn what_can_not_run_is_scored_by_text() {
         let modules = ("pom.xml", "<modules><module>a</module></modules>");
+        let projects = ("settings.gradle", "rootProject.name = 'a'\ninclude 'b'\n");
         for (other, reason) in [
             (modules, "pom.xml has modules"),
-            (("build.gradle.kts", ""), "Gradle builds it"),
+            (projects, "Gradle builds several projects"),
         ] {
             let found = detected(&[("B.java", ""), TEST, other]).unwrap();
             assert_eq!(found.test, None);
