@@ -152,9 +152,9 @@ fn detect(
         return Err(CorpusError::unusable(
             &location.display().to_string(),
             format!(
-                "no sources in {} were found in it; name a folder that has some, or write a \
-                 manifest (corpora/README.md)",
-                titles.join(" or ")
+                "it has no sources in any of {}; name a folder that has some, or write a manifest \
+                 (corpora/README.md)",
+                titles.join(", ")
             ),
         ));
     }

@@ -1121,7 +1121,7 @@ fn a_folder_without_sources_is_refused() {
     };
     let error = corpus.load_manifest(folder.path()).unwrap_err().to_string();
     assert!(
-        error.contains("no sources in Python or TypeScript or JavaScript"),
+        error.contains("no sources in any of Python, TypeScript, JavaScript"),
         "{error}"
     );
     let nowhere = folder.path().join("nowhere");

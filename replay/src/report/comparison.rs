@@ -93,6 +93,16 @@ pub struct McNemar {
     pub p: f64,
 }
 
+impl McNemar {
+    /// What follows after `p`: `= 0.031`, or `< 0.001`, as no p is 0.
+    pub(super) fn p_text(&self) -> String {
+        if self.p < 0.001 {
+            return "< 0.001".to_owned();
+        }
+        format!("= {:.3}", self.p)
+    }
+}
+
 /// The figures that are compared: those with a value at each hole.
 pub(super) const COMPARED: [&str; 4] = [
     "pass@1",
@@ -286,13 +296,9 @@ impl RunDifference {
     fn text(&self, metric: &str) -> String {
         let format = Metric::unit_of(metric).format().with_sign();
         let mut text = format!("Δ {}", format.render(&self.difference).lines());
-        if let Some(McNemar {
-            only_this,
-            only_first,
-            p,
-        }) = self.mcnemar
-        {
-            text.push_str(&format!("\np {p:.3} ({only_this}:{only_first})"));
+        if let Some(test) = self.mcnemar {
+            let (p, this, first) = (test.p_text(), test.only_this, test.only_first);
+            text.push_str(&format!("\np {p} ({this}:{first})"));
         }
         text
     }
@@ -396,8 +402,13 @@ mod tests {
         Δ +25.0
         [−97.7, +99.1]
         n 4 in 2
-        p 1.000 (2:1)
+        p = 1.000 (2:1)
         ");
+        let small = McNemar {
+            p: 2e-4,
+            ..expected
+        };
+        assert_eq!(small.p_text(), "< 0.001");
     }
 
     #[test]

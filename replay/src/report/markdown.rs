@@ -2,7 +2,7 @@
 
 use fillrate_metrics::{FigureText, Metric};
 
-use super::comparison::{COMPARED, ComparedRun, LoadedRun, McNemar, RunDifference};
+use super::comparison::{COMPARED, ComparedRun, LoadedRun, RunDifference};
 use crate::store::{Run, StoreError};
 
 /// The most holes listed of each kind of flip.
@@ -80,7 +80,7 @@ fn conclusion(first: &ComparedRun, second: &ComparedRun) -> String {
     let unit = Metric::unit_of("pass@1").format().with_sign();
     let difference = unit.render(&against.difference).sentence();
     let test = against.mcnemar.map_or_else(String::new, |test| {
-        format!(", McNemar's exact p = {:.3}", test.p)
+        format!(", McNemar's exact p {}", test.p_text())
     });
     let Some((low, high)) = against.difference.low.zip(against.difference.high) else {
         return format!(
@@ -107,15 +107,11 @@ fn test_cells(against: Option<&RunDifference>) -> [String; 3] {
     let test = against.and_then(|against| against.mcnemar);
     test.map_or_else(
         || ["–", "–", "–"].map(str::to_owned),
-        |McNemar {
-             only_this,
-             only_first,
-             p,
-         }| {
+        |test| {
             [
-                only_first.to_string(),
-                only_this.to_string(),
-                format!("{p:.3}"),
+                test.only_first.to_string(),
+                test.only_this.to_string(),
+                test.p_text().trim_start_matches("= ").to_owned(),
             ]
         },
     )
