@@ -38,30 +38,20 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     holes.extend(OTHER_FOLDERS.map(|folder| format!("!**/{folder}/")));
     let mut findings = vec![format!("sources: {sources} {noun} in Java")];
     let mut environment = Packages::default();
-    let test = match runnable(files) {
-        Ok(tests) => {
+    let test = match packages(files).and_then(|found| Ok((found, test_files(files)?))) {
+        Ok((found, tests)) => {
+            environment = found;
+            let named = match &environment.file {
+                Some(pom) => format!("what {pom} depends on"),
+                None => environment.packages.join(", "),
+            };
+            findings.push(format!("packages: {named}, by mvn"));
             let noun = if tests == 1 { "file" } else { "files" };
-            if files.has(POM) {
-                findings.push("packages: what pom.xml depends on, by mvn".to_owned());
-                environment.file = Some(POM.to_owned());
-            } else {
-                let (packages, left_out) = gradle_packages(files);
-                environment.packages.push(JUNIT.to_owned());
-                environment.packages.extend(packages);
-                let packages = environment.packages.join(", ");
-                findings.push(format!("packages: {packages}, by mvn"));
-                if !left_out.is_empty() {
-                    let left_out = left_out.join(", ");
-                    findings.push(format!(
-                        "packages left out: {left_out}; name them with versions in a manifest"
-                    ));
-                }
-            }
             findings.push(format!("tests: {tests} {noun}, run by JUnit 5"));
             Some(TestSettings::new(RunnerName::Jupiter))
         }
         Err(reason) => {
-            findings.push(tests_not_run(reason));
+            findings.push(tests_not_run(&reason));
             None
         }
     };
@@ -79,18 +69,27 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
 /// Maven's description of a project.
 const POM: &str = "pom.xml";
 
-/// How many files hold tests that can run, or why none can.
-fn runnable(files: &RepositoryFiles) -> Result<usize, &'static str> {
+/// The packages that the tests need, or why they are not known.
+fn packages(files: &RepositoryFiles) -> Result<Packages, String> {
+    let mut packages = Packages::default();
     if let Some(pom) = files.read(POM) {
         if pom.contains("<modules>") {
-            return Err("pom.xml has modules, which are not built");
+            return Err("pom.xml has modules, which are not built".to_owned());
         }
-    } else {
-        let mut settings = GRADLE_SETTINGS.iter().filter_map(|path| files.read(path));
-        if settings.any(|text| text.lines().any(|line| line.trim().starts_with("include"))) {
-            return Err("Gradle builds several projects, which are not built");
-        }
+        packages.file = Some(POM.to_owned());
+        return Ok(packages);
     }
+    let mut settings = GRADLE_SETTINGS.iter().filter_map(|path| files.read(path));
+    if settings.any(|text| text.lines().any(|line| line.trim().starts_with("include"))) {
+        return Err("Gradle builds several projects, which are not built".to_owned());
+    }
+    packages.packages.push(JUNIT.to_owned());
+    packages.packages.extend(gradle_packages(files)?);
+    Ok(packages)
+}
+
+/// How many files hold tests that can run, or why none can.
+fn test_files(files: &RepositoryFiles) -> Result<usize, String> {
     let tests = files
         .paths()
         .filter(|path| path.ends_with(".java"))
@@ -98,7 +97,7 @@ fn runnable(files: &RepositoryFiles) -> Result<usize, &'static str> {
         .filter(|text| text.contains("org.junit.jupiter."))
         .count();
     match tests {
-        0 => Err("no file has tests of JUnit 5"),
+        0 => Err("no file has tests of JUnit 5".to_owned()),
         tests => Ok(tests),
     }
 }
@@ -123,38 +122,33 @@ const GRADLE_CONFIGURATIONS: [&str; 9] = [
     "testCompile",
 ];
 
-/// The packages that Gradle's files name with a version, and those that they name otherwise.
-/// Gradle itself is not started, as its files are programs. JUnit's own packages are in [`JUNIT`].
-fn gradle_packages(files: &RepositoryFiles) -> (Vec<String>, Vec<String>) {
-    let text: String = GRADLE_BUILDS
-        .iter()
-        .filter_map(|path| files.read(path))
-        .collect();
-    let (mut packages, mut left_out) = (Vec::new(), Vec::new());
-    for line in text.lines().map(str::trim) {
-        let Some(end) = line.find([' ', '(']) else {
-            continue;
-        };
-        let (configuration, argument) = line.split_at(end);
-        if !GRADLE_CONFIGURATIONS.contains(&configuration) {
-            continue;
-        }
-        let argument = argument.trim_start_matches([' ', '(']);
-        let quoted = argument
-            .strip_prefix(['\'', '"'])
-            .and_then(|rest| rest.split(['\'', '"']).next());
-        if argument.contains("org.junit") {
-            continue;
-        }
-        match quoted.filter(|pin| Jars.parse_pin(pin).is_some()) {
-            Some(pin) => packages.push(pin.to_owned()),
-            None => {
-                let named = quoted.unwrap_or_else(|| argument.trim_end_matches(')'));
-                left_out.push(format!("`{named}`"));
+/// The packages that Gradle's files name, or the first without a plain version: without it, sources
+/// may not compile. Gradle itself is not started, as its files are programs. JUnit's own packages
+/// are in [`JUNIT`].
+fn gradle_packages(files: &RepositoryFiles) -> Result<Vec<String>, String> {
+    let mut packages = Vec::new();
+    for text in GRADLE_BUILDS.iter().filter_map(|path| files.read(path)) {
+        for line in text.lines().map(str::trim) {
+            let Some((configuration, argument)) = line.split_once([' ', '(']) else {
+                continue;
+            };
+            if !GRADLE_CONFIGURATIONS.contains(&configuration) || argument.contains("org.junit") {
+                continue;
             }
+            let argument = argument.trim_start_matches([' ', '(']);
+            let named = argument
+                .strip_prefix(['\'', '"'])
+                .and_then(|rest| rest.split(['\'', '"']).next())
+                .unwrap_or_else(|| argument.trim_end_matches(')'));
+            if Jars.parse_pin(named).is_none() {
+                return Err(format!(
+                    "Gradle names `{named}` without a plain version; a manifest may name it"
+                ));
+            }
+            packages.push(named.to_owned());
         }
     }
-    (packages, left_out)
+    Ok(packages)
 }
 
 /// Whether a file of Java is neither a test nor generated.
@@ -225,33 +219,28 @@ mod tests {
     fn packages_are_those_that_gradle_names_with_a_version() {
         let groovy = "dependencies {\n\
             \x20   implementation 'org.a:b:1.2'\n\
-            \x20   testImplementation \"com.c:d:$version\"\n\
             \x20   testImplementation platform('org.junit:junit-bom:5.9.2')\n\
             \x20   testImplementation 'org.junit.jupiter:junit-jupiter'\n\
             \x20   annotationProcessor 'org.e:f:1'\n}\n";
-        let found = detected(&[("B.java", ""), TEST, ("build.gradle", groovy)]).unwrap();
-        assert_eq!(found.environment.packages, [JUNIT, "org.a:b:1.2"]);
-        let left_out = "packages left out: `com.c:d:$version`; name them with versions in a \
-                        manifest";
-        assert_eq!(found.findings[2], left_out);
-
-        let kotlin = "    api(\"org.a:b:1.2\")\n    implementation(libs.guava)\n";
-        let found = detected(&[("B.java", ""), TEST, ("build.gradle.kts", kotlin)]).unwrap();
-        assert_eq!(found.environment.packages, [JUNIT, "org.a:b:1.2"]);
-        assert!(
-            found.findings[2].contains("`libs.guava`"),
-            "{:?}",
-            found.findings
-        );
+        let kotlin = "    api(\"org.a:b:1.2\") // for all\n";
+        for build in [("build.gradle", groovy), ("build.gradle.kts", kotlin)] {
+            let found = detected(&[("B.java", ""), TEST, build]).unwrap();
+            assert_eq!(found.environment.packages, [JUNIT, "org.a:b:1.2"]);
+            assert_eq!(found.test.unwrap().runner, RunnerName::Jupiter);
+        }
     }
 
     #[test]
     fn what_can_not_run_is_scored_by_text() {
         let modules = ("pom.xml", "<modules><module>a</module></modules>");
         let projects = ("settings.gradle", "rootProject.name = 'a'\ninclude 'b'\n");
+        let variable = ("build.gradle", "implementation \"com.c:d:$version\"\n");
+        let catalog = ("build.gradle.kts", "    implementation(libs.guava)\n");
         for (other, reason) in [
             (modules, "pom.xml has modules"),
             (projects, "Gradle builds several projects"),
+            (variable, "Gradle names `com.c:d:$version`"),
+            (catalog, "Gradle names `libs.guava`"),
         ] {
             let found = detected(&[("B.java", ""), TEST, other]).unwrap();
             assert_eq!(found.test, None);
