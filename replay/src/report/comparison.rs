@@ -94,12 +94,12 @@ pub struct McNemar {
 }
 
 impl McNemar {
-    /// What follows after `p`: `= 0.031`, or `< 0.001`, as no p is 0.
-    pub(super) fn p_text(&self) -> String {
+    /// `0.031` after `equals`, or `< 0.001`, as no p is 0.
+    pub(super) fn p_text(&self, equals: &str) -> String {
         if self.p < 0.001 {
             return "< 0.001".to_owned();
         }
-        format!("= {:.3}", self.p)
+        format!("{equals}{:.3}", self.p)
     }
 }
 
@@ -297,7 +297,7 @@ impl RunDifference {
         let format = Metric::unit_of(metric).format().with_sign();
         let mut text = format!("Δ {}", format.render(&self.difference).lines());
         if let Some(test) = self.mcnemar {
-            let (p, this, first) = (test.p_text(), test.only_this, test.only_first);
+            let (p, this, first) = (test.p_text(""), test.only_this, test.only_first);
             text.push_str(&format!("\np {p} ({this}:{first})"));
         }
         text
@@ -402,13 +402,13 @@ mod tests {
         Δ +25.0
         [−97.7, +99.1]
         n 4 in 2
-        p = 1.000 (2:1)
+        p 1.000 (2:1)
         ");
         let small = McNemar {
             p: 2e-4,
             ..expected
         };
-        assert_eq!(small.p_text(), "< 0.001");
+        assert_eq!(small.p_text("= "), "< 0.001");
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn conclusion(first: &ComparedRun, second: &ComparedRun) -> String {
     let unit = Metric::unit_of("pass@1").format().with_sign();
     let difference = unit.render(&against.difference).sentence();
     let test = against.mcnemar.map_or_else(String::new, |test| {
-        format!(", McNemar's exact p {}", test.p_text())
+        format!(", McNemar's exact p {}", test.p_text("= "))
     });
     let Some((low, high)) = against.difference.low.zip(against.difference.high) else {
         return format!(
@@ -111,7 +111,7 @@ fn test_cells(against: Option<&RunDifference>) -> [String; 3] {
             [
                 test.only_first.to_string(),
                 test.only_this.to_string(),
-                test.p_text().trim_start_matches("= ").to_owned(),
+                test.p_text(""),
             ]
         },
     )
