@@ -1,5 +1,6 @@
-//! Unpacking a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash says that the bytes are the
-//! intended ones, not that they are harmless, so entries that would escape are refused.
+//! Unpacking a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash says that the
+//! bytes are the intended ones, not that they are harmless, so entries that would escape are
+//! refused.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read};
