@@ -2,7 +2,7 @@
 
 terminal.py STEPS PROGRAM ARGUMENT…: STEPS is a JSON list of `{"keys": "…", "until": "…"}`, each of
 which presses keys and waits until the program draws a text. With `"again": true` it presses them
-every second until then. Afterwards the program must end by itself.
+every five seconds until then. Afterwards the program must end by itself.
 """
 
 import fcntl
@@ -15,7 +15,10 @@ import sys
 import termios
 import time
 
-PATIENCE = 20.0
+# A machine that runs other tests beside this one is slow.
+PATIENCE = 60.0
+# An editor cancels its request when a key asks again: the answer needs time to come.
+BETWEEN_PRESSES = 5.0
 
 
 class Terminal:
@@ -24,10 +27,11 @@ class Terminal:
     def __init__(self, command):
         self.process, self.terminal = pty.fork()
         if self.process == 0:
+            # Before the program can ask: in a terminal without a size it draws nothing.
+            size = struct.pack("HHHH", 30, 100, 0, 0)
+            fcntl.ioctl(sys.stdin.fileno(), termios.TIOCSWINSZ, size)
             os.environ["TERM"] = "xterm-256color"
             os.execvp(command[0], command)
-        size = struct.pack("HHHH", 30, 100, 0, 0)
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
         self.drawn = b""
 
     def read(self, seconds):
@@ -47,12 +51,12 @@ class Terminal:
         self.drawn = b""
         end = time.monotonic() + PATIENCE
         os.write(self.terminal, keys.encode())
-        press = time.monotonic() + 1
+        press = time.monotonic() + BETWEEN_PRESSES
         while until.encode() not in self.drawn:
             now = time.monotonic()
             if again and now >= press:
                 os.write(self.terminal, keys.encode())
-                press = now + 1
+                press = now + BETWEEN_PRESSES
             if now > end or not self.read(0.05):
                 sys.exit(f"{until!r} was not drawn, but {self.drawn[-3000:]!r}")
 
