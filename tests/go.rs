@@ -128,11 +128,15 @@ fn go_verdicts_are_right() {
     // Every engine judges alike.
     let first = &completions[..5];
     let naive = judge(&go, &dir, &corpus, &hole, first, "naive");
-    let naive: Vec<&str> = naive
+    let naive_outcomes: Vec<&str> = naive
         .iter()
         .map(|verdict| verdict["outcome"].as_str().unwrap())
         .collect();
-    assert_eq!(naive, outcomes[..5]);
+    assert_eq!(naive_outcomes, outcomes[..5]);
+    // The compiler that stays loaded refused it, and no test was started: else the sentinels would
+    // be missed too.
+    assert_eq!(judged[4]["missing"], json!(["executed"]), "{:#}", judged[4]);
+    assert_ne!(naive[4]["missing"], judged[4]["missing"]);
     let unasked = json!(["signature", "quiet", "framework", "process"]);
     assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
     assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);

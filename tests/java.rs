@@ -150,6 +150,10 @@ fn java_verdicts_are_right() {
     // Every engine judges alike.
     let naive = judge(&junit, &dir, &corpus, &hole, &completions[..4], "naive");
     assert_eq!(outcomes(&naive), outcomes(&judged[..4]));
+    // The compiler that stays loaded refused it, and no test was started: else the sentinels would
+    // be missed too.
+    assert_eq!(judged[3]["missing"], json!(["executed"]), "{:#}", judged[3]);
+    assert_ne!(naive[3]["missing"], judged[3]["missing"]);
     let unasked = json!(["signature", "quiet", "framework", "process"]);
     assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
     assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);

@@ -28,6 +28,58 @@ fn tree(root: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
+fn packages_for_development_that_the_registry_lacks_are_left_out() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let settings = "fund=false\nlegacy-peer-deps=true\n";
+    for (name, text) in [
+        (
+            "package.json",
+            r#"{"name": "larder", "scripts": {"test": "node --test"},
+                "devDependencies": {"@fillrate-absent/nothing": "1.0.0"}}"#,
+        ),
+        (".npmrc", settings),
+        (
+            "index.js",
+            "exports.add = (a, b) => {\n  const sum = a + b;\n  return sum;\n};\n",
+        ),
+        (
+            "test/add.test.js",
+            "const test = require(\"node:test\");\nconst assert = require(\"node:assert\");\n\
+             test(\"adds\", () => assert.equal(require(\"..\").add(1, 2), 3));\n",
+        ),
+        (
+            "test/absent.test.js",
+            "require(\"@fillrate-absent/nothing\");\n",
+        ),
+    ] {
+        dir.write(&format!("larder/{name}"), text);
+    }
+    let checked = dir
+        .fillrate(&["check", &text(&dir.path("larder"))])
+        .exits_with(0);
+    let left_out = "larder: the registry lacks these packages for development, which are left out: \
+                @fillrate-absent/nothing";
+    assert!(checked.err.contains(left_out), "{checked:#?}");
+    assert!(checked.err.contains("test/absent.test.js"), "{checked:#?}");
+    // What was installed is kept apart from the source.
+    let sources = crate::support::play::cache().join("sources");
+    let kept = fs::read_dir(sources)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("larder-")
+        })
+        .map(|path| fs::read_to_string(path.join("tree/.npmrc")).unwrap());
+    assert_eq!(kept.collect::<Vec<_>>(), [settings]);
+}
+
+#[test]
 fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
     if !has_tools(&["python3"]) {
         return;

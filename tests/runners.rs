@@ -565,6 +565,55 @@ fn write_setup(dir: &TestDir, setup: &Setup) -> String {
     text(&root)
 }
 
+/// Mines at most so many bodies of functions into `tasks.jsonl`, and returns them.
+fn mine_bodies(dir: &TestDir, root: &str, most: &str) -> Vec<Value> {
+    let arguments = ["mine", root, "--holes", most, "--kinds", "body"];
+    dir.fillrate(&[&arguments[..], &["-o", "tasks.jsonl"]].concat())
+        .exits_with(0);
+    holes(&dir.path("tasks.jsonl"))
+}
+
+/// The tests of one file share readings of the counters if there are thousands of them.
+#[test]
+fn the_last_of_many_tests_in_a_file_is_known_to_run_a_hole() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let setup = SETUPS
+        .iter()
+        .find(|setup| setup.name == "vitest-1")
+        .unwrap();
+    let dir = TestDir::new();
+    let root = write_setup(&dir, setup);
+    dir.write(
+        "vitest-1/src/last.ts",
+        "export function last(a: number): number {\n  const doubled = a * 2;\n  return doubled + 1;\n}\n",
+    );
+    dir.write(
+        "vitest-1/test/many.test.ts",
+        "import { last } from \"../src/last\";\n\
+         for (let i = 0; i < 2002; i++) it(`is ${i}`, () => expect(i).toBe(i));\n\
+         it(\"is last\", () => expect(last(2)).toBe(5));\n",
+    );
+    let mined = mine_bodies(&dir, &root, "10");
+    let last = mined
+        .iter()
+        .find(|hole| hole["path"] == "src/last.ts")
+        .unwrap_or_else(|| panic!("no test is said to run it: {mined:#?}"));
+    dir.write("last.jsonl", &format!("{last}\n"));
+    for (model, passed) in [("reference", true), ("empty", false)] {
+        let arguments = ["replay", &root, "--tasks", "last.jsonl", "--model", model];
+        dir.fillrate(&[&arguments[..], &["--out", model]].concat())
+            .exits_with(0);
+        let attempts = attempts(&dir.path(model));
+        assert_eq!(attempts.len(), 1);
+        for attempt in attempts.values() {
+            let verdict = &attempt["verdict"];
+            assert_eq!(verdict["outcome"] == "passed", passed, "{verdict:#}");
+        }
+    }
+}
+
 /// Repositories in TypeScript are replayed without a manifest, whatever runs their tests.
 #[test]
 fn typescript_is_replayed_under_every_runner() {
@@ -576,18 +625,7 @@ fn typescript_is_replayed_under_every_runner() {
         let name = setup.name;
         let dir = TestDir::new();
         let root = write_setup(&dir, setup);
-        let mine = [
-            "mine",
-            &root,
-            "--holes",
-            "3",
-            "--kinds",
-            "body",
-            "-o",
-            "tasks.jsonl",
-        ];
-        dir.fillrate(&mine).exits_with(0);
-        let mined = holes(&dir.path("tasks.jsonl"));
+        let mined = mine_bodies(&dir, &root, "3");
         assert_eq!(mined.len(), 3, "{name}");
         let wrong: Vec<String> = mined
             .iter()

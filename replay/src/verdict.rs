@@ -21,6 +21,8 @@ pub mod baseline;
 mod baseline_runs;
 mod before;
 mod cache;
+mod compile_checker;
+mod compiler_process;
 mod engine;
 mod error;
 mod evidence;

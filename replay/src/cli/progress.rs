@@ -153,10 +153,17 @@ fn message(event: &Event) -> Option<String> {
         Event::ProjectReady {
             project,
             set_aside,
+            left_out_packages,
             neutralised,
             cold_reason,
             ..
-        } => test_notes(project, set_aside, neutralised, cold_reason.as_deref()),
+        } => test_notes(
+            project,
+            left_out_packages,
+            set_aside,
+            neutralised,
+            cold_reason.as_deref(),
+        ),
         // The end reports the reason once.
         Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
         Event::ModelBusy { model, seconds, .. } => Some(format!(
@@ -184,11 +191,19 @@ const LISTED: usize = 5;
 /// The message about a project's own tests; `None` if there is nothing to say.
 fn test_notes(
     project: &str,
+    left_out_packages: &[String],
     set_aside: &BTreeMap<String, String>,
     neutralised: &[String],
     cold_reason: Option<&str>,
 ) -> Option<String> {
     let mut lines = Vec::new();
+    if !left_out_packages.is_empty() {
+        let names = left_out_packages.join(", ");
+        lines.push(format!(
+            "{project}: the registry lacks these packages for development, which are left out: \
+             {names}"
+        ));
+    }
     if !set_aside.is_empty() {
         let count = set_aside.len();
         lines.push(format!(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::cache::{Cache, entry_name};
+use super::cache::{Cache, SOURCES, entry_name};
 use super::error::CorpusError;
 use super::prepared::Prepared;
 use super::step::CorpusStep;
@@ -103,7 +103,7 @@ fn derive(
     let mut all = vec![SCHEMA, prepared.digest.as_str()];
     all.extend(parts);
     let (folder, record) = cache.entry(
-        "sources",
+        SOURCES,
         &entry_name(&format!("{name}-{label}"), &all),
         report_step,
         |folder, record: &Record| {

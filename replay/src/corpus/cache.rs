@@ -19,6 +19,12 @@ use super::step::CorpusStep;
 /// The file that makes an entry complete.
 const RECORD: &str = "record.json";
 
+/// The folder of the entries of sources.
+pub(super) const SOURCES: &str = "sources";
+
+/// The folder of the entries of environments.
+pub(super) const ENVIRONMENTS: &str = "environments";
+
 /// A cache; see the module's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {

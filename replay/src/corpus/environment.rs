@@ -8,14 +8,14 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::cache::{Cache, entry_name, hex};
+use super::cache::{Cache, ENVIRONMENTS, entry_name, hex};
 use super::error::CorpusError;
 use super::manifest::Project;
 use super::step::CorpusStep;
 use super::tree;
 use crate::language::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, ProgramProbe,
-    Toolchain,
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    ProgramProbe, Toolchain,
 };
 use crate::language::programs::answer;
 use crate::language::{LANGUAGES, LanguageSupport, package_manager};
@@ -44,6 +44,8 @@ pub struct Environment {
     /// SHA-256 of the exact versions of everything that was installed: differs whenever what was
     /// got differs, and is equal on two machines that got the same.
     pub lock: String,
+    /// The names of packages for development that the repository asks for and the registry lacks.
+    pub left_out: Vec<String>,
 }
 
 impl Environment {
@@ -58,6 +60,7 @@ impl Environment {
             version: String::new(),
             key: "none".to_owned(),
             lock: "none".to_owned(),
+            left_out: Vec::new(),
         }
     }
 
@@ -95,10 +98,11 @@ struct EnvironmentRecord {
     version: String,
     /// What was asked for.
     packages: Vec<String>,
-    /// What was installed, as [`PackageManager::install`] returns it.
-    ///
-    /// [`PackageManager::install`]: crate::language::environment::PackageManager::install
+    /// What was installed.
     lock: Vec<String>,
+    /// What the registry lacks; absent in older records, which had all.
+    #[serde(default)]
+    left_out: Vec<String>,
 }
 
 /// Counts up when an environment would come out differently from the same request.
@@ -142,7 +146,7 @@ pub fn build(
         None => &[],
     };
     let (folder, record) = cache.entry(
-        "environments",
+        ENVIRONMENTS,
         &key,
         report_step,
         |folder, _: &EnvironmentRecord| manager.is_intact(&folder.join("root")),
@@ -165,7 +169,7 @@ pub fn build(
                 generated: &folder.join(GENERATED),
                 module_path,
             };
-            let lock = manager.install(&request, &root)?;
+            let InstalledPackages { lock, left_out } = manager.install(&request, &root)?;
             if copy.is_dir() {
                 fs::remove_dir_all(&copy).map_err(CorpusError::io("removing", &copy))?;
             }
@@ -176,6 +180,7 @@ pub fn build(
                 version: interpreter.version.clone(),
                 packages: asked.clone(),
                 lock,
+                left_out,
             })
         },
     )?;
@@ -189,6 +194,7 @@ pub fn build(
         version: interpreter.version.clone(),
         key,
         lock: hex(&Sha256::digest(record.lock.join("\n").as_bytes())),
+        left_out: record.left_out,
     })
 }
 

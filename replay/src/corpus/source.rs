@@ -11,7 +11,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use super::archive::{self, Hash};
-use super::cache::{Cache, entry_name};
+use super::cache::{Cache, SOURCES, entry_name};
 use super::error::CorpusError;
 use super::manifest::{Project, SourcePin};
 use super::step::CorpusStep;
@@ -59,7 +59,7 @@ pub fn fetch(
     let fetch = Fetch { toolchain, project };
     let (label, pin) = fetch.pin()?;
     let (folder, record) = cache.entry(
-        "sources",
+        SOURCES,
         &entry_name(&label, &[&SCHEMA.to_string(), &pin]),
         report_step,
         |folder, record: &SourceRecord| {

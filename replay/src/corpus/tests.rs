@@ -733,6 +733,7 @@ fn prepared(project: Project, source: source::CachedSource) -> Prepared {
             version: String::new(),
             key: String::new(),
             lock: String::new(),
+            left_out: Vec::new(),
         },
         added: Vec::new(),
     }

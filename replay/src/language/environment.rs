@@ -72,7 +72,7 @@ pub trait PackageManager: Sync {
     fn is_intact(&self, root: &Path) -> bool;
 
     /// Installs what is requested into the empty folder `root`; what is kept as a record goes
-    /// into the folder around it. Returns what was installed, one line each, sorted.
+    /// into the folder around it.
     ///
     /// # Errors
     /// See [`EnvironmentError`].
@@ -80,7 +80,7 @@ pub trait PackageManager: Sync {
         &self,
         request: &InstallRequest<'_>,
         root: &Path,
-    ) -> Result<Vec<String>, EnvironmentError>;
+    ) -> Result<InstalledPackages, EnvironmentError>;
 
     /// The program that runs code in an environment in the folder `root`.
     fn program(&self, _root: &Path, interpreter: &Path) -> PathBuf {
@@ -246,6 +246,25 @@ pub struct InstallRequest<'a> {
     /// Folders of the source in which its modules are looked for, as far as the manifest names
     /// them.
     pub module_path: &'a [String],
+}
+
+/// What came of installing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstalledPackages {
+    /// What was installed, one line each, sorted.
+    pub lock: Vec<String>,
+    /// The names of packages for development that the repository asks for and the registry lacks.
+    pub left_out: Vec<String>,
+}
+
+impl From<Vec<String>> for InstalledPackages {
+    /// All that was asked for.
+    fn from(lock: Vec<String>) -> Self {
+        Self {
+            lock,
+            left_out: Vec::new(),
+        }
+    }
 }
 
 /// Why an environment could not be built or an outside program not be used.

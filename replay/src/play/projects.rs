@@ -183,6 +183,7 @@ impl ProjectLoader<'_> {
                         cold_reason: judge
                             .as_ref()
                             .and_then(|judge| Some(judge.baseline().unfit()?.to_owned())),
+                        left_out_packages: prepared.environment.left_out.clone(),
                         neutralised: judge
                             .iter()
                             .flat_map(|judge| judge.baseline().neutralised())

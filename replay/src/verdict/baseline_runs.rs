@@ -1,7 +1,7 @@
 //! Measures a project's baseline, or loads it from the cache.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
@@ -20,6 +20,11 @@ const TEST_TIME: Duration = Duration::from_secs(60);
 /// Most runs in which a test may not end, or files not compile.
 const MOST_REPEATS: usize = 8;
 
+/// The file of the baseline with this key, relative to the cache.
+pub(super) fn baseline_file(key: &str) -> PathBuf {
+    Path::new("baselines").join(format!("{key}.json"))
+}
+
 /// Loads the baseline for this source and environment from the cache, or runs the tests and stores
 /// it there. `progress` gets the number of finished runs and of all runs.
 ///
@@ -32,8 +37,8 @@ pub(super) fn load_or_measure(
     threads: usize,
     progress: impl Fn(usize, usize) + Sync,
 ) -> Result<Baseline, VerdictError> {
-    let folder = cache.join("baselines");
-    let path = folder.join(format!("{}.json", runner.key()));
+    let path = cache.join(baseline_file(&runner.key()));
+    let folder = path.parent().unwrap_or(cache).to_owned();
     let cached = std::fs::read(&path)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())

@@ -29,7 +29,8 @@ pub enum Engine {
     /// functions in place. Where a change is more than functions, forks one that has loaded
     /// everything outside the project, or runs tests on files that such a worker has transformed.
     /// Runs the tests that execute a changed line first. Where the framework supports none of this,
-    /// starts every run from scratch.
+    /// starts every run from scratch, in Go and Java once a compiler that stays loaded has found no
+    /// error.
     #[default]
     Warm,
     /// Selects tests the same way and starts every run from scratch.

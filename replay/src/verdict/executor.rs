@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::RwLock;
 
 use super::baseline::Baseline;
+use super::compile_checker::CompileChecker;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::evidence::Rules;
@@ -24,6 +25,8 @@ const VERSION_TIME: Duration = Duration::from_secs(2);
 pub(super) struct Executor {
     pub(super) runner: ProjectRunner,
     warm: WarmWorkers,
+    /// `None` if the framework has none.
+    compile_checker: Option<CompileChecker>,
     pub(super) baseline: Baseline,
     /// How many lines of the project each test runs.
     line_counts: HashMap<String, usize>,
@@ -34,6 +37,7 @@ pub(super) struct Executor {
 impl Executor {
     pub(super) fn new(runner: ProjectRunner, warm: WarmWorkers, baseline: Baseline) -> Self {
         Self {
+            compile_checker: CompileChecker::new(&runner),
             runner,
             warm,
             line_counts: baseline.line_counts(),
@@ -90,6 +94,25 @@ impl Executor {
         match engine {
             Engine::Naive => self.runner.run_in_copy(run),
             Engine::Warm | Engine::Cold => self.runner.run(run),
+        }
+    }
+
+    /// What tests would come to that need a changed file which does not compile; `None` if nothing is
+    /// known against it without running them.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(super) fn refusal(
+        &self,
+        engine: Engine,
+        path: &str,
+        contents: &str,
+    ) -> Result<Option<TestRunResult>, VerdictError> {
+        match &self.compile_checker {
+            Some(checker) if engine == Engine::Warm && !self.baseline.lacks_coverage => {
+                checker.refusal(path, contents)
+            }
+            _ => Ok(None),
         }
     }
 

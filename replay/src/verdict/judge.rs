@@ -1,7 +1,7 @@
 //! Judges changes to one project.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use fillrate_server::syntax::Language;
 use parking_lot::Mutex;
 
 use super::baseline::Baseline;
-use super::baseline_runs::load_or_measure;
+use super::baseline_runs::{baseline_file, load_or_measure};
 use super::cache::VerdictCache;
 use super::engine::Engine;
 use super::error::VerdictError;
@@ -142,6 +142,13 @@ impl Judge {
     /// tests are run.
     pub fn key(&self) -> String {
         self.executor.runner.key()
+    }
+
+    /// Where the cache keeps the results of the project's own tests and the twins of these, relative
+    /// to the cache; there are twins only of tests that decided.
+    pub fn kept_results(&self) -> [PathBuf; 2] {
+        let key = self.key();
+        [baseline_file(&key), TwinCheck::folder(&key)]
     }
 
     /// How many versions got their verdict from a process that other versions shared: see
@@ -328,6 +335,13 @@ impl Judge {
         let covering = executor.covering(path, original, contents);
         let mut deciding = expected.clone();
         deciding.retain(|id| covering.contains(id));
+        // Tests that run a line of the file need it to compile.
+        if is_changed
+            && !deciding.is_empty()
+            && let Some(refused) = executor.refusal(engine, path, contents)?
+        {
+            return Ok(executor.interpret(&refused, &deciding));
+        }
         let batches = match engine {
             Engine::Naive => vec![expected.clone()],
             _ if !is_changed => vec![expected.clone()],

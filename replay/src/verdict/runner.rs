@@ -25,4 +25,4 @@ pub(super) use framework::{FAILED_STATUS, LoadedCode, Readiness};
 pub(super) use harness::write_scripts;
 pub(super) use project::{ProjectRunner, TestRun, TestRunResult};
 pub(super) use warm::versions::{Version, VersionsRun};
-pub(super) use warm::{WarmWorkers, query};
+pub(super) use warm::{WarmWorkers, ask};

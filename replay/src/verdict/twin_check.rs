@@ -86,11 +86,16 @@ enum TwinResult {
 impl TwinCheck {
     /// Twins of the tests of the judge with this key.
     pub(super) fn new(cache: &Path, key: &str) -> Self {
-        let name = sha256_hex(format!("{VERSION}\0{key}").as_bytes());
         Self {
             files: Mutex::default(),
-            folder: cache.join("twins").join(&name[..16]),
+            folder: cache.join(Self::folder(key)),
         }
+    }
+
+    /// The folder of the twins of the tests of the judge with this key, relative to the cache.
+    pub(super) fn folder(key: &str) -> PathBuf {
+        let name = sha256_hex(format!("{VERSION}\0{key}").as_bytes());
+        Path::new("twins").join(&name[..16])
     }
 
     /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code does

@@ -7,22 +7,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde::Deserialize;
 
+use super::compiler_process::CompilerProcess;
 use super::error::VerdictError;
 use super::outcome::TypeCheck;
 use super::runner::layout::{HARNESS, REPOSITORY};
-use super::runner::{ProjectRunner, query, write_scripts};
-use fillrate_sandbox::{Bind, Job, Limits, Sandbox, SandboxError, Worker};
+use super::runner::{ProjectRunner, write_scripts};
+use fillrate_sandbox::{Bind, Limits};
 
-/// A long-lived checker process that only ever reads text.
-#[derive(Debug)]
-pub(super) struct TypeChecker {
-    job: Job,
-    /// `None` before the first check, and after one that it did not survive.
-    worker: Mutex<Option<Worker>>,
-}
+/// TypeScript's own checker of one project.
+pub(super) struct TypeChecker(CompilerProcess);
 
 /// The checker's script, as name and contents.
 const SCRIPT: (&str, &str) = (
@@ -73,10 +68,7 @@ impl TypeChecker {
         job.binds
             .push(Bind::read_only(write_scripts(&[SCRIPT], cache)?, HARNESS));
         job.input = Some(serde_json::json!({"directory": REPOSITORY}).to_string() + "\n");
-        Ok(Some(Self {
-            job,
-            worker: Mutex::default(),
-        }))
+        Ok(Some(Self(CompilerProcess::new(job))))
     }
 
     /// The errors that a change adds; `None` if `tsconfig.json` does not include the file, the
@@ -89,19 +81,9 @@ impl TypeChecker {
         path: &str,
         contents: &str,
     ) -> Result<Option<TypeCheck>, VerdictError> {
-        let mut worker = self.worker.lock();
-        if worker.is_none() {
-            match Worker::start(Sandbox::default().executable, self.job.clone()) {
-                Ok(started) => *worker = Some(started),
-                Err(error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. })) => {
-                    tracing::debug!("types are not checked: {error}");
-                    return Ok(None);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let line = serde_json::json!({"path": path, "contents": contents}).to_string();
-        Ok(match query(&mut worker, line, CHECK_TIME)? {
+        let finished = self.0.check(path, contents, CHECK_TIME)?;
+        let response = finished.and_then(|finished| serde_json::from_slice(&finished.reply).ok());
+        Ok(match response {
             Some(CheckerResponse::Checked(checked)) => Some(checked),
             Some(CheckerResponse::Outside { .. }) | None => None,
         })

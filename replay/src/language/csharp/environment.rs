@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
-    ProgramProbe, Toolchain,
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain,
 };
 
 /// The registry of .NET.
@@ -65,7 +65,7 @@ impl PackageManager for Nuget {
         &self,
         request: &InstallRequest<'_>,
         _: &Path,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<InstalledPackages, EnvironmentError> {
         Err(not_run(request.project))
     }
 }

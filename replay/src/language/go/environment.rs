@@ -5,17 +5,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
-    ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use crate::task::sha256_hex;
 
 /// The program that runs tests: its source, which every environment has compiled.
-pub(crate) const DRIVER: (&str, &str) = (
-    "fillrate_go.go",
-    include_str!("../../verdict/harness/fillrate_go.go"),
-);
+pub(crate) const DRIVER: [(&str, &str); 2] = [
+    (
+        "fillrate_go.go",
+        include_str!("../../verdict/harness/fillrate_go.go"),
+    ),
+    (
+        "fillrate_go_check.go",
+        include_str!("../../verdict/harness/fillrate_go_check.go"),
+    ),
+];
 
 /// The oldest Go that works, as (major, minor).
 const OLDEST_GO: (u32, u32) = (1, 21);
@@ -109,7 +115,7 @@ impl PackageManager for GoModules {
         &self,
         request: &InstallRequest<'_>,
         root: &Path,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<InstalledPackages, EnvironmentError> {
         let packages = request.packages;
         let Some(module) = packages
             .file
@@ -142,12 +148,14 @@ impl PackageManager for GoModules {
             go
         };
         let run = |mut go: Command| programs::run(&mut go, request.project, CHECK_NETWORK);
-        let (name, text) = DRIVER;
-        let driver = root.join(name);
-        fs::write(&driver, text).map_err(EnvironmentError::io("writing", &driver))?;
+        for (name, text) in DRIVER {
+            let driver = root.join(name);
+            fs::write(&driver, text).map_err(EnvironmentError::io("writing", &driver))?;
+        }
         let program = root.join(driver_name());
         let output = program.display().to_string();
-        run(go(&["build", "-o", &output, name], root))?;
+        let [(main, _), (check, _)] = DRIVER;
+        run(go(&["build", "-o", &output, main, check], root))?;
         if !sources.join("vendor").is_dir() {
             run(go(&["mod", "download", "-modcacherw"], &sources))?;
         }
@@ -158,7 +166,7 @@ impl PackageManager for GoModules {
             tracing::debug!("the packages are not compiled ahead: {error}");
         }
         lines.sort();
-        Ok(lines)
+        Ok(lines.into())
     }
 }
 
@@ -169,8 +177,8 @@ pub(crate) fn module_folder(module: &str) -> &str {
 
 /// The name of the compiled driver in an environment.
 pub(crate) fn driver_name() -> String {
-    let (_, text) = DRIVER;
-    format!("driver-{}", &sha256_hex(text.as_bytes())[..16])
+    let texts = DRIVER.map(|(_, text)| text).concat();
+    format!("driver-{}", &sha256_hex(texts.as_bytes())[..16])
 }
 
 /// Go as the search path has it, seen through links and wrappers.

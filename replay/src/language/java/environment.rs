@@ -5,18 +5,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
-    ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK};
 use crate::task::sha256_hex;
 
 /// The program that compiles and runs tests, and the class that records lines: their sources,
 /// which every environment has compiled.
-pub(crate) const DRIVER: [(&str, &str); 2] = [
+pub(crate) const DRIVER: [(&str, &str); 3] = [
     (
         "fillrate_java.java",
         include_str!("../../verdict/harness/fillrate_java.java"),
+    ),
+    (
+        "fillrate_java_check.java",
+        include_str!("../../verdict/harness/fillrate_java_check.java"),
     ),
     (
         "Lines.java",
@@ -120,7 +124,7 @@ impl PackageManager for Jars {
         &self,
         request: &InstallRequest<'_>,
         root: &Path,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<InstalledPackages, EnvironmentError> {
         let packages = request.packages;
         let unusable = |message: String| EnvironmentError::Unusable {
             project: request.project.to_owned(),
@@ -162,7 +166,7 @@ impl PackageManager for Jars {
             fetch(request, &launcher, &jars)?;
         }
         compile(request, root)?;
-        lines(request, &jars)
+        Ok(lines(request, &jars)?.into())
     }
 }
 

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use self::groups::{distribution, normalise};
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
-    ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 
@@ -127,7 +127,7 @@ impl PackageManager for Pip {
         &self,
         request: &InstallRequest<'_>,
         root: &Path,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<InstalledPackages, EnvironmentError> {
         make_venv(&request.interpreter.path, root, request.project)?;
         let python = root.join("bin/python");
         let own = match &request.packages.install {
@@ -163,7 +163,7 @@ impl PackageManager for Pip {
             .map(|line| line.split(" @ file:").next().unwrap_or(line).to_owned())
             .collect();
         lock.sort();
-        Ok(lock)
+        Ok(lock.into())
     }
 
     fn program(&self, root: &Path, _interpreter: &Path) -> PathBuf {

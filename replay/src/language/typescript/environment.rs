@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, Interpreter, NamedText, PackageManager,
-    ProgramProbe, Toolchain, at_least, read_requested,
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain, at_least, read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use client::PackageClient;
@@ -129,10 +129,10 @@ impl PackageManager for Npm {
         &self,
         request: &InstallRequest<'_>,
         root: &Path,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<InstalledPackages, EnvironmentError> {
         let packages = request.packages;
         let folder = match &packages.install {
-            Some(folder) => request.source.join(folder),
+            Some(folder) => request.build.join(folder),
             None => root.to_owned(),
         };
         let write = |name: &str, text: &str| {
@@ -146,11 +146,15 @@ impl PackageManager for Npm {
             Some((name, text)) => Some(PackageClient::for_lock(name, text)),
             None => packages.install.as_ref().map(|_| PackageClient::UNLOCKED),
         };
-        let client = match client {
-            Some(client) => Some(client.install(request.toolchain, &folder, request.project)?),
+        let (client, left_out) = match client {
+            Some(client) => {
+                let (client, left_out) =
+                    client.install(request.toolchain, &folder, request.project)?;
+                (Some(client), left_out)
+            }
             None => {
                 write("package.json", "{ \"private\": true }\n")?;
-                None
+                (None, Vec::new())
             }
         };
         let more: Vec<&str> = [&packages.packages, &packages.requires]
@@ -175,7 +179,7 @@ impl PackageManager for Npm {
                 .current_dir(&folder);
             programs::run(&mut npm, request.project, CHECK_NETWORK)?;
         }
-        let listed = installed_modules(&folder)?;
+        let lock = installed_modules(&folder)?;
         modules::move_modules(&folder, root)?;
         for name in SCRATCH_FOLDERS {
             let scratch = root.join(MODULES).join(name);
@@ -196,7 +200,7 @@ impl PackageManager for Npm {
                 fs::remove_file(&path).map_err(EnvironmentError::io("removing", &path))?;
             }
         }
-        Ok(listed)
+        Ok(InstalledPackages { lock, left_out })
     }
 }
 

@@ -5,6 +5,10 @@
 // its hooks and also a beforeAll that precedes it.  What ran until the file was
 // collected is import time and has the empty test id.
 //
+// To read the counters takes some ms.  In a file of many thousand tests, a
+// group of successive tests shares one reading, and each is said to run what
+// any of them ran.  Which tests run at a hole then errs on the safe side.
+//
 // Each worker appends to a file of its own, `$SCRATCH.cov.<pid>.<thread>`,
 // because lines may be longer than what is appended in one piece.  The
 // reporter moves them into the report at the end of the run.
@@ -17,7 +21,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import vm from "node:vm";
 import { threadId } from "node:worker_threads";
-import { beforeAll, beforeEach, inject } from "vitest";
+import { afterAll, beforeAll, beforeEach, inject } from "vitest";
 import { SCRATCH, SENTINEL, repositoryPath, testIds, withFile } from "./fillrate_vitest.mjs";
 
 // Loaded as it is, not transformed with the project.
@@ -26,6 +30,9 @@ const { mappedOffsets, plainOffsets } = createRequire(import.meta.url)("./fillra
 /** vite-node's prefix of a module's code, on the code's first line. */
 const WRAPPER = /^'use strict';async \([^)]*\)=>\{\{/;
 const SOURCE_MAP = /\/\/# sourceMappingURL=data:application\/json[^,]*;base64,([A-Za-z0-9+/=]+)/g;
+
+/** How often the counters of a file are read at most, if as many tests end one after the other. */
+const READINGS = 1000;
 
 /**
  * List where in a script's text each original line has code: pairs of offset
@@ -122,13 +129,14 @@ class Recorder {
     };
   }
 
-  /** Read the counters, set them to zero, and write them down for a test. */
-  take(test) {
+  /** Read the counters, set them to zero, and write them down for each of the tests. */
+  take(tests) {
     let text = "";
     for (const entry of this.post("Profiler.takePreciseCoverage").result) {
       const script = this.script(entry);
       const lines = script ? linesRun(script.offsets, entry.functions) : [];
-      if (lines.length > 0) text += `${JSON.stringify({ test, file: script.file, lines })}\n`;
+      if (lines.length === 0) continue;
+      for (const test of tests) text += `${JSON.stringify({ test, file: script.file, lines })}\n`;
     }
     if (text) fs.appendFileSync(this.output, text);
   }
@@ -138,16 +146,31 @@ class Recorder {
 // worker, while the counters must be started once.
 const recorder = (globalThis[Symbol.for("fillrate.coverage")] ??= new Recorder());
 let ids;
+/** The ids of tests that ended since the counters were read, and how many share a reading. */
+let ended = [];
+let groupSize = 1;
+
+/** Read the counters for the tests that ended. */
+function takeEnded() {
+  if (ended.length > 0) recorder.take(ended);
+  ended = [];
+}
 
 // The first hook that runs once the test file has been imported and collected.
 beforeAll(withFile((file) => {
   ids = testIds(file);
-  recorder.take("");
+  groupSize = Math.ceil(ids.size / READINGS);
+  recorder.take([""]);
 }));
+
+afterAll(takeEnded);
 
 // A callback of onTestFinished runs after every afterEach, in reverse order of
 // registration, so the one registered first is the last.
 beforeEach(({ task, onTestFinished }) => {
   if (task.name.startsWith(SENTINEL)) return;
-  onTestFinished(() => recorder.take(ids.get(task)));
+  onTestFinished(() => {
+    ended.push(ids.get(task));
+    if (ended.length >= groupSize) takeEnded();
+  });
 });

@@ -13,10 +13,14 @@
 // to every package as a file of tests that `go test` lays over the repository.  A
 // test's id is the folder of its package, `::` and its name; subtests are parts of
 // their tests.  Lines by test are recorded in a process for each test.
+//
+// With --check=ROOT before GO it compiles changed files of the repository in the
+// folder ROOT instead; see fillrate_go_check.go.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,6 +119,15 @@ type Run struct {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		if root, found := strings.CutPrefix(os.Args[1], "--check="); found {
+			if err := checkFiles(root, os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(3)
+			}
+			return
+		}
+	}
 	run := &Run{
 		leftOut:   map[string]bool{},
 		tests:     map[string]*Outcome{},
@@ -262,24 +275,11 @@ func (run *Run) findPackages() error {
 		TestGoFiles  []string
 		XTestGoFiles []string
 	}
-	arguments := []string{"list", "-e", "-json=ImportPath,Name,TestGoFiles,XTestGoFiles"}
-	arguments = append(arguments, buildOptions(run.options)...)
-	output, err := run.command(append(arguments, run.patterns...)...).Output()
+	all, err := list[listed](run, "-e", "-json=ImportPath,Name,TestGoFiles,XTestGoFiles")
 	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			return fmt.Errorf("go list: %s", strings.TrimSpace(string(failed.Stderr)))
-		}
 		return err
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(output)))
-	for {
-		var one listed
-		if err := decoder.Decode(&one); err == io.EOF {
-			break
-		} else if err != nil {
-			return err
-		}
+	for _, one := range all {
 		folder := run.folderOf(one.ImportPath)
 		if len(one.TestGoFiles)+len(one.XTestGoFiles) == 0 || run.leftOut[folder] {
 			continue
@@ -294,6 +294,31 @@ func (run *Run) findPackages() error {
 		return errors.New("no package has tests")
 	}
 	return nil
+}
+
+// list returns what `go list` says of the packages of the patterns.
+func list[T any](run *Run, arguments ...string) ([]T, error) {
+	arguments = append([]string{"list"}, arguments...)
+	arguments = append(arguments, buildOptions(run.options)...)
+	output, err := run.command(append(arguments, run.patterns...)...).Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			return nil, fmt.Errorf("go list: %s", strings.TrimSpace(string(failed.Stderr)))
+		}
+		return nil, err
+	}
+	var all []T
+	decoder := json.NewDecoder(bytes.NewReader(output))
+	for {
+		var one T
+		if err := decoder.Decode(&one); err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
 }
 
 func (run *Run) selectedPackages() error {

@@ -16,6 +16,9 @@
 // with parameters are parts of their test.  Lines are recorded by statements that are
 // put into the sources, and each test runs with classes of its own then, so that what
 // runs when a class is loaded belongs to each test that loads it.
+//
+// With --check=ROOT it compiles changed files of the repository in the folder ROOT
+// instead; see fillrate_java_check.java.
 package fillratedriver;
 
 import com.sun.source.tree.BlockTree;
@@ -104,11 +107,13 @@ import org.junit.platform.launcher.core.LauncherFactory;
 final class Driver {
     private static final int MESSAGE_LIMIT = 4000;
     private static final String LEAVE_OUT = "--leave-out=";
+    private static final String CHECK = "--check=";
 
     private final Path environment;
-    private final Path root = Path.of("").toAbsolutePath();
+    private final Path root;
     private final Path project;
     private final Set<String> leftOut = new HashSet<>();
+    private final boolean checks;
     private final OutputStream report = new FileOutputStream(FileDescriptor.in);
     private Path scratch;
     private Map<?, ?> instructions;
@@ -125,15 +130,20 @@ final class Driver {
     private Driver(List<String> arguments) {
         environment = Path.of(arguments.get(0));
         String folder = ".";
+        String checked = null;
         for (String argument : arguments.subList(1, arguments.size())) {
             if (argument.startsWith("-C=")) {
                 folder = argument.substring(3);
             } else if (argument.startsWith(LEAVE_OUT)) {
                 leftOut.add(argument.substring(LEAVE_OUT.length()));
+            } else if (argument.startsWith(CHECK)) {
+                checked = argument.substring(CHECK.length());
             } else {
                 throw new IllegalArgumentException(argument + " is no option of this runner");
             }
         }
+        checks = checked != null;
+        root = Path.of(checks ? checked : "").toAbsolutePath();
         project = root.resolve(folder).normalize();
     }
 
@@ -157,8 +167,12 @@ final class Driver {
     }
 
     private int all() throws Exception {
-        instructions = (Map<?, ?>) new Json(readLine()).value();
         scratch = Files.createTempDirectory("fillrate-java-");
+        if (checks) {
+            new CompileChecker(new Sources(environment, root, project, scratch, leftOut)).serve();
+            return 0;
+        }
+        instructions = (Map<?, ?>) new Json(readLine()).value();
         Sources sources = new Sources(environment, root, project, scratch, leftOut);
         int status = 1;
         Optional<String> refused = sources.compile();
@@ -354,7 +368,7 @@ final class Driver {
         process.waitFor();
     }
 
-    private static String limited(String text) {
+    static String limited(String text) {
         return text.length() > MESSAGE_LIMIT ? text.substring(0, MESSAGE_LIMIT) : text;
     }
 
@@ -613,6 +627,20 @@ final class Sources {
         Path all = Files.createDirectories(scratch.resolve("all"));
         classes = List.of(all);
         return javac(digests.keySet(), all, List.of(), Map.of());
+    }
+
+    /**
+     * Compiles a file with other contents against the classes that were compiled before, which are
+     * those of the unchanged project. Returns what the compiler says if it refuses.
+     */
+    Optional<String> check(String path, String contents) throws IOException {
+        String name = project.relativize(root.resolve(path)).toString();
+        if (!digests.containsKey(name)) {
+            return Optional.empty();
+        }
+        refused.clear();
+        Path output = Files.createDirectories(scratch.resolve("checked"));
+        return javac(Set.of(name), output, classes, Map.of(name, contents));
     }
 
     /** Whether no other class can tell these classes from the unchanged ones of their names. */

@@ -50,8 +50,9 @@ function flagsOf({ fails, repeats, retry }) {
 /** The tests of this file with their flags at collection, and the ids of those that differed later. */
 const flags = new Map();
 const changed = new Set();
-function checkFlags() {
-  for (const [test, [id, before]] of flags) if (flagsOf(test) !== before) changed.add(`the flags of ${id}`);
+function checkFlags(test) {
+  const known = flags.get(test);
+  if (known && flagsOf(test) !== known[1]) changed.add(`the flags of ${known[0]}`);
 }
 
 /** The names of vitest's own matchers: a project may add some at any time. Files may share a process. */
@@ -84,11 +85,13 @@ beforeAll(withFile((file) => {
   lockMatchers();
   Object.defineProperty(Object, "is", { configurable: false, writable: false });
 }));
-beforeEach(checkFlags);
-afterEach(checkFlags);
+// Only those of the test itself, since they count from its start to its end: all tests at every test
+// would take minutes in a file of some ten thousand.
+beforeEach(({ task }) => checkFlags(task));
+afterEach(({ task }) => checkFlags(task));
 
 // The hook that is registered first runs last.
 afterAll(withFile(async (file) => {
-  checkFlags();
+  for (const test of flags.keys()) checkFlags(test);
   file.meta.fillrate = { token, ineffective: [...(await findIneffective()), ...changed] };
 }));

@@ -87,6 +87,14 @@ pub(super) trait TestFramework: Sync {
         None
     }
 
+    /// A long-lived program that compiles files with other contents and runs none of them; `None` if
+    /// there is none. It gets the arguments of the manifest. It writes `ready`, or `unfit` and why;
+    /// then it reads lines of JSON with `path` and `contents`, and answers each by `refused`, a list
+    /// of what does not compile for certain, with `id` and `message`.
+    fn compile_checker(&self, _: &Prepared) -> Option<(String, Vec<String>)> {
+        None
+    }
+
     /// The framework's environment variables.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
 

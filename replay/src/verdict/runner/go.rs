@@ -18,7 +18,7 @@ const ENVIRONMENT: &str = "/box/go";
 
 impl TestFramework for GoTest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[DRIVER]
+        &DRIVER
     }
 
     fn sentinels(&self) -> &'static [&'static str] {
@@ -48,6 +48,12 @@ impl TestFramework for GoTest {
         let go = prepared.environment.interpreter.display().to_string();
         let program = format!("{ENVIRONMENT}/{}", driver_name());
         (program, vec![go, format!("-C={REPOSITORY}/{folder}")])
+    }
+
+    fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
+        let (program, mut arguments) = self.command(prepared);
+        arguments.insert(0, format!("--check={REPOSITORY}"));
+        Some((program, arguments))
     }
 
     fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {

@@ -71,6 +71,12 @@ impl TestFramework for Jupiter {
         (java, arguments.map(str::to_owned).to_vec())
     }
 
+    fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
+        let (program, mut arguments) = self.command(prepared);
+        arguments.push(format!("--check={REPOSITORY}"));
+        Some((program, arguments))
+    }
+
     fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
         vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),

@@ -316,6 +316,14 @@ impl ProjectRunner {
             })
     }
 
+    /// The framework's program that compiles changed files, see
+    /// [`TestFramework::compile_checker`](super::framework::TestFramework::compile_checker).
+    pub(in crate::verdict) fn compile_checker_job(&self, limits: Limits) -> Option<Job> {
+        let (program, mut arguments) = self.framework.compile_checker(&self.prepared)?;
+        arguments.extend(self.framework.arguments(&self.test.args));
+        Some(self.job(program, arguments, limits))
+    }
+
     /// The framework's own command.
     fn test_job(&self, run: &TestRun<'_>, instructions: &RunInstructions<'_>) -> Job {
         let (program, arguments) = self.framework.command(&self.prepared);

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use super::harness::make_readable;
 use super::layout::TRANSFORMED;
 use crate::verdict::error::VerdictError;
-use fillrate_sandbox::{End, Job, Overlay, Replaced, Sandbox, SandboxError, Worker};
+use fillrate_sandbox::{End, Finished, Job, Overlay, Replaced, Sandbox, SandboxError, Worker};
 
 /// A process that transforms files, and the transformed files of the unchanged project.
 #[derive(Debug)]
@@ -112,19 +112,29 @@ impl Transformer {
 ///
 /// # Errors
 /// The sandbox is unavailable.
-pub(in crate::verdict) fn query<T: DeserializeOwned>(
+fn query<T: DeserializeOwned>(
+    worker: &mut Option<Worker>,
+    line: String,
+    time_limit: Duration,
+) -> Result<Option<T>, VerdictError> {
+    let finished = ask(worker, line, time_limit)?;
+    Ok(finished.and_then(|finished| serde_json::from_slice(&finished.reply).ok()))
+}
+
+/// As [`query`], with the answer as it came.
+///
+/// # Errors
+/// The sandbox is unavailable.
+pub(in crate::verdict) fn ask(
     worker: &mut Option<Worker>,
     mut line: String,
     time_limit: Duration,
-) -> Result<Option<T>, VerdictError> {
+) -> Result<Option<Finished>, VerdictError> {
     let Some(taken) = worker.take() else {
         return Ok(None);
     };
     line.push('\n');
     let (finished, alive) = taken.query(line, time_limit)?;
     *worker = alive;
-    if finished.end != End::Exited(0) {
-        return Ok(None);
-    }
-    Ok(serde_json::from_slice(&finished.reply).ok())
+    Ok((finished.end == End::Exited(0)).then_some(finished))
 }

@@ -14,7 +14,7 @@ use super::transformer::{START_TIME, Transformer};
 use crate::verdict::error::VerdictError;
 use fillrate_sandbox::{ForkRun, Job, Limits, Overlay, Sandbox, Spare, SpareRun, Worker};
 
-pub(in crate::verdict) use super::transformer::query;
+pub(in crate::verdict) use super::transformer::ask;
 
 /// The warm workers of one project.
 #[derive(Default)]

@@ -1,7 +1,10 @@
 //! The clients that install a repository's packages as its lock file has them: npm, pnpm and Yarn.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+
+use serde_json::Value;
 
 use super::super::super::environment::{EnvironmentError, Toolchain};
 use super::super::super::programs::{self, CHECK_NETWORK, answer};
@@ -53,8 +56,9 @@ impl PackageClient {
     }
 
     /// Installs the packages of the repository in a folder, without running code of any. Returns
-    /// the client that could: where versions of peers conflict, npm puts up with it, as people do
-    /// who add `--legacy-peer-deps`.
+    /// the client that could, and the names of packages that it left out: where versions of peers
+    /// conflict, npm puts up with it, as people do who add `--legacy-peer-deps`, and it goes on
+    /// without packages for development that the registry lacks.
     ///
     /// # Errors
     /// [`EnvironmentError::Command`] if the client fails.
@@ -63,27 +67,47 @@ impl PackageClient {
         toolchain: &Toolchain,
         folder: &Path,
         project: &str,
-    ) -> Result<Self, EnvironmentError> {
-        let failed = |message| EnvironmentError::Command {
-            project: project.to_owned(),
-            command: self.name(),
-            message,
-            advice: CHECK_NETWORK,
-        };
-        let mut command = self.command(toolchain, folder);
-        let output = programs::capture(&mut command).map_err(|error| failed(error.to_string()))?;
-        match self {
-            _ if output.status.success() => Ok(self),
-            Self::Npm {
-                locked,
-                lenient: false,
-            } if said(&output).contains("ERESOLVE") => {
-                let lenient = true;
-                Self::Npm { locked, lenient }.install(toolchain, folder, project)
+    ) -> Result<(Self, Vec<String>), EnvironmentError> {
+        let mut client = self;
+        let mut left_out = Vec::new();
+        loop {
+            let failed = |message| EnvironmentError::Command {
+                project: project.to_owned(),
+                command: client.name(),
+                message,
+                advice: CHECK_NETWORK,
+            };
+            let mut command = client.command(toolchain, folder);
+            let output =
+                programs::capture(&mut command).map_err(|error| failed(error.to_string()))?;
+            if output.status.success() {
+                return Ok((client, left_out));
             }
-            _ => Err(failed(
-                error_line(&said(&output)).unwrap_or_else(|| programs::last_line(&output)),
-            )),
+            let said = said(&output);
+            client = match client {
+                Self::Npm {
+                    locked,
+                    lenient: false,
+                } if said.contains("ERESOLVE") => Self::Npm {
+                    locked,
+                    lenient: true,
+                },
+                Self::Npm { lenient, .. }
+                    if let Some(package) = absent_package(&said)
+                        && leave_out(folder, &package)? =>
+                {
+                    left_out.push(package);
+                    // `npm ci` refuses a lock file that has more than `package.json`; `npm install`
+                    // takes the versions from it as well.
+                    let locked = false;
+                    Self::Npm { locked, lenient }
+                }
+                _ => {
+                    return Err(failed(
+                        error_line(&said).unwrap_or_else(|| programs::last_line(&output)),
+                    ));
+                }
+            };
         }
     }
 
@@ -197,6 +221,44 @@ fn said(output: &Output) -> String {
         .join("\n")
 }
 
+/// The name of the package that npm says the registry lacks, all of it or the version asked for.
+fn absent_package(said: &str) -> Option<String> {
+    let after = |mark: &str| {
+        let line = said.lines().find_map(|line| line.split_once(mark))?.1;
+        line.split_whitespace().next()
+    };
+    if let Some(version) = after("No matching version found for ") {
+        return Some(version.rsplit_once('@')?.0.to_owned());
+    }
+    let address = after("404 Not Found - GET ")?.replace("%2f", "/");
+    let package = address
+        .split_once("/-/")
+        .map_or(&*address, |(package, _)| package);
+    let mut names = package.rsplit('/');
+    let name = names.next()?;
+    match names.next() {
+        Some(scope) if scope.starts_with('@') => Some(format!("{scope}/{name}")),
+        _ => Some(name.to_owned()),
+    }
+}
+
+/// Takes a package for development off the `package.json` in a folder; `false` if it has none of
+/// this name.
+fn leave_out(folder: &Path, package: &str) -> Result<bool, EnvironmentError> {
+    let path = folder.join("package.json");
+    let text = fs::read_to_string(&path).map_err(EnvironmentError::io("reading", &path))?;
+    let Ok(mut manifest) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}'))
+    else {
+        return Ok(false);
+    };
+    let asked = manifest["devDependencies"].as_object_mut();
+    if asked.and_then(|asked| asked.remove(package)).is_none() {
+        return Ok(false);
+    }
+    fs::write(&path, manifest.to_string()).map_err(EnvironmentError::io("writing", &path))?;
+    Ok(true)
+}
+
 /// pnpm's and Yarn's line for an error.
 fn error_line(said: &str) -> Option<String> {
     let starts = ["ERR_PNPM", "error ", "➤ YN"];
@@ -220,6 +282,39 @@ fn error_line(said: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn absent_packages_are_parsed_from_npm_errors() {
+        let tarball = "npm error code E404\nnpm error 404 Not Found - GET https://a.b/top-sites/-/top-sites-1.1.225.tgz\nnpm error 404";
+        assert_eq!(absent_package(tarball).as_deref(), Some("top-sites"));
+        let scoped = "npm error 404 Not Found - GET https://a.b/npm/@acme%2fplans - Not found";
+        assert_eq!(absent_package(scoped).as_deref(), Some("@acme/plans"));
+        let scoped_tarball =
+            "npm error 404 Not Found - GET https://a.b/@acme/plans/-/plans-1.0.0.tgz";
+        assert_eq!(
+            absent_package(scoped_tarball).as_deref(),
+            Some("@acme/plans")
+        );
+        let version = "npm error code ETARGET\nnpm error notarget No matching version found for @acme/plans@^9.0.0.";
+        assert_eq!(absent_package(version).as_deref(), Some("@acme/plans"));
+        assert_eq!(absent_package("npm error code ENOTFOUND"), None);
+    }
+
+    #[test]
+    fn only_packages_for_development_are_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("package.json");
+        let text = r#"{"dependencies":{"a":"1"},"devDependencies":{"b":"1","c":"2"}}"#;
+        std::fs::write(&path, text).expect("writable");
+        assert!(!leave_out(folder.path(), "a").expect("readable"));
+        assert!(leave_out(folder.path(), "b").expect("readable"));
+        assert!(!leave_out(folder.path(), "b").expect("readable"));
+        let left = std::fs::read_to_string(&path).expect("readable");
+        assert_eq!(
+            left,
+            r#"{"dependencies":{"a":"1"},"devDependencies":{"c":"2"}}"#
+        );
+    }
 
     #[test]
     fn lock_files_choose_their_client() {
