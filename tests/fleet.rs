@@ -1,6 +1,7 @@
 //! Parts that know nothing of each other, killed at any moment, make the run of one machine.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -24,9 +25,17 @@ fn mine(dir: &TestDir) -> String {
     tasks
 }
 
+/// A path in the test's folder, or an address as it is.
+fn place(dir: &TestDir, name: &str) -> String {
+    match name.contains("://") {
+        true => name.to_owned(),
+        false => text(&dir.path(name)),
+    }
+}
+
 /// A replay of all holes, or of a part of them.
 fn replay(dir: &TestDir, tasks: &str, out: &str, more: &[&str]) -> Command {
-    let (corpus, out) = (kitchen(), text(&dir.path(out)));
+    let (corpus, out) = (kitchen(), place(dir, out));
     let mut arguments = vec!["replay", &corpus, "--tasks", tasks, "--samples", "3"];
     arguments.extend(["--jobs", "1", "--out", &out]);
     arguments.extend(more);
@@ -579,6 +588,377 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     assert!(message.ends_with(&again), "{message}");
 }
 
+/// A server that ends with the test, however that ends.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Serves with one worker until it is killed, and prints a line once it does.
+const SERVER: &str = "\
+import sys, time
+from hyperqueue import LocalCluster
+from hyperqueue.cluster import WorkerConfig
+with LocalCluster(sys.argv[1], WorkerConfig(cores=1)):
+    open(sys.argv[2], 'w').close()
+    time.sleep(600)
+";
+
+#[test]
+fn hyperqueue_parts_that_are_killed_and_fail_give_the_run_of_one_machine() {
+    own_process!();
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let Some(python) = install("hyperqueue") else {
+        return;
+    };
+    let dir = TestDir::new();
+    let tasks = mine(&dir);
+    play::run(&mut replay(&dir, &tasks, "whole", &[])).exits_with(0);
+    let (corpus, out) = (kitchen(), text(&dir.path("parts")));
+    let mut arguments = vec!["fleet", "hyperqueue", &corpus, "--tasks", &tasks];
+    arguments.extend(["--out", &out, "--parts", "6", "--processors", "1"]);
+    // HyperQueue can't hold a part to it.
+    let refused = [&arguments[..], &["--memory", "1"]].concat();
+    dir.fillrate(&refused).exits_with(2);
+    arguments.extend(["--minutes", "5", "--", "--samples", "3"]);
+    let program = text(&dir.path("parts/hyperqueue/run.py"));
+    let printed = dir.fillrate(&arguments).exits_with(0).out;
+    assert_eq!(printed, format!("python3 {program}\n"));
+    let parts = |more: &[&str]| {
+        let mut command = Command::new(&python);
+        command.arg(&program).args(more).current_dir(dir.path(""));
+        command.env("TMPDIR", dir.path("tmp")).stdin(Stdio::null());
+        command
+    };
+    let server = text(&dir.path("server"));
+    let refused = play::run(&mut parts(&["--server-dir", &server])).exits_with(1);
+    let said = "run.py: no server of HyperQueue answers (";
+    assert!(refused.err.contains(said), "{refused:#?}");
+
+    // The workers end with the program that started them, and with their parts.
+    let mut running = start(&mut parts(&["--local", "2"]));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while segments(&dir.path("parts")).is_empty() {
+        assert!(Instant::now() < deadline, "no part is done");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(survivors(), Vec::<String>::new());
+    let missing = || {
+        let listed = dir.fillrate(&["merge", &out, "--missing"]).out;
+        listed.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first = missing();
+    assert!(!first.is_empty() && first.len() < 6, "{first:?}");
+
+    // A part that can't write fails, and the others don't.
+    let failing = first.last().unwrap();
+    let number = failing.strip_suffix("/6").unwrap();
+    let folder = dir.path(&format!("parts/parts/{number}-of-6"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::write(&folder, "").unwrap();
+    let failed = play::run(&mut parts(&["--local", "2"])).exits_with(1);
+    let log = text(&dir.path(&format!("parts/hyperqueue/part-{number}.err")));
+    for line in [
+        format!("run.py: running {} of 6 parts", first.len()),
+        format!(
+            "run.py: part {failing}: Program terminated with exit code 1; its output is in {log}"
+        ),
+        format!("fillrate: part {failing}: it was never begun"),
+        format!(
+            "run.py: 1 of 6 parts are missing; read their output in {}, and run them again by {} \
+             {program} --local 2",
+            text(&dir.path("parts/hyperqueue")),
+            text(&python),
+        ),
+    ] {
+        assert!(
+            failed.err.lines().any(|one| one == line),
+            "{line}\n{failed:#?}"
+        );
+    }
+    let reason = std::fs::read_to_string(log).unwrap();
+    assert!(reason.contains(&text(&folder)), "{reason}");
+    assert!(!dir.path("parts/run").exists());
+    assert_eq!(missing(), [failing.as_str()]);
+
+    // The part that is missing runs by a server that is there, and the merge after it.
+    std::fs::remove_file(&folder).unwrap();
+    let before = segments(&dir.path("parts"));
+    std::fs::create_dir(&server).unwrap();
+    let ready = text(&dir.path("ready"));
+    let mut serving = Command::new(&python);
+    serving.args(["-c", SERVER, &server, &ready]);
+    let serving = Serving(start(serving.env("TMPDIR", dir.path("tmp"))));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !Path::new(&ready).exists() {
+        assert!(Instant::now() < deadline, "the server does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let merged = play::run(&mut parts(&["--server-dir", &server])).exits_with(0);
+    drop(serving);
+    let run = format!("run: {}\n", text(&dir.path("parts/run")));
+    assert_eq!(merged.out, run);
+    assert!(merged.err.contains("running 1 of 6 parts"), "{merged:#?}");
+    assert_eq!(exported(&dir, "parts/run"), exported(&dir, "whole"));
+    let added = segments(&dir.path("parts")).into_keys();
+    let added: Vec<PathBuf> = added.filter(|name| !before.contains_key(name)).collect();
+    assert!(!added.is_empty());
+    assert!(
+        added
+            .iter()
+            .all(|name| name.starts_with(folder.file_name().unwrap())),
+        "{added:?}"
+    );
+    // Nothing is left to do, so that no server is needed.
+    let again = play::run(&mut parts(&["--server-dir", &server])).exits_with(0);
+    assert_eq!((again.out, again.err), (run, String::new()));
+}
+
+/// A command of a worker that has this cache, and neither network nor registry.
+fn offline(mut command: Command, cache: &Path) -> Command {
+    let nowhere = "http://127.0.0.1:9/";
+    for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
+        command.env(name, nowhere);
+    }
+    command
+        .env("FILLRATE_CACHE", cache)
+        .env("PIP_INDEX_URL", nowhere)
+        .env("PIP_CONFIG_FILE", "/dev/null")
+        .env_remove("PIP_FIND_LINKS")
+        .env_remove("PIP_EXTRA_INDEX_URL")
+        .env("PIP_RETRIES", "0");
+    command
+}
+
+#[test]
+fn a_worker_with_a_pack_needs_no_network() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let cache = dir.path("cache");
+    let (tasks, packed) = (mine(&dir), text(&dir.path("pack.tar.gz")));
+    let worker = |arguments: &[&str]| offline(dir.command(arguments), &cache);
+    // Without the pack, a worker that is cut off can do nothing.
+    let part = |corpus: &str, tasks: &str, part: &str| {
+        let out = text(&dir.path("parts"));
+        let mut arguments = vec!["replay", corpus, "--tasks", tasks, "--samples", "3"];
+        arguments.extend(["--jobs", "1", "--out", &out, "--partition", part]);
+        play::run(&mut worker(&arguments))
+    };
+    let refused = part(&kitchen(), &tasks, "1/2").exits_with(3);
+    assert!(refused.err.contains("pip install"), "{refused:#?}");
+    std::fs::remove_dir_all(&cache).unwrap();
+    // The order of tests depends on the baseline, which comes with the pack.
+    let mut whole = replay(&dir, &tasks, "whole", &[]);
+    play::run(whole.env("FILLRATE_CACHE", &cache)).exits_with(0);
+    let corpus = kitchen();
+    let pack = |out: &str| {
+        let mut command = dir.command(&["pack", &corpus, "--tasks", &tasks, "-o", out]);
+        command.env("FILLRATE_CACHE", &cache);
+        play::run(&mut command).exits_with(0)
+    };
+    let said = pack(&packed).out;
+    assert!(said.contains("pack.tar.gz: 1 projects, "), "{said}");
+    let bytes = std::fs::read(&packed).unwrap();
+    let again = text(&dir.path("again.tar.gz"));
+    pack(&again);
+    assert_eq!(std::fs::read(&again).unwrap(), bytes);
+    std::fs::remove_dir_all(&cache).unwrap();
+
+    let unpack = |pack: &str| play::run(&mut worker(&["unpack", pack]));
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    for wrong in [flipped, bytes[..bytes.len() / 2].to_vec()] {
+        std::fs::write(&again, wrong).unwrap();
+        let refused = unpack(&again).exits_with(1);
+        let message = refused.error_message();
+        assert!(
+            message.starts_with(&format!("{again} is damaged: ")),
+            "{message}"
+        );
+    }
+    let refused = unpack(&tasks).exits_with(1);
+    let message = refused.error_message();
+    assert!(
+        message.starts_with(&format!("{tasks} is no pack; ")),
+        "{message}"
+    );
+    let elsewhere = dir.path("elsewhere");
+    let refused = play::run(&mut offline(dir.command(&["unpack", &packed]), &elsewhere));
+    let refused = refused.exits_with(1);
+    let advice = format!("set FILLRATE_CACHE={}", text(&cache));
+    assert!(refused.error_message().ends_with(&advice), "{refused:#?}");
+    assert!(!elsewhere.exists());
+
+    let mut random = ChaCha8Rng::seed_from_u64(23);
+    for _ in 0..3 {
+        let mut unpacking = start(&mut worker(&["unpack", &packed]));
+        std::thread::sleep(Duration::from_millis(random.random_range(20..400)));
+        unpacking.kill().unwrap();
+        unpacking.wait().unwrap();
+    }
+    let unpacked = unpack(&packed).exits_with(0).out;
+    let paths: Vec<&str> = unpacked
+        .lines()
+        .map(|line| line.split_once(": ").unwrap().1)
+        .collect();
+    let [corpus, tasks] = paths[..] else {
+        panic!("{unpacked}")
+    };
+    assert!(!cache.join("unpacking").exists());
+    let once_more = unpack(&packed).exits_with(0);
+    assert_eq!(once_more.out, unpacked);
+    assert!(
+        once_more.err.starts_with("fillrate: 0 of "),
+        "{once_more:#?}"
+    );
+    for one in ["1/2", "2/2"] {
+        part(corpus, tasks, one).exits_with(0);
+    }
+    merge(&dir, "parts", "run");
+    assert_eq!(exported(&dir, "run"), exported(&dir, "whole"));
+}
+
+/// Serves S3 on a free port, which it prints, with one bucket.
+const S3_SERVER: &str = "\
+import sys, time, urllib.request
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer('127.0.0.1', 0)
+server.start()
+host, port = server.get_host_and_port()
+bucket = urllib.request.Request(f'http://{host}:{port}/holes', method='PUT')
+urllib.request.build_opener(urllib.request.ProxyHandler({})).open(bucket)
+print(port, flush=True)
+time.sleep(600)
+";
+
+/// Replays two parts into an object store, the first of them killed and started again, and compares
+/// their merge with `whole`. `variables` are the store's.
+fn check_object_store(dir: &TestDir, tasks: &str, address: &str, variables: &[(&str, &str)]) {
+    let with = |mut command: Command| {
+        command.envs(variables.iter().copied());
+        command
+    };
+    let part = |part: &str| with(replay(dir, tasks, address, &["--partition", part]));
+    let mut killed = start(&mut part("1/2"));
+    std::thread::sleep(Duration::from_millis(900));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let done = play::run(&mut part("1/2")).exits_with(0).out;
+    assert!(
+        done.ends_with(&format!(" {address}/parts/1-of-2\n")),
+        "{done}"
+    );
+    let run = text(&dir.path(&format!("run-{}", address.split_once(':').unwrap().0)));
+    let merge = |more: &[&str]| {
+        let arguments = [&["merge", address] as &[&str], more].concat();
+        play::run(&mut with(dir.command(&arguments)))
+    };
+    let missing = merge(&["--missing"]).exits_with(3);
+    assert_eq!(missing.out, "2/2\n");
+    play::run(&mut part("2/2")).exits_with(0);
+    // What is there already is not made again.
+    let before = merge(&["--missing", "--json"]).exits_with(0).out;
+    play::run(&mut part("2/2")).exits_with(0);
+    assert_eq!(merge(&["--missing", "--json"]).exits_with(0).out, before);
+    let merged = merge(&["-o", &run, "--json"]).exits_with(0).json();
+    assert_eq!(merged["attempts"], 24, "{merged}");
+    assert_eq!(merged["repeated"], 0, "{merged}");
+    let name = Path::new(&run).file_name().unwrap().to_str().unwrap();
+    assert_eq!(exported(dir, name), exported(dir, "whole"));
+    // A run is a folder.
+    for refused in [
+        play::run(&mut with(replay(dir, tasks, address, &[]))),
+        merge(&["-o", address]),
+    ] {
+        let message =
+            format!("{address} is an object store, which holds parts and no run; name a folder");
+        assert_eq!(refused.exits_with(1).error_message(), message);
+    }
+}
+
+#[test]
+fn object_stores_need_a_program_that_is_built_with_them() {
+    let dir = TestDir::new();
+    let merging = dir.fillrate(&["merge", "s3://", "--missing"]).exits_with(1);
+    let message = match cfg!(feature = "object-store") {
+        true => {
+            "s3:// is no object store that can be used (it names no bucket); name \
+             s3://BUCKET/PREFIX or file:///FOLDER"
+        }
+        false => {
+            "s3:// is an object store, which this program is built without; build it with \
+             `--features object-store`, or name a folder"
+        }
+    };
+    assert_eq!(merging.error_message(), message);
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "object-store"),
+    ignore = "it needs the feature object-store"
+)]
+fn parts_in_an_object_store_make_the_run_of_one_machine() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let tasks = mine(&dir);
+    play::run(&mut replay(&dir, &tasks, "whole", &[])).exits_with(0);
+    let objects = dir.path("objects");
+    let address = format!("file://{}", text(&objects));
+    check_object_store(&dir, &tasks, &address, &[]);
+    let segments = segments(&objects);
+    let (damaged, contents) = segments.iter().next_back().unwrap();
+    std::fs::write(objects.join("parts").join(damaged), &contents[1..]).unwrap();
+    let refused = dir
+        .fillrate(&["merge", &address, "--missing"])
+        .exits_with(1);
+    let message = refused.error_message();
+    let named = format!("{address}/parts/{} is damaged: ", text(damaged));
+    assert!(message.starts_with(&named), "{message}");
+
+    let Some(python) = install("moto") else {
+        return;
+    };
+    let serving = Command::new(python)
+        .args(["-c", S3_SERVER])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut serving = Serving(serving);
+    let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
+    let port = lines
+        .find_map(|line| line.unwrap().parse::<u16>().ok())
+        .unwrap();
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let variables = [
+        ("AWS_ENDPOINT_URL", endpoint.as_str()),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("NO_PROXY", "127.0.0.1"),
+    ];
+    check_object_store(&dir, &tasks, "s3://holes/of/kitchen", &variables);
+    let mut missing = dir.command(&["merge", "s3://nothing/here", "--missing"]);
+    let refused = play::run(missing.envs(variables)).exits_with(1);
+    let message = refused.error_message();
+    assert!(message.starts_with("s3://nothing/here/: "), "{message}");
+}
+
 #[test]
 fn a_kubernetes_manifest_fits_the_schema() {
     let Some(python) = install("kubernetes-schema") else {
@@ -632,4 +1012,26 @@ fn a_kubernetes_manifest_fits_the_schema() {
     });
     let refused = dir.fillrate(&elsewhere).exits_with(1);
     assert!(refused.error_message().contains("is not on the volume"));
+    // Parts need no volume, but what is written beside them does.
+    let address = "s3://holes/parts";
+    let in_store = |arguments: &[&str]| {
+        let arguments = arguments.iter().map(|word| match *word {
+            "/fillrate/parts" => address,
+            word => word,
+        });
+        dir.fillrate(&arguments.collect::<Vec<_>>())
+    };
+    let manifest = in_store(&arguments).exits_with(0).out;
+    assert!(
+        manifest.contains("\"--out\",\"s3://holes/parts\""),
+        "{manifest}"
+    );
+    let (corpus, tasks) = (kitchen(), text(&dir.write("tasks.jsonl", "")));
+    let slurm = ["fleet", "slurm", &corpus, "--tasks", &tasks, "--parts", "2"];
+    let refused = in_store(&[&slurm[..], &["--out", address]].concat()).exits_with(1);
+    assert!(
+        refused
+            .error_message()
+            .starts_with("s3://holes/parts is an object store, and")
+    );
 }

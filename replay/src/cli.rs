@@ -35,6 +35,7 @@ mod location;
 mod merge;
 mod mine;
 mod mutate;
+mod pack;
 mod pages;
 mod plan;
 mod progress;
@@ -56,6 +57,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::corpus::CorpusError;
 use crate::corpus::manifest::ManifestError;
+use crate::corpus::pack::PackError;
 use crate::developer::DeveloperError;
 use crate::import::ImportError;
 use crate::play::PlayError;
@@ -65,7 +67,7 @@ use crate::report::export::ExportError;
 use crate::report::pages::HtmlReportError;
 use crate::report::table::allow_any_width;
 use crate::store::ProjectStatus;
-use crate::store::StoreError;
+use crate::store::{StoreError, is_object_address};
 use crate::task::{HoleKind, TaskError};
 use crate::verdict::{Engine, VerdictError};
 
@@ -92,6 +94,8 @@ pub fn main() -> ExitCode {
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::Pack(arguments) => pack::run(&arguments),
+        Command::Unpack(arguments) => pack::run_unpack(&arguments),
         Command::AuditDistance(arguments) => audit_distance::run(&arguments),
         Command::AuditLeakage(arguments) => audit_leakage::run(&arguments),
         Command::Annotate(arguments) => annotate::run(&arguments),
@@ -170,10 +174,14 @@ enum Command {
     ExportTuning(export_tuning::TuningArguments),
     /// Judge a sample of a run again by the naive engine, and list the verdicts that differ
     Audit(audit::AuditArguments),
-    /// Replay in parts by a scheduler: Slurm or Kubernetes
+    /// Replay in parts by a scheduler: Slurm, Kubernetes or HyperQueue
     Fleet(fleet::FleetArguments),
     /// Make one run of the parts that several machines have made of it
     Merge(merge::MergeArguments),
+    /// Pack what workers without network need of a corpus: sources, environments, baselines
+    Pack(pack::PackArguments),
+    /// Unpack what `fillrate pack` packed into this worker's cache, and print where the corpus is
+    Unpack(pack::UnpackArguments),
     /// Measure how far a task set is from real code
     AuditDistance(audit_distance::DistanceArguments),
     /// Look for signs that a run's model has seen the benchmark
@@ -348,6 +356,17 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
         .map_err(CliError::file(path))
 }
 
+/// As [`check_writable`] for a run, which can't be in an object store.
+fn check_run_folder(path: &Path) -> Result<(), CliError> {
+    if is_object_address(path) {
+        return Err(CliError::Refused(format!(
+            "{} is an object store, which holds parts and no run; name a folder",
+            path.display()
+        )));
+    }
+    check_writable(path)
+}
+
 /// As [`check_writable`] for a file: its folder must exist.
 fn check_writable_file(path: &Path) -> Result<(), CliError> {
     let folder = match path.parent() {
@@ -381,6 +400,9 @@ enum CliError {
     /// A corpus's sources and environments.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
+    /// A pack.
+    #[error(transparent)]
+    Pack(#[from] PackError),
     /// A tasks file, or a hole that does not fit its project.
     #[error(transparent)]
     Task(#[from] TaskError),

@@ -13,6 +13,7 @@ pub mod environment;
 mod error;
 pub mod license;
 pub mod manifest;
+pub mod pack;
 mod prepared;
 pub mod source;
 mod step;

@@ -18,6 +18,7 @@ mod hole;
 pub mod merge;
 pub mod mining;
 pub mod mutate;
+pub mod pack;
 mod plan;
 mod predictions;
 pub mod projects;

@@ -20,11 +20,16 @@
 //! not at all.
 //!
 //! A part of a run, made by one of several machines, is a folder of immutable [segments](segment)
-//! instead; [`MergedParts`] makes one run of them. `meta` of such a run has `conflicts`, the
-//! [verdicts](Settlement) in which parts differed.
+//! instead, or such a prefix of an object store; [`MergedParts`] makes one run of them. `meta` of
+//! such a run has `conflicts`, the [verdicts](Settlement) in which parts differed.
 
+mod location;
 mod machine;
 mod merge;
+#[cfg(not(feature = "object-store"))]
+mod no_objects;
+#[cfg(feature = "object-store")]
+mod objects;
 mod part;
 mod partition;
 pub mod segment;
@@ -46,6 +51,7 @@ use crate::developer::typing::{TypingSession, TypistSettings};
 use crate::mine::Rejection;
 use crate::task::Hole;
 use crate::verdict::{Outcome, Verdict};
+pub use location::is_object_address;
 pub use machine::Machine;
 pub use merge::{Conflict, MergedParts, MissingPart, Settlement};
 use part::PartFolder;
@@ -316,6 +322,31 @@ pub enum StoreError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// The program is built without object stores.
+    #[error(
+        "{0} is an object store, which this program is built without; build it with `--features \
+         object-store`, or name a folder"
+    )]
+    NoObjectStores(String),
+    /// What is named like an object store is none.
+    #[error(
+        "{address} is no object store that can be used ({reason}); name s3://BUCKET/PREFIX or \
+         file:///FOLDER"
+    )]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An object store refuses, or does not answer.
+    #[error("{place}: {source}; check the bucket, the credentials and the network")]
+    Object {
+        /// The object, or the prefix that is listed.
+        place: PathBuf,
+        /// What the store said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Parts can't be made one run.
     #[error("{0}")]

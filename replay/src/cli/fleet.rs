@@ -8,12 +8,13 @@ use super::events::EventArguments;
 use super::{CliError, Command, CommandLine, Success};
 use crate::corpus::cache::Cache;
 use crate::play::events::Listener;
+use crate::play::fleet::hyperqueue;
 use crate::play::fleet::kubernetes::{self, KubernetesCluster};
 use crate::play::fleet::slurm::{self, SlurmScripts};
 use crate::play::fleet::{FleetPlan, shell_word};
-use crate::store::{MergedParts, Run, StoreError};
+use crate::store::{MergedParts, Run, StoreError, is_object_address};
 
-/// Replay in parts by a scheduler: Slurm or Kubernetes.
+/// Replay in parts by a scheduler: Slurm, Kubernetes or HyperQueue.
 #[derive(Args)]
 pub(super) struct FleetArguments {
     #[command(subcommand)]
@@ -26,6 +27,12 @@ enum Scheduler {
     Slurm(SlurmArguments),
     /// Print the manifest of a Kubernetes Indexed Job
     Kubernetes(KubernetesArguments),
+    /// Write a program that runs the parts by HyperQueue, whose Python package it needs
+    ///
+    /// The program, OUT/hyperqueue/run.py, submits the parts to the running server, or with --local
+    /// WORKERS to one that it starts on this machine, waits for them and merges them. Started again,
+    /// it runs the parts that are missing. Commands and resources are in plan.json beside it.
+    Hyperqueue(PlanArguments),
 }
 
 /// What is replayed, and by how much.
@@ -48,9 +55,6 @@ struct PlanArguments {
     /// Processors of a part, each of which runs a job
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     processors: u16,
-    /// Memory of a part, in GiB
-    #[arg(long, default_value_t = 4, value_name = "GIB", value_parser = clap::value_parser!(u16).range(1..))]
-    memory: u16,
     /// The most time of a part, in minutes
     #[arg(long, default_value_t = 60, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
     minutes: u32,
@@ -59,10 +63,20 @@ struct PlanArguments {
     options: Vec<String>,
 }
 
+/// What a scheduler holds a part to that can.
+#[derive(Args)]
+struct MemoryArguments {
+    /// Memory of a part, in GiB
+    #[arg(long, default_value_t = 4, value_name = "GIB", value_parser = clap::value_parser!(u16).range(1..))]
+    memory: u16,
+}
+
 #[derive(Args)]
 struct SlurmArguments {
     #[command(flatten)]
     plan: PlanArguments,
+    #[command(flatten)]
+    memory: MemoryArguments,
     /// Submit the scripts as well
     #[arg(long)]
     submit: bool,
@@ -77,6 +91,8 @@ struct SlurmArguments {
 struct KubernetesArguments {
     #[command(flatten)]
     plan: PlanArguments,
+    #[command(flatten)]
+    memory: MemoryArguments,
     /// The image that holds this program, as the Containerfile makes it
     #[arg(long, value_name = "IMAGE")]
     image: String,
@@ -98,10 +114,16 @@ struct KubernetesArguments {
 pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
     match &arguments.scheduler {
         Scheduler::Slurm(arguments) => run_slurm(arguments),
+        Scheduler::Hyperqueue(arguments) => {
+            let program = hyperqueue::write_program(&arguments.local_plan()?)?;
+            outln!("python3 {}", path_word(&program));
+            Ok(Success::Whole)
+        }
         Scheduler::Kubernetes(arguments) => {
             let cluster = KubernetesCluster {
                 image: arguments.image.clone(),
                 workers: arguments.workers,
+                memory: arguments.memory.memory,
                 claim: arguments.claim.clone(),
                 mount: arguments.mount.clone(),
                 secret: arguments.secret.clone(),
@@ -111,6 +133,10 @@ pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
                 .plan
                 .plan("fillrate".into(), Path::to_owned, cache)?;
             for path in [&plan.corpus, &plan.tasks, &plan.out, &plan.run] {
+                // Parts may be in an object store as well.
+                if path == &plan.out && is_object_address(path) {
+                    continue;
+                }
                 if !path.starts_with(&arguments.mount) {
                     return Err(CliError::Refused(format!(
                         "{} is not on the volume, which is mounted at {}; name it as it is there",
@@ -130,6 +156,13 @@ impl PlanArguments {
     fn local_plan(&self) -> Result<FleetPlan, CliError> {
         for path in [&self.corpus, &self.tasks] {
             path.metadata().map_err(CliError::file(path))?;
+        }
+        if is_object_address(&self.out) {
+            return Err(CliError::Refused(format!(
+                "{} is an object store, and what the scheduler is given is written beside the \
+                 parts; name a folder that the workers share",
+                self.out.display()
+            )));
         }
         let program = std::env::current_exe().map_err(CliError::file("this program"))?;
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.to_owned());
@@ -153,7 +186,6 @@ impl PlanArguments {
             cache,
             parts: self.parts,
             processors: self.processors,
-            memory: self.memory,
             minutes: self.minutes,
             options: self.options.clone(),
         };
@@ -187,7 +219,7 @@ fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
 fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {
     let plan = arguments.plan.local_plan()?;
     if arguments.submit || !arguments.follow {
-        let scripts = slurm::write_scripts(&plan)?;
+        let scripts = slurm::write_scripts(&plan, arguments.memory.memory)?;
         if !arguments.submit {
             print_commands(&scripts);
             return Ok(Success::Whole);

@@ -17,7 +17,7 @@ use crate::store::MergedParts;
 /// listed, and the exit status is 3.
 #[derive(Args)]
 pub(super) struct MergeArguments {
-    /// Folders that `replay --partition` wrote
+    /// What `replay --partition` wrote: folders, or addresses of object stores
     #[arg(required = true, value_name = "PARTS")]
     parts: Vec<PathBuf>,
     /// The run's folder, which must not exist
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &MergeArguments) -> Result<Success, CliError> {
     let Some(out) = &arguments.out else {
         return list_missing(arguments);
     };
-    super::check_writable(out)?;
+    super::check_run_folder(out)?;
     let plan = MergePlan {
         parts: arguments.parts.clone(),
         out: out.clone(),

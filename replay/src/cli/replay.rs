@@ -14,7 +14,7 @@ use crate::play::context::ReplayContext;
 use crate::play::events::Listener;
 use crate::play::replay::{self, ReplayPlan, ReplayedRun};
 use crate::report::{Comparison, RunReport};
-use crate::store::{Partition, Run};
+use crate::store::{Partition, Run, is_object_address};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
@@ -102,8 +102,8 @@ pub(super) struct ReplayArguments {
     /// Replay one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
     ///
     /// Which holes are in a part depends on their ids alone. All parts have the same `--out`, a
-    /// folder that `fillrate merge` makes one run of. The reference page on fleets says what `auto`
-    /// reads.
+    /// folder or an address, `s3://BUCKET/PREFIX` or `file:///FOLDER`, that `fillrate merge` makes
+    /// one run of. The reference page on fleets says what `auto` reads.
     #[arg(long, value_name = "k/n|auto", requires_all = ["tasks", "out"])]
     partition: Option<Partition>,
     /// Print one JSON object in place of the table
@@ -124,8 +124,14 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
     if arguments.typing.types() {
         typing::check_model(model)?;
     }
-    for path in [&arguments.out, &arguments.telemetry].into_iter().flatten() {
-        super::check_writable(path)?;
+    match &arguments.out {
+        // A part begins by asking it what it has.
+        Some(out) if is_object_address(out) && arguments.partition.is_some() => {}
+        Some(out) => super::check_run_folder(out)?,
+        None => {}
+    }
+    if let Some(telemetry) = &arguments.telemetry {
+        super::check_writable(telemetry)?;
     }
     let plan = ReplayPlan {
         corpus: arguments.corpus.clone(),

@@ -6,9 +6,12 @@
 //! keeps others away while it is made; the system drops the lock when its holder dies, however
 //! it dies.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -19,6 +22,9 @@ use super::step::CorpusStep;
 /// The file that makes an entry complete.
 const RECORD: &str = "record.json";
 
+/// The folders of entries.
+const ENTRIES: [&str; 2] = [SOURCES, ENVIRONMENTS];
+
 /// The folder of the entries of sources.
 pub(super) const SOURCES: &str = "sources";
 
@@ -26,9 +32,11 @@ pub(super) const SOURCES: &str = "sources";
 pub(super) const ENVIRONMENTS: &str = "environments";
 
 /// A cache; see the module's description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
+    /// The entries that were asked for, relative to the folder.
+    used: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Cache {
@@ -58,7 +66,10 @@ impl Cache {
     pub fn at(root: &Path) -> Self {
         // Child processes run in other folders, so a relative path would mislead them.
         let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
-        Self { root }
+        Self {
+            root,
+            used: Arc::default(),
+        }
     }
 
     /// The folder.
@@ -77,10 +88,10 @@ impl Cache {
         usable: impl Fn(&Path, &R) -> bool,
         make: impl FnOnce(&Path) -> Result<R, CorpusError>,
     ) -> Result<(PathBuf, R), CorpusError> {
-        let folder = self.root.join(kind).join(name);
-        let locks = self.root.join("locks");
-        fs::create_dir_all(&locks).map_err(CorpusError::io("creating", &locks))?;
-        let _lock = lock(&locks.join(format!("{kind}-{name}")), report_step)?;
+        let path = Path::new(kind).join(name);
+        let folder = self.root.join(&path);
+        let _lock = self.lock(&path, report_step)?;
+        self.used.lock().insert(path);
         if let Some(record) = read_record(&folder)
             && usable(&folder, &record)
         {
@@ -98,6 +109,56 @@ impl Cache {
         };
         write_record(&folder, &record)?;
         Ok((folder, record))
+    }
+
+    /// The entries that this cache and its clones were asked for, relative to the folder.
+    pub(crate) fn used_entries(&self) -> BTreeSet<PathBuf> {
+        self.used.lock().clone()
+    }
+
+    /// Keeps other threads and processes away from an item, a path relative to the folder, until
+    /// the file is closed.
+    pub(super) fn lock(
+        &self,
+        item: &Path,
+        report_step: &dyn Fn(CorpusStep),
+    ) -> Result<File, CorpusError> {
+        let locks = self.root.join("locks");
+        fs::create_dir_all(&locks).map_err(CorpusError::io("creating", &locks))?;
+        let names: Vec<_> = item.iter().map(|name| name.to_string_lossy()).collect();
+        lock(&locks.join(names.join("-")), report_step)
+    }
+
+    /// Whether an item, a path relative to the folder, is there and whole. What is no entry is put
+    /// in place by renaming, or is a folder of such files.
+    pub(super) fn has(&self, item: &Path) -> bool {
+        let path = self.root.join(item);
+        let is_entry = ENTRIES.iter().any(|kind| item.starts_with(kind));
+        if is_entry {
+            path.join(RECORD).is_file()
+        } else {
+            path.exists()
+        }
+    }
+
+    /// Puts what was made beside it, on the same file system, in the place of an item, unless that
+    /// is there. The path is the one it was made for, so that moving it breaks nothing.
+    pub(super) fn adopt(
+        &self,
+        item: &Path,
+        made: &Path,
+        report_step: &dyn Fn(CorpusStep),
+    ) -> Result<(), CorpusError> {
+        let _lock = self.lock(item, report_step)?;
+        if self.has(item) {
+            return Ok(());
+        }
+        let path = self.root.join(item);
+        let parent = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent).map_err(CorpusError::io("creating", parent))?;
+        // An entry that was never finished.
+        remove(&path)?;
+        fs::rename(made, &path).map_err(CorpusError::io("writing", &path))
     }
 }
 
@@ -164,7 +225,7 @@ fn write_record<R: Serialize>(folder: &Path, record: &R) -> Result<(), CorpusErr
     write().map_err(CorpusError::io("writing", &path))
 }
 
-fn remove(folder: &Path) -> Result<(), CorpusError> {
+pub(super) fn remove(folder: &Path) -> Result<(), CorpusError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(CorpusError::io("removing", folder)(error))

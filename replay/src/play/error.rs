@@ -7,6 +7,7 @@ use fillrate_server::model::ModelError;
 
 use crate::corpus::CorpusError;
 use crate::corpus::manifest::ManifestError;
+use crate::corpus::pack::PackError;
 use crate::developer::DeveloperError;
 use crate::store::StoreError;
 use crate::task::TaskError;
@@ -21,6 +22,9 @@ pub enum PlayError {
     /// A corpus's sources or environments are unavailable.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
+    /// A pack can't be made.
+    #[error(transparent)]
+    Pack(#[from] PackError),
     /// A tasks file is invalid, or a hole does not fit its project.
     #[error(transparent)]
     Task(#[from] TaskError),

@@ -1,13 +1,16 @@
 //! Runs the parts of a replay by a scheduler that is there: what it is given, submitting and
 //! following.
 //!
-//! Every scheduler starts the same command, `fillrate replay … --partition auto`, and says by its
-//! own variables which part it is.
+//! Every scheduler starts the same command, `fillrate replay … --partition`, with `auto` for the part
+//! if its own variables say which that is.
 
+pub mod hyperqueue;
 pub mod kubernetes;
 pub mod slurm;
 
 use std::path::{Path, PathBuf};
+
+use super::PlayError;
 
 /// What a fleet replays, and what each of its parts may use.
 #[derive(Clone, Debug)]
@@ -28,8 +31,6 @@ pub struct FleetPlan {
     pub parts: u32,
     /// How many processors a part has.
     pub processors: u16,
-    /// How much memory a part has, in GiB.
-    pub memory: u16,
     /// How long a part may take, in minutes.
     pub minutes: u32,
     /// Further options of `replay`.
@@ -37,7 +38,7 @@ pub struct FleetPlan {
 }
 
 impl FleetPlan {
-    /// The arguments of the command of a part, `k/n` or `auto`, without the program.
+    /// The arguments of the command of a part, as `k/n` or `auto`, without the program.
     pub fn arguments(&self, partition: &str) -> Vec<String> {
         let text = |path: &Path| path.display().to_string();
         let mut arguments = vec![
@@ -56,9 +57,21 @@ impl FleetPlan {
         arguments
     }
 
-    /// The line of a shell that runs a part.
-    fn replay_line(&self) -> String {
-        let arguments = self.arguments("auto");
+    /// The arguments of the commands that print the missing parts and that merge them, without the
+    /// program.
+    fn merge_arguments(&self) -> [Vec<String>; 2] {
+        let text = |path: &Path| path.display().to_string();
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let (out, run) = (text(&self.out), text(&self.run));
+        let jobs = self.processors.to_string();
+        [
+            words(&["merge", &out, "--missing"]),
+            words(&["merge", &out, "-o", &run, "--settle", "--jobs", &jobs]),
+        ]
+    }
+
+    /// The line of a shell that runs the program.
+    fn line(&self, arguments: &[String]) -> String {
         let words = arguments.iter().map(|argument| shell_word(argument));
         let program = shell_word(&self.program.display().to_string());
         std::iter::once(program)
@@ -67,21 +80,31 @@ impl FleetPlan {
             .join(" ")
     }
 
+    /// The line of a shell that runs a part.
+    fn replay_line(&self) -> String {
+        self.line(&self.arguments("auto"))
+    }
+
     /// The lines of a shell that merge the parts, or print which are missing and fail.
     fn merge_lines(&self) -> String {
-        let word = |path: &Path| shell_word(&path.display().to_string());
-        let (program, out, run) = (word(&self.program), word(&self.out), word(&self.run));
+        let [missing, merge] = self.merge_arguments().map(|one| self.line(&one));
         format!(
-            "# Prints the parts to run again and ends here, if there are any.\n\
-             {program} merge {out} --missing\n\
-             {program} merge {out} -o {run} --settle --jobs {}\n",
-            self.processors
+            "# Prints the parts to run again and ends here, if there are any.\n{missing}\n{merge}\n"
         )
     }
 
     /// The folder of what the scheduler is given and of the parts' output.
     pub(crate) fn folder(&self, scheduler: &str) -> PathBuf {
         self.out.join(scheduler)
+    }
+
+    /// Writes a file that the scheduler is given, and returns its path.
+    fn write_file(&self, scheduler: &str, name: &str, text: &str) -> Result<PathBuf, PlayError> {
+        let folder = self.folder(scheduler);
+        std::fs::create_dir_all(&folder).map_err(PlayError::file(&folder))?;
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(PlayError::file(&path))?;
+        Ok(path)
     }
 }
 
@@ -108,7 +131,6 @@ mod tests {
             cache: "/data/cache".into(),
             parts: 200,
             processors: 4,
-            memory: 8,
             minutes: 90,
             options: vec!["--model".into(), "it's.toml".into()],
         }

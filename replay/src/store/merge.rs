@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tempfile::TempDir;
 
+use super::location::LocalFolders;
 use super::part::{AttemptIndex, PARTS, SOURCES};
 use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
@@ -42,6 +44,8 @@ pub struct MergedParts {
     typings: HashMap<String, TypingVariant>,
     /// How many attempts were found, those that are there twice included.
     found: usize,
+    /// What was copied from object stores.
+    _copies: Vec<TempDir>,
 }
 
 /// Where a record is.
@@ -192,14 +196,16 @@ impl FinishedParts {
 }
 
 impl MergedParts {
-    /// Reads the segments below folders: those that parts share (`--out`), or the parts' own.
+    /// Reads the segments below folders: those that parts share (`--out`), or the parts' own. Those
+    /// at the addresses of object stores are copied first.
     ///
     /// # Errors
     /// There are none, a segment is damaged, or they are of different runs.
     pub fn read(folders: &[PathBuf]) -> Result<Self, StoreError> {
         let mut paths = BTreeSet::new();
         let mut sources = BTreeSet::new();
-        for folder in folders {
+        let local = LocalFolders::open(folders)?;
+        for folder in &local.folders {
             let found = part_folders(folder)?;
             for part in &found {
                 paths.extend(segments_in(part)?);
@@ -219,6 +225,10 @@ impl MergedParts {
                 merged.add(&path, &segment, header)?;
             }
         }
+        let merged = merged.map(|merged| Self {
+            _copies: local.copies,
+            ..merged
+        });
         merged.ok_or_else(|| {
             StoreError::Unmergeable(format!(
                 "{} has no segments of parts; `fillrate replay --partition k/n --out FOLDER` \
@@ -246,6 +256,7 @@ impl MergedParts {
             audits: BTreeMap::new(),
             typings: HashMap::new(),
             found: 0,
+            _copies: Vec::new(),
         }
     }
 

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::segment::{Segment, SegmentHeader, SegmentRow, put, segments_in, write_segment};
+use super::location::PartsLocation;
+use super::segment::{Segment, SegmentHeader, SegmentRow, encode_segment};
 use super::{
     AuditRecord, Partition, ProjectState, Run, SEGMENT_SCHEMA, StoreError, TypingAttempt,
     first_difference,
@@ -29,8 +30,7 @@ pub(super) const SOURCES: &str = "sources";
 /// Where the segments of a part go.
 pub(super) struct PartFolder {
     partition: Partition,
-    folder: PathBuf,
-    sources: PathBuf,
+    location: PartsLocation,
     /// The lines of the next segment.
     pending: Vec<String>,
     /// The names of the segments that are there.
@@ -50,7 +50,7 @@ impl PartFolder {
 
     /// Writes a file that a hole was cut into, unless it is there.
     pub(super) fn write_source(&self, sha256: &str, contents: &str) -> Result<(), StoreError> {
-        put(&self.sources, sha256, contents.as_bytes())
+        self.location.put_source(sha256, contents.as_bytes())
     }
 }
 
@@ -77,9 +77,9 @@ impl AttemptIndex {
 }
 
 impl Run {
-    /// Begins a part of a run, with the attempts of its segments in `shared`, the folder of all
-    /// parts. The database is in a temporary folder; what is added to it goes into further
-    /// segments.
+    /// Begins a part of a run, with the attempts of its segments in `shared`: the folder of all
+    /// parts, or the address of an object store. The database is in a temporary folder; what is
+    /// added to it goes into further segments.
     ///
     /// # Errors
     /// The folder holds parts of another run, has a damaged segment, or can't be written to.
@@ -88,17 +88,13 @@ impl Run {
         partition: Partition,
         identity: &Value,
     ) -> Result<Self, StoreError> {
-        let folder = shared.join(PARTS).join(partition.folder_name());
-        let sources = shared.join(SOURCES);
-        for folder in [&folder, &sources] {
-            std::fs::create_dir_all(folder).map_err(StoreError::file(folder))?;
-        }
+        let location = PartsLocation::open(shared)?;
+        location.prepare(partition)?;
         let scratch = tempfile::tempdir().map_err(StoreError::file(&std::env::temp_dir()))?;
         let mut run = Self::open_or_begin(scratch.path(), identity)?;
         let mut segments = BTreeSet::new();
         let mut ends = Vec::new();
-        for path in segments_in(&folder)? {
-            let segment = Segment::read(&path)?;
+        for segment in location.segments(partition)? {
             let header = segment.header()?;
             if header.identity != *identity {
                 return Err(StoreError::OtherRun {
@@ -110,10 +106,7 @@ impl Run {
             if let Some(others) = header.finished {
                 ends.push((others, header.projects));
             }
-            segments.extend(
-                path.file_name()
-                    .map(|name| name.to_string_lossy().into_owned()),
-            );
+            segments.insert(segment.name());
         }
         // If a segment is lost, the part needs an end that does not name it.
         ends.retain(|(others, _)| others.iter().all(|name| segments.contains(name)));
@@ -121,8 +114,7 @@ impl Run {
         run.part = Some(
             PartFolder {
                 partition,
-                folder,
-                sources,
+                location,
                 pending: Vec::new(),
                 segments,
                 finished,
@@ -134,9 +126,10 @@ impl Run {
         Ok(run)
     }
 
-    /// The folder of the part's segments; `None` if this is a whole run.
+    /// The folder of the part's segments, or its address; `None` if this is a whole run.
     pub fn part_folder(&self) -> Option<PathBuf> {
-        Some(self.part.as_ref()?.borrow().folder.clone())
+        let part = self.part.as_ref()?.borrow();
+        Some(part.location.part_place(part.partition))
     }
 
     /// Adds the rows of a segment, byte for byte. The sources are not needed to go on.
@@ -230,7 +223,11 @@ impl Run {
             machines: self.machines()?,
             projects,
         };
-        let name = write_segment(&part.folder, &header, &part.pending)?;
+        let (name, contents) = encode_segment(&header, &part.pending)
+            .map_err(std::io::Error::from)
+            .map_err(StoreError::file(&part.location.part_place(part.partition)))?;
+        part.location
+            .put_segment(part.partition, &name, contents.as_bytes())?;
         part.segments.insert(name);
         if finished {
             part.finished.push(header.projects);

@@ -106,7 +106,14 @@ impl Segment {
     /// # Errors
     /// It can't be read, or is damaged.
     pub(super) fn read(path: &Path) -> Result<Self, StoreError> {
-        let contents = std::fs::read(path).map_err(StoreError::file(path))?;
+        Self::new(path, std::fs::read(path).map_err(StoreError::file(path))?)
+    }
+
+    /// Takes what is at a path or an address.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(super) fn new(path: &Path, contents: Vec<u8>) -> Result<Self, StoreError> {
         let name = path.file_stem().unwrap_or_default();
         let contents = String::from_utf8(contents)
             .ok()
@@ -116,6 +123,12 @@ impl Segment {
             path: path.to_owned(),
             contents,
         })
+    }
+
+    /// The name, with its ending.
+    pub(super) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// The first line.
@@ -197,22 +210,25 @@ pub(super) fn segments_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-/// Writes a segment into a part's folder and returns its name.
+/// Whether this is the name of a segment, or the path of a file of that name.
+pub(super) fn is_segment(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == ENDING)
+}
+
+/// The name and the contents of a segment.
 ///
 /// # Errors
-/// The folder can't be written to.
-pub(super) fn write_segment(
-    folder: &Path,
+/// The header can't be written as JSON.
+pub(super) fn encode_segment(
     header: &SegmentHeader,
     rows: &[String],
-) -> Result<String, StoreError> {
-    let header = serde_json::to_string(header)
-        .map_err(std::io::Error::from)
-        .map_err(StoreError::file(folder))?;
+) -> serde_json::Result<(String, String)> {
+    let header = serde_json::to_string(header)?;
     let contents = [&header, "\n", &rows.concat()].concat();
     let name = format!("{}.{ENDING}", sha256_hex(contents.as_bytes()));
-    put(folder, &name, contents.as_bytes())?;
-    Ok(name)
+    Ok((name, contents))
 }
 
 /// Puts a file that is named by its contents into a folder: whole, and once.

@@ -14,6 +14,8 @@ pub struct KubernetesCluster {
     pub image: String,
     /// How many parts run at once.
     pub workers: u32,
+    /// How much memory a part has, in GiB.
+    pub memory: u16,
     /// The claim of the volume with the corpus, the tasks, the parts and the cache.
     pub claim: String,
     /// Where the volume is mounted.
@@ -37,7 +39,7 @@ pub fn manifest(plan: &FleetPlan, cluster: &KubernetesCluster) -> String {
     let arguments = json!(plan.arguments("auto"));
     let word = |path: &Path| shell_word(&path.display().to_string());
     let (program, out, run) = (word(&plan.program), word(&plan.out), word(&plan.run));
-    let quantity = json!(format!("{}Gi", plan.memory));
+    let quantity = json!(format!("{}Gi", cluster.memory));
     format!(
         "# Written by `fillrate fleet kubernetes`. `kubectl wait --for=condition=complete \
          job/fillrate` waits\n\

@@ -30,30 +30,23 @@ pub struct SlurmJobs {
 /// The time between two looks at the queue.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Writes the scripts into the folder that the parts share.
+/// Writes the scripts into the folder that the parts share. `memory` is a part's, in GiB.
 ///
 /// # Errors
 /// The folder can't be written to.
-pub fn write_scripts(plan: &FleetPlan) -> Result<SlurmScripts, PlayError> {
-    let folder = plan.folder("slurm");
-    std::fs::create_dir_all(&folder).map_err(PlayError::file(&folder))?;
-    let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(PlayError::file(&path))?;
-        Ok::<_, PlayError>(path)
-    };
+pub fn write_scripts(plan: &FleetPlan, memory: u16) -> Result<SlurmScripts, PlayError> {
+    let write = |name: &str, text: String| plan.write_file("slurm", name, &text);
     Ok(SlurmScripts {
-        parts: write("parts.sh", parts_script(plan))?,
-        merge: write("merge.sh", merge_script(plan))?,
+        parts: write("parts.sh", parts_script(plan, memory))?,
+        merge: write("merge.sh", merge_script(plan, memory))?,
     })
 }
 
 /// A task for each part. A task that lost its node is queued again and does what is missing.
-fn parts_script(plan: &FleetPlan) -> String {
+fn parts_script(plan: &FleetPlan, memory: u16) -> String {
     let FleetPlan {
         parts,
         processors,
-        memory,
         minutes,
         ..
     } = plan;
@@ -74,20 +67,19 @@ fn parts_script(plan: &FleetPlan) -> String {
     )
 }
 
-fn merge_script(plan: &FleetPlan) -> String {
+fn merge_script(plan: &FleetPlan, memory: u16) -> String {
     format!(
         "#!/bin/bash\n\
          #SBATCH --job-name=fillrate-merge\n\
          #SBATCH --requeue\n\
          #SBATCH --ntasks=1\n\
          #SBATCH --cpus-per-task={}\n\
-         #SBATCH --mem={}G\n\
+         #SBATCH --mem={memory}G\n\
          #SBATCH --time={}\n\
          {}\
          set -eu\n\
          {}{}",
         plan.processors,
-        plan.memory,
         plan.minutes,
         output(plan, "merge"),
         variables(plan),
@@ -224,7 +216,7 @@ mod tests {
 
     #[test]
     fn scripts_name_resources_parts_and_the_shared_cache() {
-        let parts = parts_script(&plan());
+        let parts = parts_script(&plan(), 8);
         for line in [
             "#SBATCH --array=1-200",
             "#SBATCH --requeue",
@@ -237,7 +229,7 @@ mod tests {
         ] {
             assert!(parts.lines().any(|one| one == line), "{line}\n{parts}");
         }
-        let merge = merge_script(&plan());
+        let merge = merge_script(&plan(), 8);
         let missing = merge.find("merge /data/parts --missing\n");
         let merged = merge.find("merge /data/parts -o /data/run --settle --jobs 4\n");
         assert!(missing.is_some() && missing < merged, "{merge}");
@@ -250,7 +242,7 @@ mod tests {
             out: "/data/50%a parts".into(),
             ..plan()
         };
-        let parts = parts_script(&plan);
+        let parts = parts_script(&plan, 8);
         let line = "#SBATCH --output=\"/data/50%%a parts/slurm/part-%a.log\"";
         assert!(parts.lines().any(|one| one == line), "{parts}");
     }
