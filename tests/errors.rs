@@ -455,6 +455,13 @@ fn an_unwritable_run_is_reported() {
         finished.error_message(),
         "nowhere holds no run; a run is a folder with a file `run.db`"
     );
+    let finished = dir
+        .fillrate(&["merge", "nowhere", "-o", "run"])
+        .exits_with(1);
+    assert_eq!(
+        finished.error_message(),
+        "nowhere is no folder; name the `--out` of `fillrate replay --partition k/n`"
+    );
 }
 
 /// A shell in a mount namespace of its own, where it may mount; nothing where the kernel refuses.

@@ -305,6 +305,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
         ] {
             assert_eq!(page[nothing], 0, "{name}: {nothing}");
         }
+        assert_eq!(page["beyond"], 0, "{name}: at 400 pixels");
         assert_eq!(page["language"], "en", "{name}");
         assert_eq!(page["busy"], "false", "{name}");
         let light = name.ends_with("light");
@@ -354,6 +355,97 @@ fn every_page_opens_from_disk_in_light_and_dark() {
             let picture = browser.pictures.join(format!("{name}-{scheme}.png"));
             assert!(picture.is_file(), "{picture:?}");
         }
+    }
+}
+
+/// Twelve versions in two languages, with five metrics on one side and three on the other.
+fn study(dir: &TestDir) -> PathBuf {
+    let table = |name: &str, metrics: &[&str], noise: usize| {
+        let mut rows = "version,language,metric,value,n\n".to_owned();
+        for (number, metric) in metrics.iter().enumerate() {
+            for (shift, language) in ["python", "typescript"].iter().enumerate() {
+                for version in 0..12 {
+                    let wave = (version * (7 + number) + 5 * shift + noise) % 9;
+                    let value = 0.2 + 0.03 * version as f64 + 0.006 * wave as f64;
+                    rows += &format!("v{version},{language},{metric},{value:.3},400\n");
+                }
+            }
+        }
+        text(&dir.write(name, &rows))
+    };
+    let offline = ["pass@1", "em", "es", "id_f1", "repository"];
+    let offline = table("offline.csv", &offline, 2);
+    let online = ["acceptance", "retained", "completed"];
+    let online = table("online.csv", &online, 5);
+    let out = text(&dir.path("study"));
+    let sides = ["study", "--offline", &offline, "--online", &online];
+    let arguments = [&sides[..], &["--by", "version,language", "-o", &out]].concat();
+    dir.fillrate(&arguments).exits_with(0);
+    PathBuf::from(out)
+}
+
+#[test]
+fn five_questions_take_two_clicks_at_most() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    report(&dir, &[&first, &second]);
+    study(&dir);
+    let seen = browser.look("questions", &dir.path(""));
+    let says = |place: &str, what: &str| {
+        let text = seen[place].as_str().unwrap();
+        assert!(
+            text.contains(what),
+            "{place} does not say {what:?}:\n{text}"
+        );
+    };
+    // Which model is best, and is it significant?
+    says("best", "beta");
+    says("answer", "No difference shown");
+    says(
+        "answer",
+        "pass@1 differs by +33.3 points [−36.5, +77.3], n 12 in 6",
+    );
+    // Where do they differ? Show me such a hole.
+    says("flips", "Passes more often with “beta”: 12 holes");
+    says("hole", "Reference against completion");
+    // May I trust this to choose?
+    assert_eq!(seen["trust"], "Trust");
+}
+
+#[test]
+fn a_study_answers_on_its_first_screen() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let study = study(&dir);
+    let seen = browser.look("study", &study);
+    let screens = seen["screens"].as_object().unwrap();
+    assert_eq!(screens.len(), 4);
+    for (name, screen) in screens {
+        for nothing in [
+            "beyond",
+            "tablesWithoutCaption",
+            "headsWithoutScope",
+            "namelessControls",
+            "scrollsWithoutFocus",
+        ] {
+            assert_eq!(screen[nothing], 0, "{name}: {nothing}");
+        }
+        let height = screen["height"].as_u64().unwrap();
+        assert!(height < 6000, "{name} is {height} pixels high");
+        assert!(screen["folded"].as_u64().unwrap() >= 30, "{name}: {screen}");
+        // The badge, the answer, the next step and the plot.
+        let least = if name.starts_with("1400") { 4 } else { 3 };
+        let on_first = screen["firstScreen"].as_u64().unwrap();
+        assert!(on_first >= least, "{name}: {on_first} on the first screen");
+        print_uncaptured(&format!(
+            "study {name}: painted in {} ms\n",
+            screen["painted"]
+        ));
     }
 }
 

@@ -16,10 +16,10 @@ const browser = await chromium.launch({
 /** Everything that went wrong or was asked of the network, on any page. */
 const seen = { complaints: [], dialogs: 0, foreign: [] };
 
-async function open(scheme = 'light') {
+async function open(scheme = 'light', width = 1400) {
   const context = await browser.newContext({
     colorScheme: scheme,
-    viewport: { width: 1400, height: 900 },
+    viewport: { width, height: 900 },
   });
   const page = await context.newPage();
   page.setDefaultTimeout(120_000);
@@ -63,7 +63,7 @@ function accessible() {
     namelessControls: all('button, a, [role=region], [role=img]').filter((element) => !name(element)).length,
     inputsWithoutLabel: all('input, select').filter((input) => input.labels.length === 0).length,
     scrollsWithoutFocus: all('.scroll, .long-scroll, .source, pre.code').filter((box) => box.tabIndex !== 0).length,
-    busy: document.querySelector('main').getAttribute('aria-busy'),
+    busy: document.querySelector('main')?.getAttribute('aria-busy'),
   };
 }
 
@@ -87,8 +87,63 @@ async function pages() {
       };
     }
     await page.context().close();
+    const telephone = await open(scheme, 400);
+    for (const path of ['index.html', 'plots.html', 'attempts.html', 'flips.html', 'runs.html', hole]) {
+      await visit(telephone, path);
+      const name = path.replace(/\.html.*/, '');
+      await telephone.screenshot({ path: join(pictures, `${name}-${scheme}-400.png`) });
+      found[`${name} ${scheme}`].beyond = await telephone.evaluate(beyond);
+    }
+    await telephone.context().close();
   }
   return { pages: found, hole };
+}
+
+/** How far a page is wider than its window, in pixels. */
+function beyond() {
+  return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+}
+
+/** Asks a report and a study beside it what people ask, counting clicks from the first page. */
+async function questions() {
+  const page = await open();
+  await visit(page, 'report/index.html');
+  const best = await page.locator('tr:has(.best) th').innerText();
+  const answer = await page.locator('#answer').innerText();
+  await page.screenshot({ path: join(pictures, 'questions.png') });
+  const click = async (link) => {
+    await link.click();
+    await page.waitForFunction(() => performance.getEntriesByName('first-view').length > 0);
+    return page.locator('main').innerText();
+  };
+  const flips = await click(page.getByRole('link', { name: 'Where they differ' }));
+  const hole = await click(page.locator('table.long tbody a').first());
+  await page.goto(`${address}study/index.html`);
+  const trust = await page.locator('.badge').innerText();
+  return { best, answer, flips, hole, trust };
+}
+
+/** Looks at a study's first screen, wide and narrow, in both colours. */
+async function study() {
+  const found = {};
+  for (const width of [1400, 400]) {
+    for (const scheme of ['light', 'dark']) {
+      const page = await open(scheme, width);
+      await page.goto(`${address}index.html`);
+      await page.screenshot({ path: join(pictures, `study-${scheme}-${width}.png`) });
+      found[`${width} ${scheme}`] = {
+        ...(await page.evaluate(accessible)),
+        beyond: await page.evaluate(beyond),
+        height: await page.evaluate(() => document.documentElement.scrollHeight),
+        painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime),
+        firstScreen: await page.evaluate(() => [...document.querySelectorAll('.badge, .answer, .next, .decision svg')]
+          .filter((element) => element.getBoundingClientRect().bottom <= innerHeight).length),
+        folded: await page.locator('details:not([open])').count(),
+      };
+      await page.context().close();
+    }
+  }
+  return { screens: found };
 }
 
 /** Uses the first page as a person would. */
@@ -231,7 +286,7 @@ async function live() {
   return { before, after, hole: await page.locator('h1').innerText() };
 }
 
-const tasks = { pages, overview, attempts, hostile, live };
+const tasks = { pages, overview, questions, study, attempts, hostile, live };
 try {
   const found = await tasks[task]();
   process.stdout.write(JSON.stringify({ ...found, ...seen }));

@@ -103,6 +103,62 @@ impl McNemar {
     }
 }
 
+/// The level at which a difference is called one.
+const LEVEL: f64 = 0.05;
+
+/// Which of two runs passes more often, if the figures show one.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PassConclusion {
+    /// A clause.
+    pub conclusion: String,
+    /// What it rests on, a clause.
+    pub grounds: String,
+}
+
+impl PassConclusion {
+    /// Concludes from how the second run's pass@1 differs from the first's.
+    pub(super) fn new(against: Option<&RunDifference>, first: &str, second: &str) -> Self {
+        let Some(against) = against else {
+            return Self {
+                conclusion: "Can't tell".to_owned(),
+                grounds: "the runs have no judged hole in common".to_owned(),
+            };
+        };
+        let unit = Metric::unit_of("pass@1").format().with_sign();
+        let figure = unit.render(&against.difference);
+        let test = against.mcnemar.map_or_else(String::new, |test| {
+            format!(", McNemar's exact p {}", test.p_text("= "))
+        });
+        let differs = format!(
+            "pass@1 differs by {} points {}, {}{test}",
+            figure.value,
+            figure.interval,
+            figure.size()
+        );
+        let Some((low, high)) = against.difference.low.zip(against.difference.high) else {
+            return Self {
+                conclusion: "Can't tell".to_owned(),
+                grounds: format!(
+                    "all holes are in one file, so the difference has no interval; {differs}"
+                ),
+            };
+        };
+        let excludes_0 = low > 0.0 || high < 0.0;
+        let is_significant = excludes_0 && against.mcnemar.is_none_or(|test| test.p <= LEVEL);
+        let better = match against.difference.value > 0.0 {
+            true => second,
+            false => first,
+        };
+        Self {
+            conclusion: match is_significant {
+                true => format!("{better} passes more often"),
+                false => "No difference shown".to_owned(),
+            },
+            grounds: differs,
+        }
+    }
+}
+
 /// The figures that are compared: those with a value at each hole.
 pub(super) const COMPARED: [&str; 4] = [
     "pass@1",

@@ -2,14 +2,11 @@
 
 use fillrate_metrics::{FigureText, Metric};
 
-use super::comparison::{COMPARED, ComparedRun, LoadedRun, RunDifference};
+use super::comparison::{COMPARED, ComparedRun, LoadedRun, PassConclusion, RunDifference};
 use crate::store::{Run, StoreError};
 
 /// The most holes listed of each kind of flip.
 const LISTED: usize = 30;
-
-/// The level at which a difference is called one.
-const LEVEL: f64 = 0.05;
 
 /// Compares the second of two runs with the first, each with its name: the conclusion, the figures
 /// with their paired differences and McNemar's test, and the holes that flip.
@@ -23,10 +20,11 @@ pub fn compare_in_markdown(old: &(String, Run), new: &(String, Run)) -> Result<S
 
 fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
     let (old, new) = (code(&first.context), code(&second.context));
-    let mut text = format!(
-        "### {new} against {old}\n\n{}\n\n",
-        conclusion(first, second)
-    );
+    let PassConclusion {
+        conclusion,
+        grounds,
+    } = PassConclusion::new(second.against_first.get("pass@1"), &old, &new);
+    let mut text = format!("### {new} against {old}\n\n**{conclusion}**: {grounds}.\n\n");
     text.push_str(&format!(
         "| metric | {old} | {new} | difference | only {old} | only {new} | p |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
@@ -69,38 +67,6 @@ fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
         text.push_str(&listed(&flips.only_first, &first.context));
     }
     text
-}
-
-/// The first line: which run passes more often, if the figures show one.
-fn conclusion(first: &ComparedRun, second: &ComparedRun) -> String {
-    let Some(against) = second.against_first.get("pass@1") else {
-        return "**The runs have no judged hole in common, so nothing can be compared.**"
-            .to_owned();
-    };
-    let unit = Metric::unit_of("pass@1").format().with_sign();
-    let difference = unit.render(&against.difference).sentence();
-    let test = against.mcnemar.map_or_else(String::new, |test| {
-        format!(", McNemar's exact p {}", test.p_text("= "))
-    });
-    let Some((low, high)) = against.difference.low.zip(against.difference.high) else {
-        return format!(
-            "**Can't tell**: all holes are in one file, so the difference has no interval; pass@1 \
-             differs by {difference}{test}."
-        );
-    };
-    let excludes_0 = low > 0.0 || high < 0.0;
-    let is_significant = excludes_0 && against.mcnemar.is_none_or(|test| test.p <= LEVEL);
-    let better = match against.difference.value > 0.0 {
-        true => &second.context,
-        false => &first.context,
-    };
-    match is_significant {
-        true => format!(
-            "**{} passes more often**: pass@1 differs by {difference}{test}.",
-            code(better)
-        ),
-        false => format!("**No difference shown**: pass@1 differs by {difference}{test}."),
-    }
 }
 
 fn test_cells(against: Option<&RunDifference>) -> [String; 3] {

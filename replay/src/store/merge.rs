@@ -708,6 +708,12 @@ impl RecordReader<'_> {
 
 /// The folders with segments that a folder stands for: itself, or those of the parts in it.
 fn part_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    if !folder.is_dir() {
+        return Err(StoreError::Unmergeable(format!(
+            "{} is no folder; name the `--out` of `fillrate replay --partition k/n`",
+            folder.display()
+        )));
+    }
     let inner = folder.join(PARTS);
     if !inner.is_dir() {
         return Ok(match segments_in(folder)?.is_empty() {

@@ -103,6 +103,15 @@ pub(super) fn decimals(value: f64, digits: usize) -> String {
     text.replace('-', "−")
 }
 
+/// A p with `digits` digits after `equals`, or the bound that it is below, as no p is 0.
+pub(super) fn p_value(equals: &str, p: f64, digits: usize) -> String {
+    let least = 0.1_f64.powi(i32::try_from(digits).unwrap_or(i32::MAX));
+    if p < least {
+        return format!("< {}", decimals(least, digits));
+    }
+    format!("{equals}{}", decimals(p, digits))
+}
+
 /// The end of an interval, or `?` if the data support none.
 pub(super) fn bound(bound: Option<f64>) -> String {
     bound.map_or_else(|| "?".to_owned(), |bound| decimals(bound, 3))

@@ -3,7 +3,7 @@
 use fillrate_metrics::{Coefficient, Estimate, MOST_EXACT};
 use maud::{Markup, PreEscaped, html};
 
-use super::format::{self, bound, decimals};
+use super::format::{self, bound, decimals, p_value};
 use super::{Grouping, MetricPair, SecondSide, Study, Trust};
 use crate::report::page::Page;
 
@@ -225,7 +225,12 @@ impl Study {
             ]
         });
         let labels = self.labels().join(", ");
-        folded("versions", "Versions", &labels, table(&header, rows, 4))
+        folded(
+            "versions",
+            "Versions",
+            &labels,
+            table("What is compared", &header, rows, 4),
+        )
     }
 
     fn trend_section(&self) -> Markup {
@@ -259,11 +264,11 @@ impl Study {
         });
         let contents = html! {
             p {
-                "Differences from the first version, in the form of Table 9 of "
+                "In the form of Table 9 of "
                 a href="https://arxiv.org/abs/2408.03519" { "RepoMasterEval" }
                 "."
             }
-            (table(&header, rows, 1))
+            (table("Differences from the first version", &header, rows, 1))
         };
         folded(
             "trend",
@@ -294,7 +299,7 @@ impl Study {
             "pairs",
             "All pairs",
             "every metric of both sides",
-            table(&header, rows, 2),
+            table("How the metrics of both sides agree", &header, rows, 2),
         )
     }
 
@@ -316,7 +321,7 @@ impl Study {
                 p { (sentence) }
             }
             (self.scatter_figure(pair))
-            (table(&header, rows, 1))
+            (table(&format!("The figures of {}", pair.title()), &header, rows, 1))
             ul {
                 @for detail in pair.details(self.second) {
                     li { (detail) }
@@ -381,7 +386,7 @@ fn pair_cells(pair: &MetricPair) -> Vec<String> {
     let dash = || "–".to_owned();
     let with_p = |coefficient| {
         pair.coefficient(coefficient).map_or_else(dash, |it| {
-            format!("{} ({})", decimals(it.value, 3), decimals(it.p, 3))
+            format!("{} ({})", decimals(it.value, 3), p_value("", it.p, 3))
         })
     };
     vec![
@@ -393,8 +398,8 @@ fn pair_cells(pair: &MetricPair) -> Vec<String> {
         pair.pearson.map_or_else(dash, |it| {
             format!("{} to {}", bound(it.low), bound(it.high))
         }),
-        pair.pearson_p().map_or_else(dash, |p| decimals(p, 3)),
-        pair.p_holm.map_or_else(dash, |p| decimals(p, 3)),
+        pair.pearson_p().map_or_else(dash, |p| p_value("", p, 3)),
+        pair.p_holm.map_or_else(dash, |p| p_value("", p, 3)),
         with_p(Coefficient::Spearman),
         with_p(Coefficient::Kendall),
         pair.attenuation.map_or_else(
@@ -446,12 +451,18 @@ fn notes(name: &str, title: &str, items: &[String]) -> Markup {
 }
 
 /// A table whose first `words` columns are words and whose others are figures.
-fn table(header: &[String], rows: impl Iterator<Item = Vec<String>>, words: usize) -> Markup {
+fn table(
+    caption: &str,
+    header: &[String],
+    rows: impl Iterator<Item = Vec<String>>,
+    words: usize,
+) -> Markup {
     let class = |column: usize| (column >= words).then_some("figure");
     html! {
         // Scrolled by keyboard too, so it has a place in the order of focus and a name.
-        div.table tabindex="0" role="region" aria-label=(header.join(", ")) {
+        div.table tabindex="0" role="region" aria-label=(caption) {
             table {
+                caption { (caption) }
                 thead {
                     tr {
                         @for (column, cell) in header.iter().enumerate() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::design::{ENOUGH_POWER, StudyDesign, VersionsNeeded};
 use super::figure::{self, Figure, FigureUnit, MeasuredFigure};
-use super::format::{bound, decimals};
+use super::format::{bound, decimals, p_value};
 use super::input::{SecondSide, StudyOptions};
 use super::pool::PooledFigure;
 
@@ -413,10 +413,10 @@ impl MetricPair {
             .coefficients
             .first()
             .map_or_else(String::new, |figure| match figure.p_draws {
-                None => format!("exact permutation p = {}", decimals(figure.p, 3)),
+                None => format!("exact permutation p {}", p_value("= ", figure.p, 3)),
                 Some(draws) => format!(
-                    "permutation p = {}, estimated from {draws} draws",
-                    decimals(figure.p, 4)
+                    "permutation p {}, estimated from {draws} draws",
+                    p_value("= ", figure.p, 4)
                 ),
             });
         let interval = format!(

@@ -420,11 +420,12 @@ fn p_of_more_than_nine_versions_is_marked_as_drawn() {
     let study = Study::new(&side, &side, SecondSide::Online, &quick()).unwrap();
     let pearson = study.pairs[0].coefficient(Coefficient::Pearson).unwrap();
     assert_eq!((pearson.p_draws, pearson.p), (Some(99_999), 1e-5));
+    let text = study.text();
     assert!(
-        study.text().contains("permutation p by 99999 draws"),
-        "{}",
-        study.text()
+        text.contains("permutation p by 99999 draws < .001"),
+        "{text}"
     );
+    assert!(text.contains("permutation p < .0001, estimated"), "{text}");
 }
 
 #[test]

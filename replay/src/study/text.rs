@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use comfy_table::Cell;
 use fillrate_metrics::{Coefficient, MOST_EXACT};
 
-use super::format::{self, bound, decimals};
+use super::format::{self, bound, decimals, p_value};
 use super::pair::ASSUMPTIONS;
 use super::{Conclusion, MetricPair, SecondSide, SignCounts, Study, StudyDesign, TrendColumn};
 use crate::report::table::{TextTable, right};
@@ -183,14 +183,14 @@ impl Study {
             let p = pair.pearson_p().map_or_else(
                 || "–".to_owned(),
                 |p| {
-                    let holm = pair.p_holm.map_or_else(String::new, |p| decimals(p, 3));
-                    format!("{}\n{holm}", decimals(p, 3))
+                    let holm = pair.p_holm.map_or_else(String::new, |p| p_value("", p, 3));
+                    format!("{}\n{holm}", p_value("", p, 3))
                 },
             );
             let cell = |coefficient| {
                 pair.coefficient(coefficient).map_or_else(
                     || "–".to_owned(),
-                    |it| format!("{}\n{}", decimals(it.value, 3), decimals(it.p, 3)),
+                    |it| format!("{}\n{}", decimals(it.value, 3), p_value("", it.p, 3)),
                 )
             };
             let corrected = pair.attenuation.map_or_else(
@@ -304,7 +304,7 @@ impl MetricPair {
                 "{}: {}, {how} {}",
                 figure.name,
                 decimals(figure.value, 3),
-                decimals(figure.p, 3)
+                p_value("", figure.p, 3)
             );
             if let Some(bootstrap) = &figure.bootstrap {
                 line.push_str(&format!(

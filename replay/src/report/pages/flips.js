@@ -1,8 +1,8 @@
 'use strict';
 (() => {
   const { el, count, number } = fillrate;
-  /** The pair that is shown. */
-  let shown = 0;
+  /** The pair that is shown: at first the one that the address names, if it names one. */
+  let shown = -1;
 
   /** @param {any} summary @param {any} holes @param {any} pair */
   function show(summary, holes, pair) {
@@ -12,7 +12,7 @@
       return fillrate.row(metric, fillrate.figureCell(against.difference, unit),
         el('td', { class: 'numeric' }, test ? count(test.only_first) : '–'),
         el('td', { class: 'numeric' }, test ? count(test.only_this) : '–'),
-        el('td', { class: 'numeric' }, test ? number(test.p, 3) : '–'));
+        el('td', { class: 'numeric' }, test ? test.p < 0.001 ? '< 0.001' : number(test.p, 3) : '–'));
     });
     const parts = [
       fillrate.table(`“${second}” minus “${first}” on the holes that both have; p is of McNemar's exact test, which needs a yes or a no at each hole`,
@@ -51,6 +51,10 @@
       place.append(el('p', {}, 'Flips are between two runs, and this report is on one: name several, as in ', el('code', {}, 'fillrate report RUN RUN -o DIR'), '.'));
       performance.mark('first-view');
       return;
+    }
+    if (shown < 0) {
+      const [first, second] = ['first', 'second'].map((name) => Number(fillrate.state().get(name)));
+      shown = Math.max(0, pairs.findIndex((/** @type {any} */ pair) => pair.first === first && pair.second === second));
     }
     const choice = el('select', { id: 'pairs' }, ...pairs.map((/** @type {any} */ pair, /** @type {number} */ index) =>
       el('option', { value: index, selected: index === shown }, `${summary.runs[pair.first].name} – ${summary.runs[pair.second].name}`)));

@@ -41,6 +41,18 @@
     });
   }
 
+  /** Which run is best, whether the next is worse, and the way to where they differ. @param {any} summary */
+  function answer(summary) {
+    const { best } = summary;
+    if (!best) {
+      return '';
+    }
+    const [first, second] = [best.first, best.second].map((number) => summary.runs[number].name);
+    const all = summary.runs.length > 2 ? `, the two best of ${count(summary.runs.length)} runs` : '';
+    return el('p', { class: 'answer' }, el('strong', {}, best.conclusion), ` (“${first}” and “${second}”${all}): ${best.grounds}. `,
+      el('a', { href: `flips.html#first=${best.first}&second=${best.second}` }, 'Where they differ'));
+  }
+
   /** @param {any} summary */
   function figures(summary) {
     const place = /** @type {HTMLElement} */ (document.getElementById('figures'));
@@ -64,7 +76,7 @@
       ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true)),
     ];
     const rows = rowsOf(summary).map((/** @type {any} */ row) => fillrate.row(
-      summary.runs[row.run].name,
+      el('span', {}, summary.runs[row.run].name, names.length === 0 && summary.best?.best === row.run && el('small', { class: 'best' }, 'highest pass@1')),
       ...names.map((name) => row[name]),
       el('td', { class: 'numeric' }, count(row.holes)),
       el('td', { class: 'numeric' }, count(row.completions)),
@@ -157,6 +169,7 @@
       });
       main.append(
         el('div', { id: 'tasks' }),
+        el('div', { id: 'answer' }),
         el('fieldset', { class: 'controls' }, el('legend', {}, 'Split rows'), ...boxes),
         el('div', { id: 'figures' }),
         el('div', { id: 'policies' }),
@@ -173,6 +186,7 @@
       same ? '' : el('p', { class: 'warning', role: 'note' }, `These runs are of different tasks: they share ${count(summary.shared)} of ${count(summary.holes)} holes, so their rows below are not of the same holes. The page “Flips” compares two runs on the holes that both have.`),
       ...others.map((/** @type {any} */ run) => el('p', { class: 'warning', role: 'note' }, `${run.name}: ${count(run.other_files)} holes are in files that differ from an earlier run's.`)),
     );
+    document.getElementById('answer')?.replaceChildren(answer(summary));
     figures(summary);
     document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.name), el('dd', {}, metric.about)]))));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{HtmlReport, HtmlReportError, OUTCOMES, ReportProgress, ReportedRun, SHARD};
 use crate::developer::gate::{FrontierPoint, GateFit};
-use crate::report::comparison::{RunDifference, against, by_hole, standings};
+use crate::report::comparison::{PassConclusion, RunDifference, against, by_hole, standings};
 use crate::report::figures::{ReportRow, report_row};
 use crate::report::policies::POLICY_METRICS;
 use crate::report::rounds::{RepairRound, rounds};
@@ -43,6 +43,8 @@ pub(super) struct SummaryData<'a> {
     /// Of the figures of simulated developers, by policy.
     policy_metrics: Vec<Note>,
     rows: Vec<Cell>,
+    /// The two best runs; `None` for one run, or without verdicts.
+    best: Option<BestRuns>,
     /// How the runs rank under every policy, a text for each metric that ranks them.
     rankings: Vec<String>,
     /// What a gate would hold back, if the report is given telemetry to fit one to.
@@ -120,6 +122,18 @@ struct Funnel {
     judged: usize,
     /// It was.
     passed: usize,
+}
+
+/// The two runs with the highest pass@1, and whether they differ.
+#[derive(Serialize)]
+struct BestRuns {
+    /// The best run's number; `None` if both are.
+    best: Option<usize>,
+    /// The two runs' numbers, as they are paired on the page of flips.
+    first: usize,
+    second: usize,
+    #[serde(flatten)]
+    conclusion: PassConclusion,
 }
 
 /// What a metric means, below the table.
@@ -218,6 +232,7 @@ impl HtmlReport {
             metrics,
             round_metrics: [PASS_AT_1, INVOCATION].map(|metric| Note::new(metric.name, metric)),
             policy_metrics,
+            best: self.best(&rows),
             rankings: self.rankings(&rows),
             rows,
             gate: self.gate.as_ref(),
@@ -259,6 +274,28 @@ impl HtmlReport {
                 }
             });
         Ok(cells.collect())
+    }
+
+    fn best(&self, rows: &[Cell]) -> Option<BestRuns> {
+        let rows = rows.iter().filter(|cell| cell.is_of_all());
+        let mut rates: Vec<(usize, f64)> = rows
+            .filter_map(|cell| Some((cell.run, cell.row.metrics.get("pass@1")?.value)))
+            .collect();
+        rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let [(best, rate), (other, least), ..] = rates[..] else {
+            return None;
+        };
+        let (first, second) = (best.min(other), best.max(other));
+        let [earlier, later] = [first, second].map(|number| &self.reported_runs[number]);
+        let [those, these] =
+            [earlier, later].map(|reported| by_hole("pass@1", reported.first_attempts()));
+        let difference = against("pass@1", &these, &those);
+        Some(BestRuns {
+            best: (rate > least).then_some(best),
+            first,
+            second,
+            conclusion: PassConclusion::new(difference.as_ref(), &earlier.name, &later.name),
+        })
     }
 
     /// How the runs rank under every policy.
