@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::play::{TestDir, copy, has_tools, holes, kitchen, repository, text};
+use crate::support::play::{
+    self, TestDir, copy, files, has_tools, holes, kitchen, repository, text,
+};
 
 /// A Python repository with an own name, of the small project's sources and tests.
 fn small_repository(dir: &TestDir) -> String {
@@ -33,14 +35,13 @@ fn packages_for_development_that_the_registry_lacks_are_left_out() {
         return;
     }
     let dir = TestDir::new();
-    let settings = "fund=false\nlegacy-peer-deps=true\n";
-    for (name, text) in [
+    let written = [
         (
             "package.json",
             r#"{"name": "larder", "scripts": {"test": "node --test"},
                 "devDependencies": {"@fillrate-absent/nothing": "1.0.0"}}"#,
         ),
-        (".npmrc", settings),
+        (".npmrc", "fund=false\nlegacy-peer-deps=true\n"),
         (
             "index.js",
             "exports.add = (a, b) => {\n  const sum = a + b;\n  return sum;\n};\n",
@@ -54,29 +55,27 @@ fn packages_for_development_that_the_registry_lacks_are_left_out() {
             "test/absent.test.js",
             "require(\"@fillrate-absent/nothing\");\n",
         ),
-    ] {
+    ];
+    for (name, text) in written {
         dir.write(&format!("larder/{name}"), text);
     }
-    let checked = dir
-        .fillrate(&["check", &text(&dir.path("larder"))])
-        .exits_with(0);
+    // A cache of its own: what another one has installed is not installed again.
+    let cache = dir.path("cache");
+    let larder = text(&dir.path("larder"));
+    let mut check = dir.command(&["check", &larder]);
+    let checked = play::run(check.env("FILLRATE_CACHE", &cache)).exits_with(0);
     let left_out = "larder: the registry lacks these packages for development, which are left out: \
                 @fillrate-absent/nothing";
     assert!(checked.err.contains(left_out), "{checked:#?}");
     assert!(checked.err.contains("test/absent.test.js"), "{checked:#?}");
     // What was installed is kept apart from the source.
-    let sources = crate::support::play::cache().join("sources");
-    let kept = fs::read_dir(sources)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("larder-")
-        })
-        .map(|path| fs::read_to_string(path.join("tree/.npmrc")).unwrap());
-    assert_eq!(kept.collect::<Vec<_>>(), [settings]);
+    let mut kept = fs::read_dir(cache.join("sources")).unwrap();
+    let tree = kept.next().unwrap().unwrap().path().join("tree");
+    assert!(kept.next().is_none());
+    assert_eq!(files(&tree).len(), written.len(), "{:?}", files(&tree));
+    for (name, text) in written {
+        assert_eq!(fs::read_to_string(tree.join(name)).unwrap(), text, "{name}");
+    }
 }
 
 #[test]
