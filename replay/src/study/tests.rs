@@ -429,6 +429,20 @@ fn p_of_more_than_nine_versions_is_marked_as_drawn() {
 }
 
 #[test]
+fn p_at_its_bound_is_not_below_it() {
+    use super::format::p_value;
+    for (p, digits, text) in [
+        (1e-3, 3, "= .001"),
+        (9.9e-4, 3, "< .001"),
+        (1e-4, 4, "= .0001"),
+        (0.0, 4, "< .0001"),
+        (1.0, 3, "= 1.000"),
+    ] {
+        assert_eq!(p_value("= ", p, digits), text);
+    }
+}
+
+#[test]
 fn differing_mixes_are_warned_about() {
     let rows = "version,language,metric,value,n\na,,m,1,\nb,,m,2,\n";
     let side = |python: usize, of_b: usize| StudySide {
