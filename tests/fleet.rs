@@ -901,6 +901,13 @@ fn object_stores_need_a_program_that_is_built_with_them() {
         }
     };
     assert_eq!(merging.error_message(), message);
+    // It is taken for no folder.
+    let unknown = dir
+        .fillrate(&["merge", "gs://bucket", "--missing"])
+        .exits_with(1);
+    let message = unknown.error_message();
+    assert!(message.starts_with("gs://bucket is "), "{message}");
+    assert!(message.contains(" object store"), "{message}");
 }
 
 #[test]

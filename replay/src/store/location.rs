@@ -15,13 +15,9 @@ use super::{Partition, StoreError};
 /// Receives the name and the contents of each object that is read.
 pub(super) type ObjectReceiver<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), StoreError> + Send + 'a;
 
-/// The beginnings of the addresses of object stores.
-const SCHEMES: [&str; 2] = ["s3://", "file://"];
-
-/// Whether what a person names is the address of an object store, and not a folder.
+/// Whether what a person names is an address, as those of object stores are, and not a folder.
 pub fn is_object_address(location: &Path) -> bool {
-    let text = location.to_string_lossy();
-    SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+    location.to_string_lossy().contains("://")
 }
 
 /// Where the parts of a run are.

@@ -55,7 +55,9 @@ impl ObjectPrefix {
                 (Arc::new(builder.build().map_err(refused)?), prefix)
             }
             None => {
-                let path = address.strip_prefix("file://").unwrap_or_default();
+                let path = address
+                    .strip_prefix("file://")
+                    .ok_or_else(|| no_address("no such stores are known".to_owned()))?;
                 let store = LocalFileSystem::new().with_fsync(true);
                 (Arc::new(store), ObjectPath::from_absolute_path(path))
             }
