@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress};
-use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject};
+use super::projects::{ExecutionPlan, ProjectLoader, TestedProject, none_ready};
 use crate::corpus::Corpus;
 use crate::queue::run_jobs;
 use crate::store::{Attempt, AuditRecord, Partition, Run};
@@ -99,12 +99,8 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     if projects.is_empty() && !sampled.is_empty() {
-        let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
-        return Err(PlayError::Empty(format!(
-            "no verdict of {} can be reached again: {}",
-            plan.run.display(),
-            reasons.join("; ")
-        )));
+        let what = format!("no verdict of {} can be reached again", plan.run.display());
+        return Err(none_ready(&what, &absent));
     }
     let projects: BTreeMap<&str, &TestedProject> =
         projects.iter().map(|one| (one.name(), one)).collect();

@@ -10,7 +10,7 @@ use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::mutate;
 use super::projects::{
     AbsentProject, ExecutionPlan, PlayableProject, ProjectLoader, UNTESTED, load_manifest,
-    visible_sources,
+    none_ready, visible_sources,
 };
 use crate::corpus::manifest::Manifest;
 use crate::corpus::{Corpus, Prepared, tree};
@@ -72,11 +72,8 @@ pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, 
     };
     let (playable, absent) = loader.load(&manifest)?;
     if playable.is_empty() {
-        let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
-        return Err(PlayError::Empty(format!(
-            "no project of the corpus could be mined: {}",
-            reasons.join("; ")
-        )));
+        let what = "no project of the corpus could be mined";
+        return Err(none_ready(what, &absent));
     }
     let mut projects = Vec::new();
     for project in &playable {

@@ -7,6 +7,7 @@ use super::PlayError;
 use super::events::Listener;
 use super::projects::{
     AbsentProject, ExecutionPlan, PlayableProject, ProjectLoader, check_projects, load_manifest,
+    none_ready,
 };
 use crate::corpus::manifest::{Manifest, SourcePin, manifest_text};
 use crate::corpus::pack::{PackContents, PackSize, PackedCorpus, pack};
@@ -61,12 +62,8 @@ pub fn run(plan: &PackPlan, listener: &dyn Listener) -> Result<PackOutcome, Play
     };
     let (projects, absent) = loader.load(&manifest)?;
     if projects.is_empty() {
-        let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
-        return Err(PlayError::Empty(format!(
-            "no project of {} can be packed: {}",
-            plan.corpus.display(),
-            reasons.join("; ")
-        )));
+        let what = format!("no project of {} can be packed", plan.corpus.display());
+        return Err(none_ready(&what, &absent));
     }
     let contents = PackContents {
         corpus: keep_corpus(plan, &corpus, manifest)?,

@@ -60,6 +60,12 @@ impl AbsentProject {
     }
 }
 
+/// There is nothing to work on, as none of these projects takes part: `what`, and why.
+pub(super) fn none_ready(what: &str, absent: &[AbsentProject]) -> PlayError {
+    let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
+    PlayError::Empty(format!("{what}: {}", reasons.join("; ")))
+}
+
 impl<J> PlayProject<J> {
     /// The project's name.
     pub fn name(&self) -> &str {
