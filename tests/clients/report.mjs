@@ -204,7 +204,11 @@ async function attempts() {
 
   await page.locator('#in-texts').check();
   await page.locator('#search').fill('needle');
-  await page.waitForFunction(() => /^\d/.test(document.getElementById('found').textContent) && !document.getElementById('found').textContent.includes('being read') && !document.getElementById('found').textContent.startsWith('0 of'));
+  // The search starts a moment after the last key, and goes on while texts are being read.
+  await page.waitForFunction((cleared) => {
+    const found = document.getElementById('found').textContent;
+    return found !== cleared && !found.includes('being read') && !found.startsWith('0 of');
+  }, cleared);
   const needle = await found();
   await page.getByRole('button', { name: 'Clear' }).click();
 
