@@ -63,6 +63,9 @@ impl TestSelection<'_> {
             (1500, 0)
         } else if self.baseline.is_collectable() {
             (20, 0)
+        } else if self.runner.waits_for_instructions() {
+            // The next process may still be starting.
+            (500, 0)
         } else {
             // A runner that starts quickly spends most of the time on starting files.
             (100, self.files(batch).len())

@@ -17,6 +17,9 @@
 // put into the sources, and each test runs with classes of its own then, so that what
 // runs when a class is loaded belongs to each test that loads it.
 //
+// The compiler and the tests' process are started before the instructions are read, so
+// that a run can wait for them.  Nothing of the project is read or loaded until then.
+//
 // With --check=ROOT it compiles changed files of the repository in the folder ROOT
 // instead; see fillrate_java_check.java.
 package fillratedriver;
@@ -89,6 +92,7 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.engine.JupiterTestEngine;
 import org.junit.platform.engine.FilterResult;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.TestSource;
@@ -100,6 +104,7 @@ import org.junit.platform.launcher.PostDiscoveryFilter;
 import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.TestPlan;
+import org.junit.platform.launcher.core.LauncherConfig;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
@@ -172,6 +177,8 @@ final class Driver {
             new CompileChecker(new Sources(environment, root, project, scratch, leftOut)).serve();
             return 0;
         }
+        Process waiting = start(Sources.usualClassPath(environment, project, scratch), List.of(), "run");
+        Sources.warmUp(environment, scratch);
         instructions = (Map<?, ?>) new Json(readLine()).value();
         Sources sources = new Sources(environment, root, project, scratch, leftOut);
         int status = 1;
@@ -183,7 +190,7 @@ final class Driver {
                         Map.of("id", file, "message", limited(refused.get()), "compile", true));
             }
         } else {
-            status = runTests(sources);
+            status = runTests(sources, waiting);
             if (instructions.get("coverage") != null) {
                 recordLines(sources);
             }
@@ -219,11 +226,16 @@ final class Driver {
                 : ((List<?>) select).stream().map(String::valueOf).collect(Collectors.toSet());
     }
 
-    private int runTests(Sources sources) throws Exception {
+    private int runTests(Sources sources, Process waiting) throws Exception {
         String mark = String.valueOf(instructions.get("token"));
         boolean first = Boolean.TRUE.equals(instructions.get("first_failure_ends"));
         Map<String, Outcome> sentinels = new TreeMap<>();
-        Process process = start(sources.classPath(), List.of(), mark, "run", selected());
+        Process process = waiting;
+        if (!sources.hasUsualClassPath()) {
+            waiting.destroyForcibly();
+            process = start(sources.classPath(), List.of(), "run");
+        }
+        instruct(process, mark, selected());
         int status;
         try (BufferedReader reader = reader(process)) {
             for (String line = reader.readLine(); line != null; line = reader.readLine()) {
@@ -291,10 +303,11 @@ final class Driver {
         return "failed".equals(outcome) || "error".equals(outcome);
     }
 
-    /** Starts the process of the tests; `own` are folders of classes that each test has anew. */
-    private Process start(
-            List<Path> classPath, List<Path> own, String mark, String mode, Set<String> selected)
-            throws IOException {
+    /**
+     * Starts the process of the tests, which waits to be instructed; `own` are folders of classes
+     * that each test has anew.
+     */
+    private Process start(List<Path> classPath, List<Path> own, String mode) throws IOException {
         List<Path> shared = new ArrayList<>(List.of(ownFolder()));
         shared.addAll(Sources.jars(environment));
         shared.addAll(classPath);
@@ -318,7 +331,11 @@ final class Driver {
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.directory(project.toFile());
         builder.redirectError(ProcessBuilder.Redirect.INHERIT);
-        Process process = builder.start();
+        return builder.start();
+    }
+
+    /** Tells the process of the tests which to run, and how to sign what it says. */
+    private static void instruct(Process process, String mark, Set<String> selected) throws IOException {
         try (OutputStream input = process.getOutputStream()) {
             List<String> lines = new ArrayList<>(List.of(mark, selected == null ? "all" : "some"));
             if (selected != null) {
@@ -326,7 +343,6 @@ final class Driver {
             }
             input.write((String.join("\n", lines) + "\n").getBytes(StandardCharsets.UTF_8));
         }
-        return process;
     }
 
     private static BufferedReader reader(Process process) {
@@ -351,8 +367,8 @@ final class Driver {
         }
         List<String> files = sources.record(wanted);
         String mark = String.valueOf(instructions.get("token"));
-        Process process =
-                start(List.of(), sources.recordingClassPath(), mark, "record", tests.keySet());
+        Process process = start(List.of(), sources.recordingClassPath(), "record");
+        instruct(process, mark, tests.keySet());
         try (BufferedReader reader = reader(process)) {
             for (String line = reader.readLine(); line != null; line = reader.readLine()) {
                 String[] parts = line.split("\t", -1);
@@ -513,6 +529,33 @@ final class Sources {
     private static final Set<String> OTHER_FOLDERS = Set.of("build", "node_modules", "out", "target");
     private static final List<String> RESOURCES =
             List.of("src/main/resources", "src/test/resources");
+    /** The folder of classes that differ from the unchanged project's. */
+    private static final String SOME = "some";
+    /** A source with what most sources have. */
+    private static final String NOTHING =
+            """
+            package fillratedriver;
+            import java.util.*;
+            import java.util.function.Function;
+            final class Nothing {
+                enum Kind { ONE, TWO }
+                record Pair(String name, Kind kind) {}
+                private final Map<String, List<Pair>> pairs = new TreeMap<>();
+                @Override public String toString() {
+                    StringBuilder text = new StringBuilder();
+                    for (Map.Entry<String, List<Pair>> entry : pairs.entrySet()) {
+                        if (entry.getValue().isEmpty()) { continue; }
+                        Function<Pair, String> name = pair -> pair.name() + pair.kind();
+                        entry.getValue().stream().map(name).forEach(text::append);
+                    }
+                    try {
+                        return switch (pairs.size()) { case 0 -> "none"; default -> text.toString(); };
+                    } catch (IllegalStateException error) {
+                        throw new IllegalArgumentException("nothing: " + error.getMessage());
+                    }
+                }
+            }
+            """;
 
     private final Path environment;
     private final Path root;
@@ -599,7 +642,7 @@ final class Sources {
      */
     Optional<String> compile() throws IOException {
         Path built = environment.resolve("built");
-        Path unchanged = built.resolve("classes");
+        Path unchanged = unchanged(environment);
         Map<String, String> before = new TreeMap<>();
         Path index = built.resolve("index");
         if (Files.exists(index)) {
@@ -614,7 +657,7 @@ final class Sources {
             if (changed.isEmpty()) {
                 return Optional.empty();
             }
-            Path some = Files.createDirectories(scratch.resolve("some"));
+            Path some = Files.createDirectories(scratch.resolve(SOME));
             Optional<String> said = javac(changed, some, List.of(unchanged), Map.of());
             if (said.isPresent()) {
                 return said;
@@ -666,14 +709,7 @@ final class Sources {
             throws IOException {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
-        List<Path> seen = new ArrayList<>(classPath);
-        seen.addAll(jars(environment));
-        seen.add(Driver.ownFolder());
-        List<String> options =
-                List.of(
-                        "-g", "-nowarn", "-parameters", "-encoding", "UTF-8", "-implicit:none",
-                        "-Xmaxerrs", "20", "-cp", Driver.joined(seen), "-sourcepath", "",
-                        "-d", output.toString());
+        List<String> options = options(classPath, jars(environment), output);
         try (StandardJavaFileManager manager =
                 compiler.getStandardFileManager(found, Locale.ROOT, StandardCharsets.UTF_8)) {
             List<JavaFileObject> units = new ArrayList<>();
@@ -709,6 +745,16 @@ final class Sources {
         return Optional.of(said.toString());
     }
 
+    private static List<String> options(List<Path> classPath, List<Path> jars, Path output) {
+        List<Path> seen = new ArrayList<>(classPath);
+        seen.addAll(jars);
+        seen.add(Driver.ownFolder());
+        return List.of(
+                "-g", "-nowarn", "-parameters", "-encoding", "UTF-8", "-implicit:none",
+                "-Xmaxerrs", "20", "-cp", Driver.joined(seen), "-sourcepath", "",
+                "-d", output.toString());
+    }
+
     /** A source that stands in no file. */
     private static final class Text extends SimpleJavaFileObject {
         private final String text;
@@ -725,12 +771,44 @@ final class Sources {
     }
 
     List<Path> classPath() {
+        return withResources(classes, project);
+    }
+
+    /** What most changes run with: some classes before those of the unchanged project. */
+    static List<Path> usualClassPath(Path environment, Path project, Path scratch) throws IOException {
+        Path some = Files.createDirectories(scratch.resolve(SOME));
+        return withResources(List.of(some, unchanged(environment)), project);
+    }
+
+    /** Whether what was compiled runs with the usual class path. */
+    boolean hasUsualClassPath() {
+        return classes.contains(unchanged(environment));
+    }
+
+    private static Path unchanged(Path environment) {
+        return environment.resolve("built").resolve("classes");
+    }
+
+    private static List<Path> withResources(List<Path> classes, Path project) {
         List<Path> path = new ArrayList<>(classes);
         for (String folder : RESOURCES) {
             path.add(project.resolve(folder));
         }
         path.removeIf(folder -> !Files.exists(folder));
         return path;
+    }
+
+    /** Has the compiler load most of itself, by a class that the project does not have. */
+    static void warmUp(Path environment, Path scratch) throws IOException {
+        Path output = Files.createDirectories(scratch.resolve("nothing"));
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
+        try (StandardJavaFileManager manager =
+                compiler.getStandardFileManager(found, Locale.ROOT, StandardCharsets.UTF_8)) {
+            Text text = new Text(URI.create("string:///fillratedriver/Nothing.java"), NOTHING);
+            List<String> options = options(List.of(), jars(environment), output);
+            compiler.getTask(null, manager, found, options, null, List.of(text)).call();
+        }
     }
 
     List<Path> recordingClassPath() {
@@ -1096,6 +1174,7 @@ final class Runner {
                 new PrintStream(
                         new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
         System.setOut(System.err);
+        warmUp();
         List<String> lines =
                 new String(System.in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
         Set<String> selected =
@@ -1105,6 +1184,26 @@ final class Runner {
                 arguments[0].equals("record") ? runner.record(arguments[1]) : runner.run();
         output.flush();
         System.exit(failed ? 1 : 0);
+    }
+
+    /**
+     * Loads what runs tests, by a run of the sentinels that nobody hears of.  Neither settings nor
+     * services of the project take part in it.
+     */
+    private static void warmUp() {
+        LauncherConfig.Builder own =
+                LauncherConfig.builder()
+                        .enableTestEngineAutoRegistration(false)
+                        .enableTestExecutionListenerAutoRegistration(false)
+                        .enableLauncherSessionListenerAutoRegistration(false)
+                        .enableLauncherDiscoveryListenerAutoRegistration(false)
+                        .enablePostDiscoveryFilterAutoRegistration(false);
+        LauncherDiscoveryRequest request =
+                LauncherDiscoveryRequestBuilder.request()
+                        .selectors(DiscoverySelectors.selectClass(Sentinel.class))
+                        .enableImplicitConfigurationParameters(false)
+                        .build();
+        LauncherFactory.create(own.addTestEngines(new JupiterTestEngine()).build()).execute(request);
     }
 
     private synchronized void say(String kind, String id, String what, String rest) {

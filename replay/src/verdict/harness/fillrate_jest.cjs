@@ -12,11 +12,19 @@
 
 const fs = require("node:fs");
 const path = require("node:path");
-const { Report, SENTINEL, message, readLine, refuseInspector, repositoryPath } = require("./fillrate_report.cjs");
+const { Report, SENTINEL, message, preload, readLine, refuseInspector, repositoryPath } = require("./fillrate_report.cjs");
 
 /** The prefix of files in which set-up files write lines. */
 const SCRATCH = "/tmp/fillrate.cov.";
 refuseInspector();
+preload(
+  ["jest", "@jest/core"],
+  ["jest", "@jest/core", "jest-haste-map"],
+  ["jest", "@jest/core", "jest-runner"],
+  ["jest", "@jest/core", "jest-config", "jest-circus/runner"],
+  ["jest", "@jest/core", "jest-config", "babel-jest", "@babel/core"],
+  ["ts-jest", "typescript"],
+);
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 const selected = instructions.select && new Set(instructions.select);

@@ -13,9 +13,10 @@
 
 const {
   FlagCheck, LineCoverage, Report, SENTINEL, Snapshot, coreObjects, expectations, findIneffective,
-  libraryObjects, lockAssertions, message, readLine, repositoryPath,
+  libraryObjects, lockAssertions, message, preload, readLine, repositoryPath,
 } = require("./fillrate_report.cjs");
 
+preload(["ts-node", "typescript"]);
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 const coverage = instructions.coverage && new LineCoverage(instructions.coverage);

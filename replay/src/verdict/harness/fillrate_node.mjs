@@ -11,6 +11,10 @@
 // passes anything to those processes, which the sentinels need, nor has a channel
 // to them that is separate from what tests print.
 //
+// As many of those processes as run at one time are started before the instructions are
+// read, so that a run can wait for them, and later ones while others run; unless an
+// option loads a file of the repository.
+//
 // Input and output are described in fillrate_report.cjs.  Only this process, in
 // which no code of the project runs, knows the nonce; every file's process signs
 // with a nonce of its own.  Selection is by file: all tests of a file with a
@@ -102,12 +106,59 @@ class TestNames {
   }
 }
 
+/** The processes that wait for a file. */
+class Waiting {
+  #options;
+  #ready = [];
+
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** Start processes until so many wait. */
+  keep(number) {
+    while (this.#ready.length < number) this.#ready.push(this.#start());
+  }
+
+  /** Return one that waits, or start it. */
+  take() {
+    return this.#ready.shift() ?? this.#start();
+  }
+
+  /** End those that no file is left for. */
+  end() {
+    for (const child of this.#ready.splice(0)) child.kill("SIGKILL");
+  }
+
+  #start() {
+    const reporter = [`--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout"];
+    const child = spawn(process.execPath, [...this.#options, ...reporter, fileURLToPath(CHILD)], {
+      stdio: ["ignore", "inherit", "inherit", "pipe"],
+    });
+    child.stdio[3].on("error", () => {});
+    return child;
+  }
+}
+
+/** Return whether an option has node load a file of the repository before a test file. */
+function loadsOwnFile(options) {
+  const values = options.flatMap((option) => option.split("="));
+  return values.some((value) => /^(\.|\/|file:)/.test(value) || fs.existsSync(path.join(ROOT, value)));
+}
+
+/** Return how many files run at one time. */
+function lanesOf() {
+  return Math.max(1, Math.min(os.availableParallelism() - 1, MOST_AT_ONCE));
+}
+
 /** The run of all files. */
 class Run {
-  constructor(instructions, report, options) {
+  /** `ahead` is how many processes wait for the next files. */
+  constructor(instructions, report, waiting, ahead) {
     this.instructions = instructions;
     this.report = report;
-    this.options = options;
+    this.waiting = waiting;
+    this.ahead = ahead;
     this.selected = instructions.select && new Set(instructions.select);
     this.children = new Set();
     this.tests = 0;
@@ -124,11 +175,15 @@ class Run {
     const chosen = this.selected && new Set([...this.selected].map((id) => id.split(" > ")[0]));
     const left = chosen ? files.filter((file) => chosen.has(file)) : [...files];
     const some = left.length > 0;
-    const lanes = Math.max(1, Math.min(os.availableParallelism() - 1, MOST_AT_ONCE));
     const lane = async () => {
-      while (left.length > 0 && !this.stopped) await this.file(left.shift());
+      while (left.length > 0 && !this.stopped) {
+        const ended = this.file(left.shift());
+        this.waiting.keep(Math.min(this.ahead, left.length));
+        await ended;
+      }
     };
-    await Promise.all(Array.from({ length: lanes }, lane));
+    await Promise.all(Array.from({ length: lanesOf() }, lane));
+    this.waiting.end();
     for (const [id, passed] of some ? Object.entries(this.sentinels) : []) {
       const outcome = passed.length > 0 ? "passed" : "failed";
       this.report.write({ event: "sentinel", id, outcome, message: `${this.instructions.token} ${passed}` });
@@ -143,14 +198,9 @@ class Run {
   file(file) {
     const { token, coverage } = this.instructions;
     const nonce = randomBytes(16).toString("hex");
-    const child = spawn(
-      process.execPath,
-      [...this.options, `--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout", fileURLToPath(CHILD)],
-      { stdio: ["ignore", "inherit", "inherit", "pipe"] },
-    );
+    const child = this.waiting.take();
     this.children.add(child);
     const channel = child.stdio[3];
-    channel.on("error", () => {});
     channel.write(`${JSON.stringify({ nonce, token, file, coverage })}\n`);
     const held = { expectations: false, test: false };
     let ended = false;
@@ -202,14 +252,18 @@ function signed(line, nonce) {
 }
 
 refuseInspector();
-const instructions = readLine(0);
-const report = new Report(0, instructions.nonce);
+let report;
 try {
   const { options, names, leftOut } = splitArguments(process.argv.slice(2));
+  const waiting = new Waiting(options);
+  const ahead = loadsOwnFile(options) ? 0 : lanesOf();
+  waiting.keep(ahead);
+  const instructions = readLine(0);
+  report = new Report(0, instructions.nonce);
   const typescript = options.some((option) => LOADS.test(option)) || Boolean(process.features.typescript);
   const files = new TestNames(typescript).wanted(names).filter((file) => !leftOut.has(file));
-  const status = await new Run(instructions, report, options).all(files);
+  const status = await new Run(instructions, report, waiting, ahead).all(files);
   process.exit(status);
 } catch (error) {
-  report.abort(error);
+  (report ?? new Report(0, readLine(0).nonce)).abort(error);
 }

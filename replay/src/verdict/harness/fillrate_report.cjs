@@ -58,6 +58,20 @@ function requireFrom(...packages) {
   return packages.reduce((requires, name) => createRequire(requires.resolve(`${name}/package.json`)), start);
 }
 
+/**
+ * Load modules that a run will need, so that it can wait for its instructions with them: each is
+ * named after the packages that it is found through.
+ */
+function preload(...modules) {
+  for (const parts of modules) {
+    try {
+      requireFrom(...parts.slice(0, -1))(parts.at(-1));
+    } catch {
+      // Not every project has each of them.
+    }
+  }
+}
+
 /** Read one line from a descriptor and parse it. */
 function readLine(descriptor) {
   const parts = [];
@@ -403,5 +417,5 @@ class LineCoverage {
 module.exports = {
   FlagCheck, HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, coreObjects,
   expectations, findIneffective, isSyntaxError, libraryObjects, lock, lockAssertions, message,
-  readLine, refuseInspector, repositoryPath, requireFrom,
+  preload, readLine, refuseInspector, repositoryPath, requireFrom,
 };

@@ -62,6 +62,13 @@ pub(super) trait TestFramework: Sync {
         None
     }
 
+    /// Whether its command first loads what every run needs and then waits for its instructions, so
+    /// that it can be started before it is known what to run. Until it has them it reads no file
+    /// that a run may replace.
+    fn waits_for_instructions(&self) -> bool {
+        false
+    }
+
     /// The file of a test, if running any test of a file costs about as much as running them all.
     fn file_of<'a>(&self, _id: &'a str) -> Option<&'a str> {
         None

@@ -104,6 +104,10 @@ impl TestFramework for Jest {
         JestArguments::split(given).rest
     }
 
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         let JestArguments {
             config, left_out, ..

@@ -77,6 +77,10 @@ impl TestFramework for Jupiter {
         Some((program, arguments))
     }
 
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+
     fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
         vec![
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),

@@ -72,6 +72,10 @@ impl TestFramework for Mocha {
         (node, arguments)
     }
 
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         Vitest.environment(project)
     }

@@ -53,6 +53,10 @@ impl TestFramework for Node {
         (node, vec![format!("{HARNESS}/fillrate_node.mjs")])
     }
 
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         Vitest.environment(project)
     }

@@ -171,6 +171,12 @@ impl ProjectRunner {
         self.framework.status()
     }
 
+    /// Whether its runs can be started before it is known what to run, see
+    /// [`TestFramework::waits_for_instructions`].
+    pub(in crate::verdict) fn waits_for_instructions(&self) -> bool {
+        self.framework.waits_for_instructions()
+    }
+
     /// The file of a test, see [`TestFramework::file_of`].
     pub(in crate::verdict) fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
         self.framework.file_of(id)
@@ -254,11 +260,9 @@ impl ProjectRunner {
     /// # Errors
     /// The sandbox is unavailable.
     pub(in crate::verdict) fn run(&self, run: &TestRun<'_>) -> Result<TestRunResult, VerdictError> {
-        let instructions = run.instructions();
-        let mut job = self.test_job(run, &instructions);
+        let mut job = self.test_job(run.limits.clone());
         job.overlays[0].replaced.extend(run.overlay_files());
-        let finished = fillrate_sandbox::run(&job)?;
-        Ok(self.result(finished, &instructions))
+        self.run_job(job, &run.instructions())
     }
 
     /// Runs tests on a copy of the project, made for this run.
@@ -282,11 +286,9 @@ impl ProjectRunner {
         for (path, contents) in run.replaced {
             std::fs::write(copy.join(path), contents).map_err(cache_error)?;
         }
-        let instructions = run.instructions();
-        let mut job = self.test_job(run, &instructions);
+        let mut job = self.test_job(run.limits.clone());
         job.overlays[0].lower = copy;
-        let finished = fillrate_sandbox::run(&job)?;
-        Ok(self.result(finished, &instructions))
+        self.run_job(job, &run.instructions())
     }
 
     /// Compiles several versions of a file: for each an identifier of its compiled form, the same
@@ -325,13 +327,21 @@ impl ProjectRunner {
     }
 
     /// The framework's own command.
-    fn test_job(&self, run: &TestRun<'_>, instructions: &RunInstructions<'_>) -> Job {
-        let (program, arguments) = self.framework.command(&self.prepared);
-        let mut job = self.job(program, arguments, run.limits.clone());
-        job.arguments
-            .extend(self.framework.arguments(&self.test.args));
+    pub(super) fn test_job(&self, limits: Limits) -> Job {
+        let (program, mut arguments) = self.framework.command(&self.prepared);
+        arguments.extend(self.framework.arguments(&self.test.args));
+        self.job(program, arguments, limits)
+    }
+
+    /// Runs a job of tests with these instructions.
+    fn run_job(
+        &self,
+        mut job: Job,
+        instructions: &RunInstructions<'_>,
+    ) -> Result<TestRunResult, VerdictError> {
         job.input = self.report_path().is_none().then(|| instructions.line());
-        job
+        let finished = fillrate_sandbox::run(&job)?;
+        Ok(self.result(finished, instructions))
     }
 
     /// A program on a copy-on-write view of the project.

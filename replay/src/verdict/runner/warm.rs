@@ -12,7 +12,9 @@ use super::framework::{LoadedCode, Readiness, WarmProgram};
 use super::project::{ProjectRunner, TestRun, TestRunResult};
 use super::transformer::{START_TIME, Transformer};
 use crate::verdict::error::VerdictError;
-use fillrate_sandbox::{ForkRun, Job, Limits, Overlay, Sandbox, Spare, SpareRun, Worker};
+use fillrate_sandbox::{
+    ForkRun, Job, Limits, Overlay, Replaced, Sandbox, Spare, SpareRun, Worker,
+};
 
 pub(in crate::verdict) use super::transformer::ask;
 
@@ -44,8 +46,8 @@ struct IdleWorker {
 const COLLECTED_LIFETIME: Duration = Duration::from_secs(60);
 
 impl WarmWorkers {
-    /// Runs tests in a fork of a warm worker, or on what a transformer transforms; `None` if the
-    /// framework can't, or this run needs the whole framework.
+    /// Runs tests in a fork of a warm worker, on what a transformer transforms, or in a process that
+    /// was started before; `None` if the framework can't, or this run needs the whole framework.
     ///
     /// # Errors
     /// The sandbox is unavailable or supports no workers; the framework refuses to be forked.
@@ -62,6 +64,13 @@ impl WarmWorkers {
             return Ok(None);
         }
         let framework = runner.framework;
+        if framework.waits_for_instructions() {
+            if collected || run.coverage.is_some() {
+                return Ok(None);
+            }
+            let job = runner.test_job(run.limits.clone());
+            return self.run_spare(runner, run, &job, Vec::new()).map(Some);
+        }
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
             return Ok(None);
         };
@@ -169,18 +178,30 @@ impl WarmWorkers {
             replaced: Vec::new(),
             ..overlay
         });
+        let result = self.run_spare(runner, run, &job, changed)?;
+        Ok((!result.report.missed).then_some(result))
+    }
+
+    /// Runs tests in a sandbox that was started for this job, with `last` laid over the last of its
+    /// overlays beside the run's own files over the first.
+    fn run_spare(
+        &self,
+        runner: &ProjectRunner,
+        run: &TestRun<'_>,
+        job: &Job,
+        last: Vec<Replaced>,
+    ) -> Result<TestRunResult, VerdictError> {
         let mut replaced = vec![Vec::new(); job.overlays.len()];
         replaced[0].extend(run.overlay_files());
-        replaced[job.overlays.len() - 1] = changed;
+        replaced[job.overlays.len() - 1].extend(last);
         let instructions = run.instructions();
-        let finished = self.spare(&job)?.run(SpareRun {
+        let finished = self.spare(job)?.run(SpareRun {
             replaced,
             input: instructions.line(),
             wall: run.limits.wall,
             cpu: run.limits.cpu,
         })?;
-        let result = runner.result(finished, &instructions);
-        Ok((!result.report.missed).then_some(result))
+        Ok(runner.result(finished, &instructions))
     }
 
     /// Takes a sandbox for this job, or starts one, and starts the next.
