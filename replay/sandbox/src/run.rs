@@ -334,10 +334,7 @@ impl Session {
                 self.watch = watch;
                 self.level = Some(self.order.level(overlay));
                 send(&self.tree.socket, &StartSignal).map_err(lost)?;
-                let now = Instant::now();
-                self.started = Some(now);
-                self.deadline = now + self.limits.wall;
-                self.next_look = now + INTERVAL;
+                self.mark_start();
             }
             StageReport::Ended {
                 status,
@@ -368,10 +365,7 @@ impl Session {
                 self.deadline = Instant::now() + NO_DEADLINE;
             }
             StageReport::Begun => {
-                let now = Instant::now();
-                self.started = Some(now);
-                self.deadline = now + self.limits.wall;
-                self.next_look = now + INTERVAL;
+                self.mark_start();
                 self.state = WorkerState::Begun;
             }
             StageReport::Round {
@@ -397,6 +391,14 @@ impl Session {
             StageReport::Failed(failure) => return Err(failure.into()),
         }
         Ok(())
+    }
+
+    /// The limits on time count from here on.
+    fn mark_start(&mut self) {
+        let now = Instant::now();
+        self.started = Some(now);
+        self.deadline = now + self.limits.wall;
+        self.next_look = now + INTERVAL;
     }
 
     fn mark_end(&mut self) {

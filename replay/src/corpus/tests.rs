@@ -980,13 +980,14 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
 #[test]
 fn a_client_that_fails_is_quoted_with_its_reason() {
     use std::os::unix::process::ExitStatusExt;
-    let quoted = |stderr: &str| {
+    let quoted_of = |stdout: &str, stderr: &str| {
         programs::last_line(&std::process::Output {
             status: std::process::ExitStatus::from_raw(256),
-            stdout: Vec::new(),
+            stdout: stdout.as_bytes().to_vec(),
             stderr: stderr.as_bytes().to_vec(),
         })
     };
+    let quoted = |stderr: &str| quoted_of("", stderr);
     assert_snapshot!(
         quoted(
             "npm warn Unknown user config\nnpm error code ENOTFOUND\nnpm error errno ENOTFOUND\n\
@@ -1001,6 +1002,14 @@ fn a_client_that_fails_is_quoted_with_its_reason() {
         @"ERROR: No matching distribution found for a==1"
     );
     assert_snapshot!(quoted(""), @"it wrote nothing and ended with exit status: 1");
+    assert_snapshot!(
+        quoted_of(
+            "\u{1b}[1;31m[ERROR] Could not transfer artifact a:b:1\u{1b}[m -> [Help 1]\n[ERROR] \n\
+             [ERROR] To see the full stack trace, re-run Maven with the -e switch.\n",
+            "\u{1b}[0m\u{1b}[0m"
+        ),
+        @"Could not transfer artifact a:b:1 -> [Help 1]"
+    );
 }
 
 #[test]

@@ -65,16 +65,23 @@ fn failure(
 }
 
 /// The line that most likely says why: the last of standard error that is not empty, where pip's
-/// hints do not count. npm ends with a page of usage, so of its lines it is the first sentence.
+/// hints do not count. npm ends with a page of usage and Maven with a page of advice, so of their
+/// lines it is the first sentence. A program that wrote nothing there, as Maven, is quoted from its
+/// standard output.
 pub(crate) fn last_line(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
+    let written = [&output.stderr, &output.stdout].map(|bytes| without_colors(bytes));
+    let text = written
+        .iter()
+        .find(|text| text.contains(char::is_alphanumeric))
+        .map_or("", String::as_str);
     let lines = || {
         text.lines()
             .map(str::trim)
             .filter(|line| line.contains(char::is_alphanumeric))
     };
     let sentence = |line: &str| {
-        let said = line.strip_prefix("npm error ")?;
+        let marks = ["npm error ", "[ERROR] "];
+        let said = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
         let field = ["code ", "errno ", "syscall ", "path ", "dest "];
         (!field.iter().any(|field| said.starts_with(field))).then(|| said.to_owned())
     };
@@ -91,6 +98,17 @@ pub(crate) fn last_line(output: &Output) -> String {
         Some(line) => line.trim_end_matches('.').to_owned(),
         None => format!("it wrote nothing and ended with {}", output.status),
     }
+}
+
+/// Text without the escape sequences that set colors.
+fn without_colors(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+    rest.fold(first, |text, part| {
+        text + part.strip_prefix('m').unwrap_or(part)
+    })
 }
 
 /// The command as it could be typed; long arguments (a script, say) are cut, and of many only the

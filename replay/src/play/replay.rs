@@ -80,15 +80,7 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
         projects = with_type_check(projects, corpus.cache.root())?;
     }
     if projects.is_empty() {
-        let reasons: Vec<&str> = absent
-            .iter()
-            .filter_map(|absent| absent.state.reason.as_deref())
-            .collect();
-        return Err(PlayError::Empty(format!(
-            "no project of {} can be replayed: {}",
-            plan.corpus.display(),
-            reasons.join("; ")
-        )));
+        return Err(none_replayable(&plan.corpus, &absent));
     }
     let (mut holes, mut states) =
         choose_holes(plan, &manifest, tasks.as_deref(), &projects, &loader)?;
@@ -104,18 +96,12 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     let asked = subjects.iter().filter(|subject| !subject.is_verbatim());
     let papers: HashSet<Option<PaperContext>> = asked.map(|subject| subject.paper).collect();
     let presented = present_holes(&papers, &projects, &with_files)?;
-    let prepared_subjects = prepare_subjects(
-        &subjects,
-        &holes,
-        &presented,
-        plan.typing_developer().is_some(),
-    )?;
+    let types = plan.typing_developer().is_some();
+    let prepared = prepare_subjects(&subjects, &holes, &presented, types)?;
 
     // Nothing is written before everything given is known to fit together.
     let mut runs = Vec::new();
-    for ((subject, (_, records)), identity) in
-        subjects.iter().zip(&prepared_subjects).zip(&identities)
-    {
+    for ((subject, (_, records)), identity) in subjects.iter().zip(&prepared).zip(&identities) {
         let run = plan.open_run((subjects.len() > 1).then_some(subject), identity)?;
         describe_run(plan, &run, &states, &with_files)?;
         if !subject.is_verbatim() {
@@ -129,43 +115,73 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
         });
         runs.push(run);
     }
+    let mut played = Vec::new();
+    for ((subject, (source, _)), run) in subjects.iter().zip(prepared).zip(runs) {
+        played.push(play_subject(
+            plan,
+            (subject, source),
+            run,
+            (&projects, &holes),
+            listener,
+        )?);
+    }
+    Ok(ReplayOutcome {
+        runs: played,
+        absent,
+    })
+}
+
+/// The error of a corpus of which no project can be replayed.
+fn none_replayable(corpus: &Path, absent: &[AbsentProject]) -> PlayError {
+    let reasons: Vec<&str> = absent
+        .iter()
+        .filter_map(|absent| absent.state.reason.as_deref())
+        .collect();
+    PlayError::Empty(format!(
+        "no project of {} can be replayed: {}",
+        corpus.display(),
+        reasons.join("; ")
+    ))
+}
+
+/// Makes the attempts that a run of one subject lacks.
+fn play_subject(
+    plan: &ReplayPlan,
+    (subject, source): (&ModelUnderTest, CompletionSource<'_>),
+    run: Run,
+    (projects, holes): (&[PlayableProject], &[Hole]),
+    listener: &dyn Listener,
+) -> Result<ReplayedRun, PlayError> {
     let telemetry = match &plan.telemetry {
         // Servers run in other folders.
         Some(path) => Some(std::path::absolute(path).map_err(PlayError::file(path))?),
         None => None,
     };
-    let mut played = Vec::new();
-    for ((subject, (source, _)), run) in subjects.iter().zip(prepared_subjects).zip(runs) {
-        let parameters = ReplayParameters {
-            samples: plan.samples,
-            repair_rounds: plan.repair_rounds,
-            patience: plan.patience,
-            subject,
-            source,
-            developer: plan.typing_developer(),
-            telemetry: telemetry.clone(),
-            projects: projects.iter().map(|one| (one.name(), one)).collect(),
-        };
-        let jobs = plan.execution.threads;
-        let run =
-            SubjectReplay::new(parameters, run, listener, (jobs, plan.connections)).play(&holes)?;
-        let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
-        let is_complete = is_complete(&run, policies * holes.len());
-        // What a part made is kept, whatever it came to.
-        match is_complete {
-            Ok(true) => run.set_finished()?,
-            _ => run.write_segment()?,
-        }
-        is_complete?;
-        played.push(ReplayedRun {
-            context: subject.context(),
-            is_complete: run.is_finished()?,
-            run,
-        });
+    let parameters = ReplayParameters {
+        samples: plan.samples,
+        repair_rounds: plan.repair_rounds,
+        patience: plan.patience,
+        subject,
+        source,
+        developer: plan.typing_developer(),
+        telemetry,
+        projects: projects.iter().map(|one| (one.name(), one)).collect(),
+    };
+    let jobs = plan.execution.threads;
+    let run =
+        SubjectReplay::new(parameters, run, listener, (jobs, plan.connections)).play(holes)?;
+    let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
+    let is_complete = is_complete(&run, policies * holes.len());
+    // What a part made is kept, whatever it came to.
+    match is_complete {
+        Ok(true) => run.set_finished()?,
+        _ => run.write_segment()?,
     }
-    Ok(ReplayOutcome {
-        runs: played,
-        absent,
+    is_complete?;
+    Ok(ReplayedRun {
+        context: subject.context(),
+        is_complete: run.is_finished()?,
+        run,
     })
 }
 

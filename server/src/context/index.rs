@@ -460,8 +460,13 @@ impl Catalogue {
                 scores[*index as usize][*window as usize] += f64::from(score) * f64::from(*weight);
             }
         }
+        Ok(self.hits(&scores, parsed))
+    }
+
+    /// The windows with a score, given all scores by segment.
+    fn hits(&self, scores: &[Vec<f64>], parsed: &ParsedQuery) -> Vec<Hit<'_>> {
         let mut hits = Vec::new();
-        for ((segment, scores), number) in self.segments.iter().zip(&scores).zip(0..) {
+        for ((segment, scores), number) in self.segments.iter().zip(scores).zip(0..) {
             let mut boosts: Vec<Option<f64>> = vec![None; segment.files.len()];
             for ((file, score), window) in segment.file_of.iter().zip(scores).zip(0..) {
                 if *score > 0.0 {
@@ -476,7 +481,7 @@ impl Catalogue {
                 }
             }
         }
-        Ok(hits)
+        hits
     }
 }
 

@@ -106,8 +106,13 @@ fn alike(character: char, letter: char) -> bool {
 
 /// The text after all of the tokenizer's rules, its tokens apart by blanks.
 fn rewritten(text: &str) -> Vec<char> {
-    let mut text: Vec<char> = text.chars().collect();
-    // Starting quotes.
+    let mut text = punctuation_apart(starting_quotes_apart(text.chars().collect()));
+    text.insert(0, ' ');
+    text.push(' ');
+    contractions_apart(ending_quotes_apart(text))
+}
+
+fn starting_quotes_apart(mut text: Vec<char>) -> Vec<char> {
     text = replaced(&text, |rest, _| match rest[0] {
         '«' | '“' | '‘' | '„' => Some((1, padded(&rest[..1]))),
         '`' => {
@@ -133,7 +138,7 @@ fn rewritten(text: &str) -> Vec<char> {
             .contains(&rest[0])
             .then(|| (1 + quotes, vec![rest[0], ' ', '`', '`', ' ']))
     });
-    text = replaced(&text, |rest, _| {
+    replaced(&text, |rest, _| {
         let [quote @ '\'', letter, after @ ..] = rest else {
             return None;
         };
@@ -141,8 +146,10 @@ fn rewritten(text: &str) -> Vec<char> {
         let alone = is_word(*letter) && !after.first().is_some_and(|next| is_word(*next));
         (alone && !clitic.into_iter().any(|clitic| alike(*letter, clitic)))
             .then(|| (2, vec![*quote, ' ', *letter]))
-    });
-    // Punctuation.
+    })
+}
+
+fn punctuation_apart(mut text: Vec<char>) -> Vec<char> {
     text = last_period(text, true);
     text = replaced(&text, |rest, _| match rest {
         [sign @ (':' | ','), next, ..] if !is_digit(*next) => {
@@ -167,13 +174,13 @@ fn rewritten(text: &str) -> Vec<char> {
     });
     text = each(&text, &['*']);
     text = each(&text, &['[', ']', '(', ')', '{', '}', '<', '>']);
-    text = replaced(&text, |rest, _| {
+    replaced(&text, |rest, _| {
         rest.starts_with(&['-', '-'])
             .then(|| (2, padded(&['-', '-'])))
-    });
-    text.insert(0, ' ');
-    text.push(' ');
-    // Ending quotes.
+    })
+}
+
+fn ending_quotes_apart(mut text: Vec<char>) -> Vec<char> {
     text = each(&text, &['»', '”', '’']);
     text = replaced(&text, |rest, _| {
         rest.starts_with(&['\'', '\''])
@@ -185,8 +192,11 @@ fn rewritten(text: &str) -> Vec<char> {
     let clitics = ["'s", "'S", "'m", "'M", "'d", "'D", "'"];
     text = replaced(&text, |rest, _| clitic(rest, &clitics));
     let clitics = ["'ll", "'LL", "'re", "'RE", "'ve", "'VE", "n't", "N'T"];
-    text = replaced(&text, |rest, _| clitic(rest, &clitics));
-    // Contractions, each rule by itself.
+    replaced(&text, |rest, _| clitic(rest, &clitics))
+}
+
+/// Each rule by itself.
+fn contractions_apart(mut text: Vec<char>) -> Vec<char> {
     for (word, first) in [
         ("cannot", 3),
         ("d'ye", 1),

@@ -12,9 +12,7 @@ use super::framework::{LoadedCode, Readiness, WarmProgram};
 use super::project::{ProjectRunner, TestRun, TestRunResult};
 use super::transformer::{START_TIME, Transformer};
 use crate::verdict::error::VerdictError;
-use fillrate_sandbox::{
-    ForkRun, Job, Limits, Overlay, Replaced, Sandbox, Spare, SpareRun, Worker,
-};
+use fillrate_sandbox::{ForkRun, Job, Limits, Overlay, Replaced, Sandbox, Spare, SpareRun, Worker};
 
 pub(in crate::verdict) use super::transformer::ask;
 
