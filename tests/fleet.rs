@@ -36,9 +36,13 @@ fn place(dir: &TestDir, name: &str) -> String {
 /// A replay of all holes, or of a part of them.
 fn replay(dir: &TestDir, tasks: &str, out: &str, more: &[&str]) -> Command {
     let (corpus, out) = (kitchen(), place(dir, out));
-    let mut arguments = vec!["replay", &corpus, "--tasks", tasks, "--samples", "3"];
-    arguments.extend(["--jobs", "1", "--out", &out]);
+    let mut arguments = vec![
+        "replay", &corpus, "--tasks", tasks, "--jobs", "1", "--out", &out,
+    ];
     arguments.extend(more);
+    if !more.contains(&"--samples") {
+        arguments.extend(["--samples", "3"]);
+    }
     dir.command(&arguments)
 }
 
@@ -502,6 +506,7 @@ impl Drop for Slurm {
     }
 }
 
+/// `FILLRATE_SAMPLES` is how many completions each of the eight holes gets.
 #[test]
 fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     own_process!();
@@ -513,13 +518,15 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     };
     let dir = TestDir::new();
     let tasks = mine(&dir);
-    play::run(&mut replay(&dir, &tasks, "whole", &[])).exits_with(0);
+    let samples = std::env::var("FILLRATE_SAMPLES").unwrap_or("3".to_owned());
+    let samples = ["--samples", samples.as_str()];
+    play::run(&mut replay(&dir, &tasks, "whole", &samples)).exits_with(0);
     let mut slurm = Slurm::start(&dir, programs);
     let (corpus, out) = (kitchen(), text(&dir.path("parts")));
     let mut arguments = vec!["fleet", "slurm", &corpus, "--tasks", &tasks, "--out", &out];
     arguments.extend(["--parts", "6", "--processors", "1", "--memory", "1"]);
     arguments.extend(["--minutes", "5"]);
-    let written = [&arguments[..], &["--", "--samples", "3"]].concat();
+    let written = [&arguments[..], &["--"], &samples].concat();
     let printed = play::run(&mut slurm.command(&dir, &written))
         .exits_with(0)
         .out;
@@ -536,7 +543,7 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     let refused = play::run(&mut slurm.command(&dir, &refused)).exits_with(1);
     assert!(refused.error_message().contains("--sample"), "{refused:#?}");
 
-    let submitted = [&arguments[..], &["--submit", "--", "--samples", "3"]].concat();
+    let submitted = [&arguments[..], &["--submit", "--"], &samples].concat();
     let submit = || play::run(&mut slurm.command(&dir, &submitted));
     // The daemons need a moment.
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -553,7 +560,7 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
         std::thread::sleep(Duration::from_millis(20));
     }
     slurm.lose("node2");
-    let follow = [&arguments[..], &["--follow", "--", "--samples", "3"]].concat();
+    let follow = [&arguments[..], &["--follow", "--"], &samples].concat();
     let follow = || play::run(&mut slurm.command(&dir, &follow));
     let followed = follow().exits_with(0);
     assert!(followed.out.starts_with("run: "), "{followed:#?}");
