@@ -421,10 +421,13 @@ impl Run {
             source,
         };
         let database = Connection::open(folder.join(FILE_NAME)).map_err(fault)?;
-        // A write-ahead log: readers see whole commits while a run goes on.
-        database
-            .pragma_update(None, "journal_mode", "WAL")
-            .map_err(fault)?;
+        // A write-ahead log: readers see whole commits while a run goes on. No commit waits for the
+        // disk: a killed process loses none, and what a power failure takes, the next run makes anew.
+        for (setting, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL")] {
+            database
+                .pragma_update(None, setting, value)
+                .map_err(fault)?;
+        }
         database
             .busy_timeout(Duration::from_secs(10))
             .map_err(fault)?;
