@@ -63,6 +63,37 @@ person:wait_for_no_ghost()
 person:keys("<Esc>u")
 person:wait("the undo", [[return vim.api.nvim_get_current_line() == "    undo"]])
 
+-- A part that is accepted is a step of its own, too; `.` repeats what was typed, without it.
+person:keys("Goundo")
+person:wait_for_ghost(" = 1 + 2")
+person:keys("<M-w>")
+person:wait_for_ghost(" 1 + 2")
+person:keys("<Tab>")
+person:wait_for_no_ghost()
+person:keys("<Esc>.")
+local function lines_from(start)
+  return table.concat(
+    person:lua("return vim.api.nvim_buf_get_lines(0, ..., -1, false)", start),
+    "|"
+  )
+end
+local count = person:lua("return vim.api.nvim_buf_line_count(0)")
+equal(lines_from(count - 2), "    undo = 1 + 2|    undo")
+person:keys("uu")
+equal(lines_from(count - 2), "    undo =")
+person:keys("u")
+equal(lines_from(count - 2), "    undo")
+
+-- Without ghost text, a key with Alt is not Escape and another key, unless somebody mapped it.
+person:lua([[vim.fn.setreg('"', "put")]])
+person:keys("ozz<M-p>")
+equal(lines_from(count - 2), "    undo|    zz")
+equal(person:lua("return vim.api.nvim_get_mode().mode"), "i")
+person:lua([[vim.keymap.set("i", "<M-p>", "mapped")]])
+person:keys("<M-p><Esc>")
+equal(lines_from(count - 2), "    undo|    zzmapped")
+person:keys("dddd")
+
 -- Text for a block of lines is written into the first one, and comes into the others afterwards.
 person:lua([[vim.api.nvim_buf_set_lines(0, -1, -1, false, { "    one", "    two" })]])
 person:keys("Gk$<C-v>jA = ")

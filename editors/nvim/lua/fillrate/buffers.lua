@@ -182,7 +182,7 @@ local function detach(buf)
   local display = displays[buf]
   displays[buf] = nil
   seen.finish(buf)
-  require("fillrate.keys").unmap(buf)
+  require("fillrate.keys").detach(buf)
   if display then
     display.stop(buf)
     pcall(vim.api.nvim_del_augroup_by_name, "fillrate:" .. buf)
@@ -197,6 +197,7 @@ local function attach(client, buf)
   if on then
     display.start(buf, client.id)
   end
+  require("fillrate.keys").attach(buf)
   local group = vim.api.nvim_create_augroup("fillrate:" .. buf, { clear = true })
   local function on_event(events, callback)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })

@@ -4,12 +4,28 @@
 
 local M = {}
 
+--- Indexes the help, so that `:help fillrate` finds it: not everything that installs a plugin does.
+local function index_help()
+  local help = vim.api.nvim_get_runtime_file("doc/fillrate.txt", false)[1]
+  local written = help and vim.uv.fs_stat(help)
+  if not written then
+    return
+  end
+  local folder = vim.fs.dirname(help)
+  local indexed = vim.uv.fs_stat(folder .. "/tags")
+  if not indexed or indexed.mtime.sec < written.mtime.sec then
+    -- A folder that can't be written to is its packager's to index.
+    pcall(vim.cmd.helptags, folder)
+  end
+end
+
 --- Checks the options, and gives completions in every buffer of the file types among them.
 ---
 --- @param given? fillrate.GivenOptions
 function M.setup(given)
   require("fillrate.options").set(given)
   require("fillrate.buffers").start()
+  vim.schedule(index_help)
 end
 
 --- The server's status, for a statusline: `fillrate: default`, say, or `fillrate: off`. Empty

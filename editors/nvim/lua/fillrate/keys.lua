@@ -1,5 +1,5 @@
 --- The keys, each mapped only while there is ghost text: at all other times it is whatever it
---- was, in every respect.
+--- was, in every respect, save that keys with Alt that were nothing stay nothing.
 
 local M = {}
 
@@ -59,6 +59,47 @@ local function own_mapping(buf, lhs)
   return mapping.buffer == 1 and mapping or nil
 end
 
+--- What describes a mapping that does nothing.
+local GUARD = "Nothing without ghost text"
+
+--- Keeps a key with Alt from being Escape and the other key, which it is in insert mode where nothing
+--- is mapped: <M-p> would put. A mapping for all buffers, made before or afterwards, goes before.
+---
+--- @param buf integer
+--- @param lhs string
+local function guard(buf, lhs)
+  if own_mapping(buf, lhs) then
+    return
+  end
+  vim.keymap.set("i", lhs, function()
+    vim.keymap.del("i", lhs, { buffer = buf })
+    if vim.fn.maparg(lhs, "i") ~= "" then
+      -- Ahead of what was typed since.
+      vim.api.nvim_feedkeys(vim.keycode(lhs), "im", false)
+    else
+      guard(buf, lhs)
+    end
+  end, { buffer = buf, desc = GUARD })
+end
+
+--- The keys with Alt.
+---
+--- @return string[]
+local function with_alt()
+  return vim.tbl_filter(function(lhs)
+    return lhs and lhs:match("^<[MmAa]%-[^-]+>$") ~= nil
+  end, vim.tbl_values(assert(require("fillrate.options").current).keys))
+end
+
+--- Makes the keys harmless while there is no ghost text, in a buffer that may have some.
+---
+--- @param buf integer
+function M.attach(buf)
+  vim.iter(with_alt()):each(function(lhs)
+    guard(buf, lhs)
+  end)
+end
+
 --- Maps the keys in a buffer. Idempotent.
 ---
 --- @param buf integer
@@ -106,6 +147,21 @@ function M.unmap(buf)
           vim.fn.mapset(mapping.before)
         end)
       end
+    end
+  end
+end
+
+--- Restores all keys of a buffer that will have no ghost text.
+---
+--- @param buf integer
+function M.detach(buf)
+  M.unmap(buf)
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return
+  end
+  for _, lhs in ipairs(with_alt()) do
+    if vim.tbl_get(own_mapping(buf, lhs) or {}, "desc") == GUARD then
+      vim.keymap.del("i", lhs, { buffer = buf })
     end
   end
 end
