@@ -1,8 +1,9 @@
 //! Removes from a completion what the suffix already has.
 
 use super::extent::fits;
+use super::scan::closes_its_brackets;
 use super::syntax_site::SyntaxSite;
-use super::{Change, alphanumerics, first_line};
+use super::{Change, alphanumerics, first_line, last_line};
 
 /// How many lines of the suffix a streaming model repeats before it is stopped.
 const REPEATED_LINES: usize = 3;
@@ -139,8 +140,37 @@ fn end_before_closer(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<us
     if !")]}>\"'`".contains(closer) || !text.contains(closer) || fits(text, site) {
         return None;
     }
+    // Otherwise the rest would close a bracket of the completion's, and not the one it was for.
+    let closes_its_own = |kept: &str| {
+        let language = site.language.filter(|_| ")]}".contains(closer));
+        language.is_none_or(|language| closes_its_brackets(kept, language))
+    };
     text.rmatch_indices(closer)
         .take(TRIED_CLOSERS)
         .map(|(at, _)| at)
-        .find(|at| fits(&text[..*at], site))
+        .find(|at| fits(&text[..*at], site) && closes_its_own(&text[..*at]))
+        .or_else(|| end_of_string(text, rest.trim_start(), site))
+}
+
+/// Where a completion ends the string that the cursor is in and that the rest of the line ends. In
+/// languages whose statements need a semicolon after it, the line is not correct either way.
+fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let mut following = rest.chars();
+    let quote = following.next().filter(|quote| "\"'`".contains(*quote))?;
+    // Several quotes end a string of several lines, whose beginning may be on another line.
+    let is_single = following.next() != Some(quote);
+    let is_open = unescaped(last_line(site.prefix), quote).count() % 2 == 1;
+    (is_single && is_open)
+        .then(|| unescaped(text, quote).next())
+        .flatten()
+}
+
+/// The offsets of a character that no backslash stands before.
+fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
+    let mut escaped = false;
+    text.char_indices().filter_map(move |(at, each)| {
+        let found = each == character && !escaped;
+        escaped = each == '\\' && !escaped;
+        found.then_some(at)
+    })
 }

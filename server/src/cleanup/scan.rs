@@ -77,6 +77,15 @@ fn closable(site: &SyntaxSite<'_>, around: Option<Around>) -> Option<usize> {
     Some(around?.closable())
 }
 
+/// Whether a text closes every bracket that it opens, strings and comments aside.
+pub(super) fn closes_its_brackets(text: &str, language: &'static Language) -> bool {
+    let mut scan = Scan::new(language);
+    for line in text.split_inclusive('\n') {
+        scan.read(line);
+    }
+    scan.open == 0
+}
+
 /// A scanner of brackets, strings and line comments.
 #[derive(Debug)]
 struct Scan {

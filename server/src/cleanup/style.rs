@@ -223,13 +223,15 @@ fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
 }
 
 /// Removes white space at the end, which an accept would leave behind, unless it separates the
-/// completion from what follows.
+/// completion from what follows: a word, a line, or a bracket on a line of its own.
 pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Change {
     let end = text.trim_end().len();
     let next = site.suffix.chars().next();
     let parts_words = next.is_some_and(|next| !next.is_whitespace() && !")]},;:.".contains(next));
-    let parts_lines = before_a_line(site) && text[end..].contains('\n');
-    if end > 0 && (parts_words || parts_lines) {
+    let lines = text[end..].matches('\n').count();
+    let parts_lines = before_a_line(site) && lines > 0;
+    let parts_bracket = next.is_some_and(|next| ")]}".contains(next)) && lines == 1;
+    if end > 0 && (parts_words || parts_lines || parts_bracket) {
         return Change::None;
     }
     Change::EndAt(end)

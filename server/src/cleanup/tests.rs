@@ -136,7 +136,11 @@ fn auto_closed_pairs_are_not_closed_twice() {
             "x = {$0}\n",
             "\n    'a': 1,\n    'b': 2,\n}\ny = 1\n"
         ),
-        "x = {\n    'a': 1,\n    'b': 2,}\n"
+        "x = {\n    'a': 1,\n    'b': 2,\n}\n"
+    );
+    assert_eq!(
+        complete("javascript", "  if (a) {$0}\n", "\n    return a;\n  }"),
+        "  if (a) {\n    return a;\n  }\n"
     );
     assert_eq!(
         complete("python", "x = f(g($0))\n", "a, b))"),
@@ -147,6 +151,24 @@ fn auto_closed_pairs_are_not_closed_twice() {
         complete("python", "x = f'{$0}'\n", "name}'"),
         "x = f'{name}'\n"
     );
+    assert_eq!(
+        complete("typescript", "if ($0)\n", "a > 1) { b(a); }"),
+        "if (a > 1)\n"
+    );
+    // A statement without its semicolon is wrong with the string's end and without it.
+    for language in ["java", "csharp"] {
+        let block = |line: &str| format!("class C {{ void f(int a) {{\n    {line}\n}} }}\n");
+        for (line, completion, wanted) in [
+            ("c = '$0'", "x';", "c = 'x'"),
+            ("s = \"$0\"", "hello world\";", "s = \"hello world\""),
+            ("s = \"$0\"", "a \\\"b\\\" c\";", "s = \"a \\\"b\\\" c\""),
+            ("s = \"hel$0\"", "lo\" + a;", "s = \"hello\""),
+            ("f($0)", "a);", "f(a)"),
+            ("x[$0]", "a] = 1;", "x[a]"),
+        ] {
+            assert_eq!(complete(language, &block(line), completion), block(wanted));
+        }
+    }
 }
 
 /// A completion in the middle of a line may go on if its first line alone is not correct there.
