@@ -44,6 +44,35 @@ fn width() -> Option<usize> {
     })
 }
 
+/// How many columns of text a [`paragraph`] has at most.
+const READABLE: usize = 100;
+
+/// Wraps a text to the width that tables may have, with a line end after it.
+pub fn paragraph(text: &str) -> String {
+    let width = width().map_or(READABLE, |width| width.min(READABLE));
+    wrapped(text, width)
+}
+
+/// A text in lines of at most so many columns, as far as single words fit.
+fn wrapped(text: &str, columns: usize) -> String {
+    let mut lines = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > columns {
+            lines.push('\n');
+            used = 0;
+        } else if used > 0 {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines.push('\n');
+    lines
+}
+
 impl TextTable {
     /// A table without rows.
     pub fn new<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Self {
@@ -136,5 +165,12 @@ mod tests {
         assert_eq!(narrow.matches("demo").count(), 2, "{narrow}");
         assert!(narrow.contains("third"), "{narrow}");
         assert_eq!(table.render(None).matches("demo").count(), 1);
+    }
+
+    #[test]
+    fn paragraphs_are_wrapped_between_words() {
+        assert_eq!(wrapped("one two three", 7), "one two\nthree\n");
+        assert_eq!(wrapped("extraordinary it is", 7), "extraordinary\nit is\n");
+        assert_eq!(wrapped("", 7), "\n");
     }
 }

@@ -8,7 +8,7 @@ local Person = require("person")
 local equal = Person.equal
 
 local server, settings, file = unpack(arg)
-local person = Person.start({ width = 100, height = 40 })
+local person = Person.start({ width = 80, height = 40 })
 
 --- Gives a command, and waits for what it says.
 local function say(command, wanted)
@@ -29,6 +29,12 @@ local function read(command)
   person:lua("vim.cmd(...)", command)
   person:wait("a window", "return vim.api.nvim_win_get_config(0).relative ~= ''")
   local text = person:text()
+  -- Tables fit; only what stands in a file may be wider.
+  local columns = person:lua("return vim.api.nvim_win_get_width(0)")
+  for line in (text .. "\n"):gmatch("(.-)\n") do
+    local fits = vim.fn.strdisplaywidth(line) <= columns
+    assert(fits or not command:find("stats"), ("wider than %d: %s"):format(columns, line))
+  end
   person:keys("q")
   person:wait("its end", "return vim.api.nvim_win_get_config(0).relative == ''")
   return text
@@ -39,20 +45,31 @@ local function holds(text, wanted)
   assert(text:find(wanted, 1, true), ("%s\nholds no %s"):format(text, wanted))
 end
 
--- The help has no two tags of one name, and the command leads to it.
-local tags = vim.fn.tempname()
+-- `setup()` indexes the help, which has no two tags of one name, and the command leads to it.
+local copy = vim.fn.tempname()
 person:lua(
   [[
     local copy = ...
     vim.fn.mkdir(copy .. "/doc", "p")
     local help = vim.api.nvim_get_runtime_file("doc/fillrate.txt", false)[1]
     vim.uv.fs_copyfile(help, copy .. "/doc/fillrate.txt")
-    vim.cmd.helptags(copy .. "/doc")
     vim.opt.runtimepath:prepend(copy)
-    vim.cmd.help(":Fillrate-trial")
-    vim.cmd.helpclose()
   ]],
-  tags
+  copy
+)
+
+-- Before `setup()` the command says what to do, and nothing else happens.
+say("Fillrate stats", 'Call require("fillrate").setup() first')
+equal(goes_on("Fillrate "), {})
+person:set_up(server, settings)
+person:wait("the index", "return vim.uv.fs_stat(... .. '/doc/tags')", copy)
+person:lua(
+  [[
+  vim.cmd.helptags(... .. "/doc")
+  vim.cmd.help(":Fillrate-trial")
+  vim.cmd.helpclose()
+]],
+  copy
 )
 -- Each tag that the help refers to is there.
 person:lua([[
@@ -62,11 +79,6 @@ person:lua([[
     assert(#vim.fn.getcompletion(tag, "help") > 0, "there is no help for " .. tag)
   end
 ]])
-
--- Before `setup()` the command says what to do, and nothing else happens.
-say("Fillrate stats", 'Call require("fillrate").setup() first')
-equal(goes_on("Fillrate "), {})
-person:set_up(server, settings)
 say("Fillrate stats", "No server runs")
 person:open(file)
 

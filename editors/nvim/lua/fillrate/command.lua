@@ -42,13 +42,14 @@ local function stats(words)
     if days then
       vim.list_extend(arguments, { "--days", days })
     end
-    server.run(arguments, function(output)
+    local window = require("fillrate.window")
+    server.run(arguments, window.columns(), function(output)
       local lines = vim.split(vim.trim(output), "\n")
       if not models.telemetry.enabled then
         table.insert(lines, "")
         table.insert(lines, "Nothing is noted now: telemetry.enabled is false.")
       end
-      require("fillrate.window").open("Fillrate statistics", lines)
+      window.open("Fillrate statistics", lines)
     end)
   end)
 end

@@ -380,12 +380,13 @@ end
 --- Runs the program, for figures that have one source only.
 ---
 --- @param arguments string[]
+--- @param columns integer how wide its tables may be
 --- @param use fun(output: string) called with what it printed; a fault is shown to the person
-function M.run(arguments, use)
+function M.run(arguments, columns, use)
   M.find(function(path)
     vim.system(
       vim.list_extend({ path }, arguments),
-      { text = true, timeout = 60000 },
+      { text = true, timeout = 60000, env = { COLUMNS = tostring(columns) } },
       vim.schedule_wrap(function(said)
         if said.code == 0 then
           use(said.stdout)

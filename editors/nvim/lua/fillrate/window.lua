@@ -2,6 +2,14 @@
 
 local M = {}
 
+--- How many columns of text a window may have.
+---
+--- @return integer
+function M.columns()
+  -- Two columns are the border's, and two stay free.
+  return math.max(1, vim.o.columns - 4)
+end
+
 --- Shows lines in a floating window, which `q` and Escape close.
 ---
 --- @param title string
@@ -17,8 +25,8 @@ function M.open(title, lines, filetype)
   for _, line in ipairs(lines) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line))
   end
-  -- Two columns and two lines are the border's.
-  local width = math.max(1, math.min(widest, vim.o.columns - 4))
+  local width = math.min(widest, M.columns())
+  -- Two lines are the border's.
   local height = math.max(1, math.min(#lines, vim.o.lines - vim.o.cmdheight - 4))
   local window = vim.api.nvim_open_win(buf, true, {
     relative = "editor",

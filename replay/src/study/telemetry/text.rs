@@ -9,7 +9,7 @@ use fillrate_metrics::{NumberFormat, POWER, Unit};
 
 use super::statistics::{FEW, StatisticsRow, TelemetryStatistics, VariantEstimates};
 use super::trial::{ArmDifference, TrialStatistics};
-use crate::report::table::{TextTable, figure, right};
+use crate::report::table::{TextTable, figure, paragraph, right};
 
 impl TelemetryStatistics {
     /// The tables with their explanations.
@@ -24,16 +24,18 @@ impl TelemetryStatistics {
             rows = rest;
         }
         if self.rows.is_empty() && self.trial.is_some() {
-            text.push_str("Nothing was offered by one model alone.\n");
+            text.push_str(&paragraph("Nothing was offered by one model alone."));
         } else if self.rows.is_empty() {
-            text.push_str("Nothing was offered in this time, so there are no statistics.\n");
+            text.push_str(&paragraph(
+                "Nothing was offered in this time, so there are no statistics.",
+            ));
         } else {
-            text.push_str(
+            text.push_str(&paragraph(
                 "Rates in %, each with its 95 % interval (clustered by session and file) and its \
-                 n; times in ms. \"?\": the data\nsupport no bound, for example if all samples are \
-                 of one file in one session. Shown: confirmed by the editor +\nestimated by it. A \
-                 partial accept counts only in completed-code.\n",
-            );
+                 n; times in ms. \"?\": the data support no bound, for example if all samples are \
+                 of one file in one session. Shown: confirmed by the editor + estimated by it. A \
+                 partial accept counts only in completed-code.",
+            ));
             let few: Vec<String> = self
                 .rows
                 .iter()
@@ -42,16 +44,16 @@ impl TelemetryStatistics {
                 .collect();
             let unreported: usize = self.rows.iter().map(|row| row.accepted_unreported).sum();
             if unreported > 0 {
-                text.push_str(&format!(
+                text.push_str(&paragraph(&format!(
                     "{unreported} more were accepted in editors that do not report what they \
-                     show: no acceptance rate counts them.\n"
-                ));
+                     show: no acceptance rate counts them."
+                )));
             }
             if !few.is_empty() {
-                text.push_str(&format!(
-                    "Too few samples (fewer than {FEW} shown): {}.\n",
+                text.push_str(&paragraph(&format!(
+                    "Too few samples (fewer than {FEW} shown): {}.",
                     few.join("; ")
-                ));
+                )));
             }
         }
         if let Some(trial) = &self.trial {
@@ -147,18 +149,19 @@ impl TrialStatistics {
             );
             table.add_row(cells);
         }
-        let mut text = format!(
-            "\n{table}\nTrial by {}, seed {}; intervals clustered by {}.\n",
+        let mut text = format!("\n{table}\n");
+        text.push_str(&paragraph(&format!(
+            "Trial by {}, seed {}; intervals clustered by {}.",
             self.unit, self.seed, self.clusters
-        );
+        )));
         if self.hidden {
-            text.push_str(
-                "It is blind and still running, so letters replace its models' names; `--unblind` names \
-                 them.\n",
-            );
+            text.push_str(&paragraph(
+                "It is blind and still running, so letters replace its models' names; `--unblind` \
+                 names them.",
+            ));
         }
         for difference in &self.differences {
-            text.push_str(&difference.sentence());
+            text.push_str(&paragraph(&difference.sentence()));
         }
         if let Some(strengths) = &self.strengths {
             let strengths: Vec<String> = strengths
@@ -176,12 +179,14 @@ impl TrialStatistics {
                     )
                 })
                 .collect();
-            text.push_str(&format!(
-                "Strengths by choices (Bradley–Terry, natural logarithms, mean 0): {}.\n",
+            text.push_str(&paragraph(&format!(
+                "Strengths by choices (Bradley–Terry, natural logarithms, mean 0): {}.",
                 strengths.join("; ")
-            ));
+            )));
         } else if pairs {
-            text.push_str("Strengths need each model to be chosen at least once.\n");
+            text.push_str(&paragraph(
+                "Strengths need each model to be chosen at least once.",
+            ));
         }
         text
     }
@@ -203,18 +208,18 @@ impl ArmDifference {
                 (second, first)
             };
             return format!(
-                "{more} is accepted more often than {less}: {first} − {second} is {interval}.\n"
+                "{more} is accepted more often than {less}: {first} − {second} is {interval}."
             );
         }
         match self.shown_needed {
             Some(more) => format!(
                 "{first} or {second}: can't tell yet. {first} − {second} is {interval}; a true \
-                 difference of that size takes about {more} more\nshown completions ({:.0} % power \
-                 at the 5 % level).\n",
+                 difference of that size takes about {more} more shown completions ({:.0} % power at the \
+                 5 % level).",
                 100.0 * POWER
             ),
             None => {
-                format!("{first} or {second}: can't tell; they do not differ so far: {interval}.\n")
+                format!("{first} or {second}: can't tell; they do not differ so far: {interval}.")
             }
         }
     }
