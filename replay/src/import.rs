@@ -158,7 +158,7 @@ pub fn import(
             first => first.unwrap_or_else(none),
         });
     }
-    let summary = writer.finish()?;
+    let summary = writer.finish(&options.packages)?;
     progress(all, all);
     Ok(ImportSummary {
         unusable,

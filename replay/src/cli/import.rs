@@ -30,7 +30,7 @@ pub(super) struct ImportArguments {
     /// What the benchmark's tests know as `/output` (repoexec)
     #[arg(long, value_name = "DIR")]
     outputs: Option<PathBuf>,
-    /// What the tests need installed beside what the format knows, `NAME==VERSION`; may be repeated
+    /// What the tests need installed beside what the format knows: exact pins, as a manifest's; may be repeated
     #[arg(long = "package", value_name = "PIN")]
     packages: Vec<String>,
     /// Let a hole take the place of a whole function, signature included, as the benchmark's

@@ -1,9 +1,9 @@
 //! [DevBench](https://github.com/microsoft/devbench): `benchmark/LANGUAGE/CATEGORY/CATEGORY.jsonl`.
 //!
 //! A program is `prefix`, the completion, `suffix` and `assertions`, each from a line of its own, as
-//! the benchmark's `execute_benchmark.py` joins them; Python's passes if it ends with status 0. The
-//! assertions stand in the test and not in the program, which a model sees. Other languages are
-//! scored by text.
+//! the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript or JavaScript passes
+//! if it ends with status 0, in an empty folder; TypeScript has to compile first. The assertions
+//! stand in the test and not in the program, which a model sees. Other languages are scored by text.
 //!
 //! `id` counts from 1 in each file, so a task is called `LANGUAGE/CATEGORY/ID`.
 
@@ -12,7 +12,9 @@ use serde_json::Value;
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name};
+use super::task::{
+    BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests, project_name,
+};
 use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
@@ -32,7 +34,8 @@ const LANGUAGES: [(&str, &str, &str); 6] = [
     ("cpp", "cpp", "cpp"),
 ];
 
-/// Seconds that a program may run: `timeout` of `run_python_test_case`.
+/// Seconds of processor time that a program may take; the benchmark's own limit, `timeout` of
+/// `run_python_test_case`, is of the clock, and a busy machine exceeds it.
 const TIMEOUT: u64 = 30;
 
 /// The id of a record's task, from its language, its `testsource` and its `id`.
@@ -76,28 +79,13 @@ fn read(
         &format!("\n{}\n", record.text("suffix")?),
     );
     let name = record.file_name(&id);
-    let path = format!("programs/{name}.{extension}");
     let assertions = record.optional_text("assertions")?.unwrap_or_default();
-    let tests = (language == "python").then(|| TaskTests {
-        path: format!("tests/test_{name}.py"),
-        text: RUNNER
-            .replace("PROGRAM", &path)
-            .replace("SECONDS", &TIMEOUT.to_string())
-            // JSON's texts are Python's, too.
-            .replace("ASSERTED", &Value::from(assertions).to_string()),
-        beside: Vec::new(),
-        packages: PYTEST
-            .iter()
-            .map(ToString::to_string)
-            .chain(options.packages.iter().cloned())
-            .collect(),
-        timeout: None,
-    });
+    let tests = tests(language, &name, assertions, options);
     Ok(ImportedTask {
         // One for each category, so that reports have a row for each.
         project: project_name(&format!("devbench-{}", category_of(&id))),
         language,
-        path,
+        path: format!("programs/{name}.{extension}"),
         kind: HoleKind::Block,
         contents: program.contents,
         range: program.range,
@@ -111,22 +99,118 @@ fn read(
     })
 }
 
-/// Runs a program with its assertions as the benchmark does.
-const RUNNER: &str = r##"import subprocess
+/// What decides over a program, if it is run.
+fn tests(
+    language: &str,
+    name: &str,
+    assertions: &str,
+    options: &ImportOptions,
+) -> Option<TaskTests> {
+    let (runner, path, text, own) = match language {
+        "python" => (
+            TaskRunner::Pytest,
+            format!("tests/test_{name}.py"),
+            PYTHON_TEST.to_owned(),
+            &[][..],
+        ),
+        "typescript" => (
+            TaskRunner::Node,
+            format!("tests/{name}.test.mjs"),
+            SCRIPT_TEST.replace("  COMPILE\n", COMPILE),
+            &TYPESCRIPT[..],
+        ),
+        "javascript" => (
+            TaskRunner::Node,
+            format!("tests/{name}.test.mjs"),
+            SCRIPT_TEST.replace("  COMPILE\n", "  write(\"PROGRAM.js\");\n"),
+            &[][..],
+        ),
+        _ => return None,
+    };
+    Some(TaskTests {
+        runner,
+        path,
+        text: text
+            .replace("PROGRAM", name)
+            .replace("SECONDS", &TIMEOUT.to_string())
+            // JSON's texts are Python's and JavaScript's, too.
+            .replace("ASSERTED", &Value::from(assertions).to_string()),
+        beside: Vec::new(),
+        packages: own
+            .iter()
+            .map(ToString::to_string)
+            .chain(options.packages_for(language))
+            .collect(),
+        timeout: None,
+    })
+}
+
+/// What compiles TypeScript, of the major version that the benchmark was tested with.
+const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.10.0"];
+
+/// Runs a program in Python with its assertions as the benchmark does, which imports some modules
+/// before: programs may use them without an import of their own.
+const PYTHON_TEST: &str = r##"import resource
+import subprocess
 import sys
 
+BEFORE = "import os\nimport asyncio\n"
+PLOTS = "import matplotlib\nmatplotlib.use('Agg')\nimport matplotlib.pyplot as plt\n"
 ASSERTIONS = ASSERTED
 
 
-def test_program():
-    with open("PROGRAM") as file:
-        program = file.read()
+def limit_processor_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+
+def test_program(tmp_path):
+    with open("programs/PROGRAM.py") as file:
+        program = file.read() + "\n# Run assertions\n" + ASSERTIONS + "\n"
+    plots = PLOTS if "plt" in program or "matplotlib" in program else ""
+    (tmp_path / "program.py").write_text(plots + BEFORE + program)
     done = subprocess.run(
-        [sys.executable, "-c", program + "\n# Run assertions\n" + ASSERTIONS + "\n"],
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        preexec_fn=limit_processor_time,
+        timeout=10 * SECONDS,
     )
     assert done.returncode == 0, done.stderr
+"##;
+
+/// The same in JavaScript.
+const SCRIPT_TEST: &str = r##"import assert from "node:assert";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+
+const ASSERTIONS = ASSERTED;
+
+test("program", () => {
+  const folder = mkdtempSync(join(tmpdir(), "program-"));
+  symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
+  const env = { PATH: process.env.PATH, HOME: folder };
+  const options = { cwd: folder, env, encoding: "utf8", timeout: 10 * SECONDS * 1000 };
+  const limited = ["-c", 'ulimit -t SECONDS; exec "$@"', "sh", process.execPath];
+  const run = (...args) => spawnSync("sh", [...limited, ...args], options);
+  const write = (name) => {
+    const program = readFileSync(`programs/${name}`, "utf8");
+    writeFileSync(join(folder, name), `${program}\n// Run assertions\n${ASSERTIONS}\n`);
+  };
+  COMPILE
+  const done = run("PROGRAM.js");
+  assert.strictEqual(done.status, 0, done.stderr);
+});
+"##;
+
+/// Compiles TypeScript as the benchmark does.
+const COMPILE: &str = r##"  write("PROGRAM.ts");
+  const flags = "--target ES2020 --module commonjs --esModuleInterop --allowSyntheticDefaultImports --skipLibCheck";
+  const tsc = "node_modules/typescript/bin/tsc";
+  const compiled = run(tsc, "PROGRAM.ts", ...flags.split(" "));
+  assert.strictEqual(compiled.status, 0, compiled.stdout);
 "##;

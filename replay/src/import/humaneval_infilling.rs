@@ -11,7 +11,7 @@ use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
 use super::task::{
-    BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests, plain_file_name,
+    BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests, plain_file_name,
 };
 use crate::task::{HoleKind, sha256_hex};
 
@@ -55,8 +55,6 @@ fn read(
         "MultiLineInfilling" => HoleKind::Block,
         _ => HoleKind::Span,
     };
-    let mut packages: Vec<String> = PYTEST.map(str::to_owned).to_vec();
-    packages.extend(options.packages.iter().cloned());
     Ok(ImportedTask {
         id: id.to_owned(),
         project: "humaneval-infilling".to_owned(),
@@ -67,10 +65,11 @@ fn read(
         range: program_text.range,
         origin: program_text.origin,
         tests: Some(TaskTests {
+            runner: TaskRunner::Pytest,
             path: format!("tests/test_{module}.py"),
             text: tests(test, &module, entry_point),
             beside: Vec::new(),
-            packages,
+            packages: options.packages.clone(),
             timeout: Some(TIMEOUT),
         }),
         extent: matches!(kind, HoleKind::Span).then_some(CompletionExtent::Anything),

@@ -17,7 +17,7 @@ use super::error::RecordFault;
 use super::located_hole;
 use super::record::{self, BenchmarkRecord};
 use super::task::{
-    BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, PYTEST, TaskTests, project_name,
+    BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, TaskRunner, TaskTests, project_name,
 };
 use super::writer::TESTS;
 use crate::language::scoring::{function_head, syntax_identifiers, without_head};
@@ -96,7 +96,7 @@ fn read(
     };
     let (text, beside) = tests(test, &package, options)?;
     let plain = record.file_name(&id);
-    let pins = PYTEST.iter().chain(&LOADED).map(ToString::to_string);
+    let loaded = LOADED.map(str::to_owned).into_iter();
     Ok(ImportedTask {
         project: project_name(name.rsplit_once('/').map_or(name, |(_, last)| last)),
         language: "python",
@@ -106,10 +106,11 @@ fn read(
         contents,
         origin: FileOrigin::Repository(repository),
         tests: Some(TaskTests {
+            runner: TaskRunner::Pytest,
             path: format!("{TESTS}/test_{plain}.py"),
             text,
             beside,
-            packages: pins.chain(options.packages.iter().cloned()).collect(),
+            packages: loaded.chain(options.packages.iter().cloned()).collect(),
             timeout: None,
         }),
         extent: None,

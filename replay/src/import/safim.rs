@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, PYTEST, TaskTests};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests};
 use crate::task::HoleKind;
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
@@ -79,14 +79,11 @@ fn read(
     let cases = cases(record)?;
     let name = record.file_name(id);
     let tests = (is_run && !cases.is_empty()).then(|| TaskTests {
+        runner: TaskRunner::Pytest,
         path: format!("tests/test_{name}.py"),
         text: tests(&name, &cases),
         beside: Vec::new(),
-        packages: PYTEST
-            .iter()
-            .map(ToString::to_string)
-            .chain(options.packages.iter().cloned())
-            .collect(),
+        packages: options.packages.clone(),
         timeout: None,
     });
     let project = match &tests {

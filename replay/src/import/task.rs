@@ -9,6 +9,7 @@ use fillrate_server::syntax::Language;
 use super::error::RecordFault;
 use super::record::BenchmarkRecord;
 use crate::corpus::manifest::plain_project_name;
+use crate::language::LanguageSupport;
 use crate::task::{Hole, HoleKind};
 
 /// A benchmark's format.
@@ -38,7 +39,7 @@ pub struct ImportOptions {
     pub repositories: Option<PathBuf>,
     /// The folder that the benchmark's tests know as `/output` (RepoExec).
     pub outputs: Option<PathBuf>,
-    /// Exact pins of what the tests need beside what the format knows, `NAME==VERSION`.
+    /// Exact pins of what the tests need beside what the format knows, as in manifests.
     pub packages: Vec<String>,
     /// Whether a hole takes the place of a whole function, its signature included, where the
     /// benchmark's predictions repeat it (RepoExec, MRG-Bench); else only of its body.
@@ -47,6 +48,17 @@ pub struct ImportOptions {
     pub strict: bool,
     /// The most holes to write; all if nothing.
     pub limit: Option<usize>,
+}
+
+impl ImportOptions {
+    /// The packages that are written as a language's pins are.
+    pub(super) fn packages_for(&self, language: &str) -> Vec<String> {
+        let Some(support) = LanguageSupport::by_name(language) else {
+            return Vec::new();
+        };
+        let is_pin = |pin: &&String| support.packages.parse_pin(pin).is_some();
+        self.packages.iter().filter(is_pin).cloned().collect()
+    }
 }
 
 /// What one record becomes.
@@ -85,14 +97,15 @@ pub(super) enum FileOrigin {
     Repository(PathBuf),
 }
 
-/// What decides over a hole, for pytest.
+/// What decides over a hole.
 pub(super) struct TaskTests {
+    pub(super) runner: TaskRunner,
     /// The file of tests, in the project, and its text.
     pub(super) path: String,
     pub(super) text: String,
     /// Further files that it needs: what is copied, and to where in the project.
     pub(super) beside: Vec<(PathBuf, String)>,
-    /// What the tests need installed: exact pins.
+    /// What they need installed beside the runner: exact pins.
     pub(super) packages: Vec<String>,
     /// Seconds that they may take, where the benchmark says so.
     pub(super) timeout: Option<u16>,
@@ -119,15 +132,38 @@ impl ImportedTask {
     }
 }
 
-/// What runs the tests, with all that it needs in turn.
-pub(super) const PYTEST: [&str; 6] = [
-    "pytest==8.4.2",
-    "coverage==7.10.7",
-    "iniconfig==2.1.0",
-    "packaging==25.0",
-    "pluggy==1.6.0",
-    "Pygments==2.19.2",
-];
+/// What runs the tests of a project that an import makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskRunner {
+    Pytest,
+    /// Node's own.
+    Node,
+}
+
+impl TaskRunner {
+    /// Its name in manifests.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Pytest => "pytest",
+            Self::Node => "node",
+        }
+    }
+
+    /// Exact pins of itself, with all that it needs in turn.
+    pub(super) fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Pytest => &[
+                "pytest==8.4.2",
+                "coverage==7.10.7",
+                "iniconfig==2.1.0",
+                "packaging==25.0",
+                "pluggy==1.6.0",
+                "Pygments==2.19.2",
+            ],
+            Self::Node => &[],
+        }
+    }
+}
 
 /// A name that a manifest takes, made of a benchmark's own.
 pub(super) fn project_name(name: &str) -> String {

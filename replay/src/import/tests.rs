@@ -339,26 +339,47 @@ fn devbench_programs_are_judged_by_their_assertions() {
         "prefix": "def double(n):", "golden_completion": "    return 2 * n",
         "suffix": "print(double(2))", "assertions": "assert double(3) == 6, \"six\"",
     });
-    let mut script = with(&record, "language", Some(json!("typescript")));
-    script = with(&script, "prefix", Some(json!("const two = ")));
+    let [script, java] = ["typescript", "java"].map(|language| {
+        let other = with(&record, "language", Some(json!(language)));
+        with(&other, "prefix", Some(json!("const two = ")))
+    });
+    let options = ImportOptions {
+        packages: vec!["numpy==2.2.6".to_owned(), "d3@7.9.0".to_owned()],
+        ..ImportOptions::default()
+    };
+    let records = [record.clone(), script, java];
     let summary = folder
-        .import("devbench", &[record, script], &ImportOptions::default())
+        .import("devbench", &records, &options)
         .expect("the records are sound");
-    assert_eq!((summary.holes, summary.judged, summary.projects), (2, 1, 2));
+    assert_eq!((summary.holes, summary.judged, summary.projects), (3, 2, 3));
     insta::assert_snapshot!(folder.holes(), @r#"
     devbench-python-low-context/programs/python_low_context_1.py:2:block [python/low-context/1] "    return 2 * n" ["tests/test_python_low_context_1.py"]
-    devbench-typescript-low-context/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" []
+    devbench-typescript-low-context/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" ["tests/typescript_low_context_1.test.mjs"]
+    devbench-java-low-context/programs/java_low_context_1.java:2:block [java/low-context/1] "    return 2 * n" []
     "#);
-    let corpus = folder.path("tasks.corpus/devbench-python-low-context");
-    let program = fs::read_to_string(corpus.join("programs/python_low_context_1.py"));
+    let read = |path: &str| {
+        let text = fs::read_to_string(folder.path("tasks.corpus").join(path));
+        text.expect("the import wrote it")
+    };
     // What decides is not shown.
     assert_eq!(
-        program.expect("a program"),
+        read("devbench-python-low-context/programs/python_low_context_1.py"),
         "def double(n):\n    return 2 * n\nprint(double(2))\n"
     );
-    let test = fs::read_to_string(corpus.join("tests/test_python_low_context_1.py"));
     let asserted = "ASSERTIONS = \"assert double(3) == 6, \\\"six\\\"\"";
-    assert!(test.expect("a test").contains(asserted));
+    for test in [
+        "devbench-python-low-context/tests/test_python_low_context_1.py",
+        "devbench-typescript-low-context/tests/typescript_low_context_1.test.mjs",
+    ] {
+        assert!(read(test).contains(asserted), "{test}");
+    }
+    // A language's projects get its own packages.
+    let manifest = folder.manifest();
+    assert!(manifest.contains(r#""Pygments==2.19.2", "numpy==2.2.6"]"#));
+    assert!(manifest.contains(r#""@types/node@22.10.0", "d3@7.9.0"]"#));
+    let unused = folder.import("devbench", &records[..1], &options);
+    let error = unused.expect_err("nothing is in TypeScript");
+    insta::assert_snapshot!(error, @"no project that this import makes installs the package `d3@7.9.0`");
 }
 
 #[test]

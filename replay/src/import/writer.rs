@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
 use super::error::{ImportError, RecordFault};
-use super::task::{FileOrigin, ImportedTask, TaskTests, is_playable};
+use super::task::{FileOrigin, ImportedTask, TaskRunner, TaskTests, is_playable};
 use crate::corpus::tree;
 use crate::mine::dependencies::DependencyIndex;
 use crate::task::{Hole, sha256_hex};
@@ -67,6 +67,8 @@ struct WrittenProject {
     holes: BTreeSet<String>,
     /// Files of tests.
     tests: BTreeSet<String>,
+    /// What runs them; `None` without any.
+    runner: Option<TaskRunner>,
     packages: Vec<String>,
     timeout: Option<u16>,
     /// By path, the hash of what was written there.
@@ -150,6 +152,7 @@ impl ImportWriter {
             copied: false,
             holes: BTreeSet::new(),
             tests: BTreeSet::new(),
+            runner: None,
             packages: Vec::new(),
             timeout: None,
             written: BTreeMap::new(),
@@ -218,8 +221,14 @@ impl ImportWriter {
         Ok(())
     }
 
-    /// Puts everything in its place.
-    pub(super) fn finish(mut self) -> Result<ImportSummary, ImportError> {
+    /// Puts everything in its place. `packages` are those that a person gave.
+    pub(super) fn finish(mut self, packages: &[String]) -> Result<ImportSummary, ImportError> {
+        let is_used = |pin: &String| self.projects.values().any(|it| it.packages.contains(pin));
+        if let Some(unused) = packages.iter().find(|pin| !is_used(pin)) {
+            return Err(ImportError::Refused(format!(
+                "no project that this import makes installs the package `{unused}`"
+            )));
+        }
         self.write_holes()?;
         let manifest = self.folder.path().join(MANIFEST);
         let mut text = format!(
@@ -292,7 +301,7 @@ impl WrittenProject {
             )));
         }
         self.write(root, &tests.path, &tests.text)?;
-        if self.repository.is_none() {
+        if self.repository.is_none() && tests.runner == TaskRunner::Pytest {
             // So that tests are named from the project's top.
             self.write(root, "pytest.ini", "[pytest]\n")?;
         }
@@ -301,7 +310,9 @@ impl WrittenProject {
             put(&root.join(to), &bytes)?;
         }
         self.tests.insert(tests.path);
-        self.packages = tests.packages;
+        let own = tests.runner.packages().iter().map(ToString::to_string);
+        self.packages = own.chain(tests.packages).collect();
+        self.runner = Some(tests.runner);
         self.timeout = tests.timeout;
         Ok(())
     }
@@ -334,7 +345,7 @@ impl WrittenProject {
             // Other tasks of the same benchmark can give a hole away.
             lines += &format!("holes = [{}]\nhidden = [\"*\"]\n", quoted(holes));
         }
-        if !self.tests.is_empty() {
+        if let Some(runner) = self.runner {
             // Files that are named one by one would all be loaded for every test.
             let args = if self.repository.is_some() {
                 list(["--rootdir=.".to_owned(), TESTS.to_owned()].into_iter())
@@ -342,10 +353,13 @@ impl WrittenProject {
                 "[\"tests\"]".to_owned()
             };
             lines += &format!(
-                "\n[project.environment]\npackages = {}\n\n[project.test]\nrunner = \"pytest\"\n\
-                 args = {args}\npath = [\".\"]\n",
-                list(self.packages.iter().cloned())
+                "\n[project.environment]\npackages = {}\n\n[project.test]\nrunner = {}\nargs = {args}\n",
+                list(self.packages.iter().cloned()),
+                quoted(runner.name()),
             );
+            if runner == TaskRunner::Pytest {
+                lines += "path = [\".\"]\n";
+            }
             if let Some(seconds) = self.timeout {
                 lines += &format!("timeout = {seconds}\n");
             }

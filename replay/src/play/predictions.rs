@@ -9,7 +9,7 @@
 //! | [CrossCodeEval](https://github.com/amazon-science/cceval) | `task_id` | `pred` or `prediction` |
 //! | [RepoEval](https://github.com/microsoft/CodeT/tree/main/RepoCoder) | `metadata.task_id` | `choices`, each with `text` |
 //! | [DevEval](https://github.com/seketeam/DevEval) | `namespace` | `completion` |
-//! | [DevBench](https://github.com/microsoft/devbench) | `language`, `testsource`, `id` | each `MODEL_completion_NUMBER` |
+//! | [DevBench](https://github.com/microsoft/devbench) | `language`, `testsource`, `id` | each `MODEL_completion_NUMBER`, or `MODEL` |
 //! | [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench) | `task-id` | `response`, a list |
 //!
 //! MRG-Bench's files of results are read as they are published: one object, by task, each with
@@ -222,20 +222,37 @@ fn longest_block(answer: &str) -> String {
     longest.unwrap_or(answer).to_owned()
 }
 
-/// The task and the completions of a line of DevBench, which names each `MODEL_completion_NUMBER`.
+/// The task and the completions of a line of DevBench: each `MODEL_completion_NUMBER`, or the one
+/// text under the model's name, as its script takes it.
 fn devbench_prediction(record: &Value) -> Option<(String, Vec<String>)> {
+    const TASK: [&str; 8] = [
+        "id",
+        "testsource",
+        "language",
+        "prefix",
+        "suffix",
+        "golden_completion",
+        "LLM_justification",
+        "assertions",
+    ];
     let text = |key: &str| record.get(key)?.as_str();
     let id = devbench_task_id(text("language")?, text("testsource")?, text("id")?);
-    let mut numbered: Vec<(usize, String)> = record
-        .as_object()?
-        .iter()
+    let of_model = record.as_object()?.iter();
+    let of_model =
+        of_model.filter(|(key, value)| !TASK.contains(&key.as_str()) && value.is_string());
+    let mut numbered: Vec<(usize, String)> = of_model
+        .clone()
         .filter_map(|(key, value)| {
             let (_, number) = key.rsplit_once("_completion_")?;
             Some((number.parse().ok()?, value.as_str()?.to_owned()))
         })
         .collect();
     numbered.sort_by_key(|(number, _)| *number);
-    let texts: Vec<String> = numbered.into_iter().map(|(_, text)| text).collect();
+    let mut texts: Vec<String> = numbered.into_iter().map(|(_, text)| text).collect();
+    if texts.is_empty() {
+        let one = of_model.filter_map(|(_, value)| value.as_str());
+        texts.extend(one.map(str::to_owned));
+    }
     (!texts.is_empty()).then_some((id, texts))
 }
 
@@ -463,6 +480,8 @@ mod tests {
             json!({"task-id": "p-f", "response": ["x"]}),
             json!({"language": "python", "testsource": "devbench-low-context", "id": "3",
                    "golden_completion": "z", "m_completion_10": "y", "m_completion_2": "x"}),
+            json!({"language": "python", "testsource": "devbench-low-context", "id": "4",
+                   "prefix": "z", "m": "Error: API request failed"}),
             json!({"completion": "x"}),
             json!({"hole": "a", "completion": "x"}),
             json!({"task_id": "t/0"}),
@@ -480,6 +499,7 @@ mod tests {
         a.b: ["x"]
         p-f: ["x"]
         python/low-context/3: ["x", "y"]
+        python/low-context/4: ["Error: API request failed"]
         it names no `hole` and no `task_id`
         `completion` does not go with `hole`; write `completions`, a list
         it has no `completion` and no `completions`
