@@ -2,6 +2,8 @@
 //! through edits, and loses nothing.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -526,6 +528,113 @@ fn telemetry_settings_change_while_the_server_runs() {
         completions
             .iter()
             .all(|one| one.answered.completion != unnoted.id)
+    );
+}
+
+/// A collector of OpenTelemetry at an address, and the bodies of the requests that it gets.
+fn collector() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = Vec::new();
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if line.trim().is_empty() {
+                    break;
+                }
+                head.push(line.trim().to_lowercase());
+            }
+            assert_eq!(head[0], "post /v1/metrics http/1.1");
+            assert!(head.contains(&"content-type: application/json".to_owned()));
+            let length = head
+                .iter()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            let mut body = vec![0; length.unwrap().parse().unwrap()];
+            reader.read_exact(&mut body).unwrap();
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+            stream.write_all(answer.as_bytes()).unwrap();
+            send.send(String::from_utf8(body).unwrap()).unwrap();
+        }
+    });
+    (address, receive)
+}
+
+/// Reads an export request with OpenTelemetry's own message types, and prints each point with its
+/// attributes.
+const READ_METRICS: &str = "import json, sys
+from google.protobuf.json_format import Parse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+request = Parse(sys.stdin.read(), ExportMetricsServiceRequest())
+found = {}
+for resource in request.resource_metrics:
+    for scope in resource.scope_metrics:
+        for metric in scope.metrics:
+            for point in list(metric.histogram.data_points) + list(metric.sum.data_points):
+                labels = {a.key: a.value.string_value for a in point.attributes}
+                name = labels.get('fillrate.outcome', metric.name)
+                found[name] = [getattr(point, 'count', 0) or point.as_int, labels]
+                assert point.start_time_unix_nano < point.time_unix_nano
+print(json.dumps(found))";
+
+#[test]
+fn metrics_reach_the_collector_that_is_set_and_hold_no_code() {
+    let (address, bodies) = collector();
+    let mut typist = Typist::new(&format!("otlp_url = {address:?}\n"));
+    typist.open("secret_name.py", "a = 1\nb = 2\n");
+    let first = typist.accept("secret_name.py", 0, 5);
+    typist.tell(&first, json!({"event": "shown"}));
+    let second = typist.request_completion("secret_name.py", 1, 5);
+    typist.tell(&second, json!({"event": "dismissed"}));
+    let recorded = typist.leave();
+    assert_eq!(recorded.len(), 2);
+    let body = bodies.try_iter().last().unwrap();
+    for hidden in [CANARY, "secret_name", text(typist.folder.path()).as_str()] {
+        assert!(!body.contains(hidden), "{body}");
+    }
+    let Some(python) = install("opentelemetry") else {
+        return;
+    };
+    let mut reader = Command::new(python)
+        .args(["-c", READ_METRICS])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    reader
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(body.as_bytes())
+        .unwrap();
+    let output = reader.wait_with_output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let labels = json!({"fillrate.model": "qwen2.5-coder", "fillrate.language": "python"});
+    assert_eq!(found["fillrate.completion.duration"], json!([2, labels]));
+    for (outcome, count) in [("offered", 2), ("accepted", 1), ("dismissed", 1)] {
+        assert_eq!(found[outcome][0], count, "{found}");
+        assert_eq!(found[outcome][1]["fillrate.model"], "qwen2.5-coder");
+    }
+}
+
+#[test]
+fn an_unavailable_collector_holds_nothing_up() {
+    let mut typist = Typist::new("otlp_url = \"http://127.0.0.1:9\"\n");
+    typist.open("a.py", "a = 1\n");
+    typist.accept("a.py", 0, 5);
+    assert_eq!(typist.leave().len(), 1);
+    // An address that is none is named to the person, and completions continue.
+    let mut typist = Typist::new("otlp_url = \"nowhere\"\n");
+    typist.open("a.py", "a = 1\n");
+    typist.accept("a.py", 0, 5);
+    assert_eq!(typist.leave().len(), 1);
+    let told = messages(&typist.editor).join("\n");
+    assert!(
+        told.contains("telemetry.otlp_url is not an address"),
+        "{told}"
     );
 }
 

@@ -96,6 +96,10 @@ pub struct TelemetrySettings {
     pub path: Option<PathBuf>,
     /// When to measure how much of an accepted text remains, in seconds after the accept.
     pub retention_s: Vec<u64>,
+    /// Base address of a collector of OpenTelemetry that latencies and outcomes are sent to, as
+    /// numbers only; `None` sends nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp_url: Option<String>,
 }
 
 /// How a model's text is cleaned up.
@@ -476,6 +480,7 @@ impl Default for TelemetrySettings {
             content: false,
             path: None,
             retention_s: vec![30, 120, 300, 600],
+            otlp_url: None,
         }
     }
 }
@@ -612,6 +617,7 @@ mod tests {
             "content = true",
             "path = \"/tmp/x.db\"",
             "retention_s = [1]",
+            "otlp_url = \"http://x:4318\"",
         ] {
             let (folder, path) = written(&format!("[telemetry]\n{line}\n"));
             let error = Layers::default()

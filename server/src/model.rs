@@ -44,6 +44,7 @@ use crate::prompt::{PromptInput, chat};
 use crate::syntax::Language;
 
 pub use embedded::EmbeddedModel;
+pub(crate) use http::collector_client;
 pub use secret::Secret;
 pub use settings::{Infill, ModelSettings, Protocol};
 

@@ -4,7 +4,7 @@
 //! accepted, accepted in part, dismissed or superseded and, some time after acceptance, how much of
 //! it remains. For that its text is tracked through every edit.
 //!
-//! Nothing is sent anywhere. The store has no code unless `telemetry.content` is set, and
+//! Nothing is sent anywhere, except [figures](metrics) if a collector is set. The store has no code unless `telemetry.content` is set, and
 //! identifies sessions and files by salted hashes.
 //!
 //! Writing does not block: rows go to a thread of their own. Acknowledged writes are an accept once
@@ -13,6 +13,7 @@
 //! killed may lose those moments.
 
 mod event;
+mod metrics;
 mod retention;
 mod span;
 mod store;
@@ -47,6 +48,7 @@ pub use store::{
     read,
 };
 
+use metrics::MetricsExporter;
 use span::move_offset;
 use writer::StoreWriter;
 
@@ -244,12 +246,20 @@ impl Recorder {
             return;
         }
         let writer = match before {
-            Some(active) if active.settings.path == settings.path => active.writer,
+            Some(active)
+                if active.settings.path == settings.path
+                    && active.settings.otlp_url == settings.otlp_url =>
+            {
+                active.writer
+            }
             _ => {
                 state.replaced.extend(writer);
                 let path = settings.path.clone().map_or_else(default_path, Ok);
                 match path {
-                    Ok(path) => StoreWriter::start(path, self.warnings.clone()),
+                    Ok(path) => {
+                        let metrics = self.metrics(settings);
+                        StoreWriter::start(path, metrics, self.warnings.clone())
+                    }
                     Err(error) => {
                         let _ = self.warnings.send(writer::warning(&error));
                         return;
@@ -261,6 +271,19 @@ impl Recorder {
             settings: settings.clone(),
             writer,
         });
+    }
+
+    /// What sends figures to a collector, if the settings name one.
+    fn metrics(&self, settings: &TelemetrySettings) -> Option<MetricsExporter> {
+        let collector = settings.otlp_url.as_deref()?;
+        let started = MetricsExporter::start(collector, &self.session.id);
+        started
+            .inspect_err(|reason| {
+                let _ = self
+                    .warnings
+                    .send(format!("No metrics are sent: {reason}."));
+            })
+            .ok()
     }
 
     /// Whether the texts of completions are stored.
@@ -769,7 +792,7 @@ impl Recorder {
                 if !path.is_file() {
                     return Ok(0);
                 }
-                StoreWriter::start(path, self.warnings.clone())
+                StoreWriter::start(path, None, self.warnings.clone())
             }
         };
         writer.purge().await.unwrap_or(Ok(0))
@@ -787,7 +810,7 @@ impl Recorder {
             writers
         };
         for writer in writers {
-            writer.flush().await;
+            writer.finish().await;
         }
     }
 

@@ -24,6 +24,7 @@ use drafts::Drafts;
 use endpoint::{Endpoint, MOST_BYTES};
 use frames::{Frame, Frames};
 
+pub(crate) use endpoint::collector_client;
 #[allow(unused_imports, reason = "for protocols that stream lines")]
 pub(super) use frames::Framing;
 pub(super) use protocol::{

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::metrics::MetricsExporter;
 use super::store::{StoreEntry, TelemetryError, TelemetryStore};
 
 /// Sends rows to the thread that writes them. When the last clone is dropped, the thread writes the
@@ -13,6 +14,8 @@ use super::store::{StoreEntry, TelemetryError, TelemetryStore};
 #[derive(Clone, Debug)]
 pub(super) struct StoreWriter {
     messages: Sender<Message>,
+    /// Counts every row, if a collector is set.
+    metrics: Option<MetricsExporter>,
 }
 
 enum Message {
@@ -30,7 +33,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 impl StoreWriter {
     /// Starts writing to a store. The first failure goes to `warnings`; later ones are only logged.
-    pub(super) fn start(path: PathBuf, warnings: mpsc::UnboundedSender<String>) -> Self {
+    pub(super) fn start(
+        path: PathBuf,
+        metrics: Option<MetricsExporter>,
+        warnings: mpsc::UnboundedSender<String>,
+    ) -> Self {
         let (messages, receive) = channel();
         let thread = WriterThread {
             path,
@@ -44,11 +51,14 @@ impl StoreWriter {
         if let Err(error) = started {
             tracing::warn!(%error, "telemetry is disabled: its thread can't be started");
         }
-        Self { messages }
+        Self { messages, metrics }
     }
 
     /// Queues a row.
     pub(super) fn write(&self, entry: StoreEntry) {
+        if let Some(metrics) = &self.metrics {
+            metrics.observe(&entry);
+        }
         let _ = self.messages.send(Message::Entry(entry));
     }
 
@@ -57,6 +67,14 @@ impl StoreWriter {
         let (done, wait) = oneshot::channel();
         if self.messages.send(Message::Flush(done)).is_ok() {
             let _ = wait.await;
+        }
+    }
+
+    /// Waits until every queued row is written, and figures are sent, or have failed.
+    pub(super) async fn finish(&self) {
+        self.flush().await;
+        if let Some(metrics) = &self.metrics {
+            metrics.flush().await;
         }
     }
 

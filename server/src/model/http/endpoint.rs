@@ -242,6 +242,17 @@ fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
     }
 }
 
+/// The client for the figures that a collector of OpenTelemetry at a base address takes, and where
+/// they go.
+///
+/// # Errors
+/// The base is no address.
+pub(crate) fn collector_client(base: &str) -> Result<(Client, Url), ModelError> {
+    install_crypto();
+    let url = address(base, "/v1/metrics")?;
+    Ok((client(&ModelSettings::default(), &url)?, url))
+}
+
 fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
     let fault = |why: &str| {
         ModelError::Settings(format!(
