@@ -26,7 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 DOWNLOAD_SDIST = HERE.parent / "replay/src/corpus/download_sdist.py"
 #: The limit of one command, in seconds.
-TIME_LIMIT = 1200
+TIME_LIMIT = 3600
 
 
 def fetch(repository, work):
