@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::editor::ScriptedModel;
+use crate::support::pairs;
 use crate::support::play;
 use crate::support::programs;
 
@@ -421,6 +422,25 @@ fn accepted_text_fits_between_closed_pairs_after_a_rename_and_beside_a_menu() {
     assert!(!asked("    answer = 4") && !asked("    answer = "));
 }
 
+/// As plugins that close pairs do; what they close, the model closes as well.
+#[test]
+fn pairs_are_closed_once_in_every_language() {
+    let languages = pairs::all();
+    let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
+        pairs::completion(&pairs::all(), prompt)
+    });
+    let settings = scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
+    let Some(machine) = Machine::new(&settings) else {
+        return;
+    };
+    let folder = machine.folder.path().join("project");
+    let arguments = [&folder, &pairs::path()].map(|path| path.to_str().unwrap().to_owned());
+    machine.play("pairs.lua", &arguments.each_ref().map(String::as_str));
+    for language in &languages {
+        language.assert_written(&folder);
+    }
+}
+
 #[test]
 fn the_picture_shows_what_a_person_sees() {
     let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
@@ -454,6 +474,53 @@ fn the_picture_shows_what_a_person_sees() {
             path.display()
         );
     }
+}
+
+/// Where nothing but Neovim is installed.
+#[test]
+fn a_tarball_installs_program_manual_completions_and_plugin() {
+    let Some(neovim) = programs::install("neovim") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let packed = run(Command::new(root().join("replay/tarball"))
+        .arg(env!("CARGO_BIN_EXE_fillrate"))
+        .arg(folder.path()));
+    let prefix = folder.path().join("prefix");
+    std::fs::create_dir(&prefix).unwrap();
+    run(Command::new("tar")
+        .args(["--strip-components=1", "-xzf", packed.trim(), "-C"])
+        .arg(&prefix));
+    let version = run(Command::new(prefix.join("bin/fillrate")).arg("--version"));
+    assert!(version.starts_with("fillrate "), "{version}");
+    for (path, holds) in [
+        ("man/man1/fillrate.1", "fillrate\\-serve(1)"),
+        ("man/man1/fillrate-serve.1", "LSP"),
+        ("bash-completion/completions/fillrate", "_fillrate"),
+        ("zsh/site-functions/_fillrate", "#compdef fillrate"),
+        (
+            "fish/vendor_completions.d/fillrate.fish",
+            "complete -c fillrate",
+        ),
+    ] {
+        let text = std::fs::read_to_string(prefix.join("share").join(path)).unwrap();
+        assert!(text.contains(holds), "{path} holds no {holds}");
+    }
+    let loaded = run(Command::new(neovim)
+        .args(["--headless", "-c", "lua require('fillrate').setup()"])
+        .args(["-c", "lua vim.wait(9000, function() return #vim.fn.getcompletion('fillrate-keys', 'help') > 0 end)"])
+        .args(["-c", "help fillrate-keys", "-c", "lua io.stdout:write(vim.fn.expand('%:t'))"])
+        .args(["-c", "quitall!"])
+        .env("HOME", folder.path())
+        .env("PATH", format!("{}/bin:/usr/bin:/bin", prefix.display()))
+        .env("XDG_DATA_HOME", prefix.join("share"))
+        .env_remove("XDG_CONFIG_HOME"));
+    assert_eq!(loaded, "fillrate.txt");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use fillrate_server::model::Protocol;
 use fillrate_server::prompt::FAMILIES;
 use serde_json::{Value, json};
 
-use crate::support::programs;
+use crate::support::{pairs, programs};
 
 const SCHEMA: &str = include_str!("../editors/vscode/schema/fillrate.schema.json");
 const SETTINGS: &str = include_str!("../server/docs/settings.md");
@@ -136,6 +136,66 @@ fn a_package_for_this_platform_has_the_program_in_it() {
     );
 }
 
+/// Plays a person in a real editor: `tests/clients/vscode.mjs` with this input, in this folder.
+/// Gives what was seen; `None` if a program is unavailable.
+fn play(folder: &Path, mut input: Value) -> Option<Value> {
+    let tools = programs::install("code-server")?;
+    let chromium = programs::install("chromium")?;
+    let pictures = place().join("pictures");
+    std::fs::create_dir_all(&pictures).unwrap();
+    for name in ["extensions", "home"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    let common = json!({
+        "tools": tools, "chromium": chromium, "fillrate": env!("CARGO_BIN_EXE_fillrate"),
+        "folder": folder, "pictures": pictures, "pairs": pairs::path(),
+    });
+    let input = input.as_object_mut().unwrap();
+    input.extend(common.as_object().unwrap().clone());
+    let path = folder.join("input.json");
+    std::fs::write(&path, json!(input).to_string()).unwrap();
+    let output = Command::new(tools.join("bin/node"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/clients/vscode.mjs"))
+        .arg(&path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    eprintln!("{said}");
+    assert!(
+        output.status.success(),
+        "{said}\nSee {}",
+        pictures.display()
+    );
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// With the editor and the package, without a toolchain and without settings. How long it takes is
+/// printed: that depends on what else the machine does.
+#[test]
+fn a_package_gives_ghost_text_without_a_toolchain() {
+    let Some(sources) = sources("minute") else {
+        return;
+    };
+    let vsix = sources.join("fillrate.vsix");
+    let program = env!("CARGO_BIN_EXE_fillrate");
+    let arguments = ["package", "--", "--out", "fillrate.vsix", program];
+    run(&sources, &arguments);
+    let folder = tempfile::tempdir().unwrap();
+    let Some(seen) = play(folder.path(), json!({"vsix": vsix})) else {
+        return;
+    };
+    let seconds = seen["seconds"].as_f64().unwrap();
+    programs::print_uncaptured(&format!(
+        "ghost text after {seconds:.1} s: {}\n",
+        seen["ghost"]
+    ));
+    let text = |member: &str| seen[member].as_str().unwrap();
+    assert_ne!(text("ghost"), "");
+    let line = format!("total = {}", text("ghost"));
+    assert!(text("accepted").trim_end().ends_with(&line), "{seen:#}");
+    assert_eq!(seen["errors"], json!([]));
+}
+
 /// The packaged extension, unpacked into a folder of extensions as an editor would.
 fn installed(sources: &Path, extensions: &Path) {
     run(sources, &["package", "--", "--out", "fillrate.vsix"]);
@@ -155,39 +215,19 @@ fn installed(sources: &Path, extensions: &Path) {
 
 #[test]
 fn a_person_completes_and_explains_in_a_real_editor() {
-    let (Some(sources), Some(tools), Some(chromium)) = (
-        sources("packaged"),
-        programs::install("code-server"),
-        programs::install("chromium"),
-    ) else {
+    let Some(sources) = sources("packaged") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let pictures = place().join("pictures");
-    std::fs::create_dir_all(&pictures).unwrap();
-    for name in ["extensions", "home"] {
-        std::fs::create_dir(folder.path().join(name)).unwrap();
+    let extensions = folder.path().join("extensions");
+    std::fs::create_dir(&extensions).unwrap();
+    installed(&sources, &extensions);
+    let Some(seen) = play(folder.path(), json!({})) else {
+        return;
+    };
+    for language in pairs::all() {
+        language.assert_written(&folder.path().join("work"));
     }
-    installed(&sources, &folder.path().join("extensions"));
-    let input = json!({
-        "tools": tools, "chromium": chromium, "fillrate": env!("CARGO_BIN_EXE_fillrate"),
-        "folder": folder.path(), "pictures": pictures,
-    });
-    let path = folder.path().join("input.json");
-    std::fs::write(&path, input.to_string()).unwrap();
-    let output = Command::new(tools.join("bin/node"))
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/clients/vscode.mjs"))
-        .arg(&path)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    eprintln!("{said}");
-    assert!(
-        output.status.success(),
-        "{said}\nSee {}",
-        pictures.display()
-    );
-    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
 
     let line = |member: &str| {
         seen[member]

@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-/** The platforms of VS Code that Fillrate is built for, by Rust's names of them. */
+/** Platforms of VS Code by Rust's names of them; README.md says on which Fillrate builds. */
 const TARGETS = {
   "linux-x64": "x86_64-unknown-linux-gnu",
   "linux-arm64": "aarch64-unknown-linux-gnu",

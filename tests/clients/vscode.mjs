@@ -25,6 +25,8 @@ import { join } from "node:path";
  * @property {string} fillrate The program under test.
  * @property {string} folder A folder of this run's own, in which the extension lies unpacked.
  * @property {string} pictures Where pictures go.
+ * @property {string} pairs The file of lines whose brackets and quotes the editor closes.
+ * @property {string} [vsix] The package to install. Without it, the extension lies there unpacked.
  */
 
 /** @type {Input} */
@@ -45,6 +47,23 @@ const LINES = [
   ["prices = {'a': 1, 'b': 2}"],
   ["word = 'hello'"],
 ];
+
+/** Lines whose brackets and quotes the editor closes, by language. */
+const LANGUAGES = JSON.parse(readFileSync(input.pairs, "utf8"));
+
+/** What the model goes on with where a line of {@link LANGUAGES} begins so, or begins so far. */
+function paired(before, line) {
+  const language = LANGUAGES.find(({ head }) => before.includes(head));
+  for (const [beginning, rest] of language?.lines ?? []) {
+    if (line === beginning) {
+      return [rest];
+    }
+    if (line === beginning.slice(0, -1)) {
+      return [beginning.at(-1) + rest];
+    }
+  }
+  return language && [];
+}
 
 /** Every prompt that the model received. */
 const prompts = [];
@@ -80,9 +99,11 @@ async function model() {
     prompts.push(asked.prompt);
     const before = asked.prompt.split("<|fim_suffix|>")[0].split("<|fim_prefix|>").at(-1);
     const line = before.split("\n").at(-1).trimStart();
-    const texts = LINES.flatMap((candidates) =>
-      line.length >= 3 && candidates[0].startsWith(line) ? candidates : [],
-    ).flatMap((candidate) => (candidate.startsWith(line) ? [candidate.slice(line.length)] : []));
+    const texts =
+      paired(before, line) ??
+      LINES.flatMap((candidates) =>
+        line.length >= 3 && candidates[0].startsWith(line) ? candidates : [],
+      ).flatMap((candidate) => (candidate.startsWith(line) ? [candidate.slice(line.length)] : []));
     const choices = Array.from({ length: asked.n ?? 1 }, (_, index) => ({
       index,
       text: texts[index % Math.max(1, texts.length)] ?? "",
@@ -108,16 +129,10 @@ const SETTINGS = {
   "editor.quickSuggestions": { other: "off", comments: "off", strings: "off" },
   "editor.suggestOnTriggerCharacters": false,
   "editor.wordBasedSuggestions": "off",
-  "editor.autoClosingBrackets": "never",
   "extensions.ignoreRecommendations": true,
   "extensions.autoCheckUpdates": false,
   "files.autoSave": "off",
 };
-
-/** Writes the editor's settings, some of them changed. */
-function configure(changed = {}) {
-  writeFileSync(at("user/User/settings.json"), JSON.stringify({ ...SETTINGS, ...changed }));
-}
 
 /** The folders and settings of a person who never used this machine before. */
 function prepare(url) {
@@ -141,6 +156,11 @@ temperature = 0.8
   for (const name of ["cursors.py", "undo.py", "pairs.py", "before.py"]) {
     writeFileSync(at(`work/${name}`), "def f(values, count):\n    # one\n    # two\n");
   }
+  for (const way of ["after", "over"]) {
+    for (const { file, head, tail } of LANGUAGES) {
+      writeFileSync(at(`work/${way}-${file}`), head + tail);
+    }
+  }
   const cell = (kind, text) => ({
     cell_type: kind,
     metadata: {},
@@ -161,38 +181,62 @@ temperature = 0.8
   writeFileSync(at("work/cells.ipynb"), JSON.stringify(notebook));
   mkdirSync(at("user/User"), { recursive: true });
   mkdirSync(at("user/Machine"), { recursive: true });
-  configure();
+  writeFileSync(at("user/User/settings.json"), JSON.stringify(SETTINGS));
   // What only this machine may set. The link is there to be changed.
   symlinkSync(input.fillrate, at("fillrate"));
   const machine = { "fillrate.path": at("fillrate") };
   writeFileSync(at("user/Machine/settings.json"), JSON.stringify(machine));
 }
 
+/** The project and the settings of a person who has the editor and the package, and nothing else. */
+function prepareNothing() {
+  const bodies = ["width * height", "width + height", "max(width, height)", "width - height"];
+  const text = bodies.map(
+    (body, number) =>
+      `def area_${number}(width, height):\n    total = ${body}\n    return total\n\n`,
+  );
+  mkdirSync(at("work"), { recursive: true });
+  writeFileSync(at("work/open.py"), text.join("\n"));
+  mkdirSync(at("user/User"), { recursive: true });
+  // Nothing takes the keys but the file.
+  const settings = {
+    "workbench.startupEditor": "none",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "chat.disableAIFeatures": true,
+  };
+  writeFileSync(at("user/User/settings.json"), JSON.stringify(settings));
+}
+
+/** The editor's program. */
+const EDITOR = [
+  join(input.tools, "bin/node"),
+  join(input.tools, "node_modules/code-server/out/node/entry.js"),
+];
+const FOLDERS = ["--user-data-dir", at("user"), "--extensions-dir", at("extensions")];
+/** Nothing of the person who runs the tests; and no toolchain, where the package is tried. */
+const ENVIRONMENT = {
+  PATH: input.vsix ? "/usr/bin:/bin" : process.env.PATH,
+  LANG: "C.UTF-8",
+  HOME: at("home"),
+  XDG_CONFIG_HOME: at("config"),
+  XDG_DATA_HOME: at("data"),
+  XDG_STATE_HOME: at("state"),
+  XDG_CACHE_HOME: at("cache"),
+};
+
 /** Starts code-server; gives its process and its address. */
 async function serve() {
+  const [node, entry] = EDITOR;
   const child = spawn(
-    join(input.tools, "bin/node"),
+    node,
     [
-      join(input.tools, "node_modules/code-server/out/node/entry.js"),
-      ...["--auth", "none", "--bind-addr", "127.0.0.1:0"],
-      ...["--user-data-dir", at("user"), "--extensions-dir", at("extensions")],
+      entry,
+      ...["--auth", "none", "--bind-addr", "127.0.0.1:0", ...FOLDERS],
       ...["--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"],
       "--disable-getting-started-override",
       at("work"),
     ],
-    {
-      // Nothing of the person who runs the tests.
-      env: {
-        PATH: process.env.PATH,
-        LANG: "C.UTF-8",
-        HOME: at("home"),
-        XDG_CONFIG_HOME: at("config"),
-        XDG_DATA_HOME: at("data"),
-        XDG_STATE_HOME: at("state"),
-        XDG_CACHE_HOME: at("cache"),
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
+    { env: ENVIRONMENT, stdio: ["ignore", "pipe", "pipe"] },
   );
   let said = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -225,7 +269,17 @@ function recorded() {
 }
 
 const oracle = await model();
-prepare(oracle.url);
+if (input.vsix) {
+  prepareNothing();
+  const [node, entry] = EDITOR;
+  execFileSync(node, [entry, ...FOLDERS, "--install-extension", input.vsix], {
+    env: ENVIRONMENT,
+    stdio: "pipe",
+  });
+  say("the package is installed");
+} else {
+  prepare(oracle.url);
+}
 const server = await serve();
 say("code-server listens");
 const browser = await chromium.launch({
@@ -530,9 +584,7 @@ const steps = {
   },
 
   async "brackets that the editor closes"() {
-    configure({ "editor.autoClosingBrackets": "always", "editor.autoClosingQuotes": "always" });
     await open("pairs.py");
-    await pause(1000);
     for (const line of ["    show(", "prices = {", "word = '"]) {
       await ghostAfter(line);
       await pause(300);
@@ -542,7 +594,49 @@ const steps = {
       await page.keyboard.press("Enter");
     }
     seen.pairs = await saved("pairs.py");
-    configure();
+  },
+
+  async "brackets and quotes that the editor closes, in every language"() {
+    const standing = async () => (await ghost.allInnerTexts()).join("").replaceAll("\u00a0", " ");
+    for (const way of ["after", "over"]) {
+      for (const { file: name, head, lines } of LANGUAGES) {
+        await open(`${way}-${name}`);
+        await page.keyboard.press("Control+Home");
+        for (const _ of head.split("\n").slice(2)) {
+          await page.keyboard.press("ArrowDown");
+        }
+        for (const [beginning, , written, rest] of lines) {
+          await page.keyboard.press("End");
+          await page.keyboard.press("Enter");
+          const opening = beginning.at(-1);
+          await type(beginning.slice(0, -1));
+          if (way === "over") {
+            await until(`${opening} in ghost text`, async () =>
+              (await standing()).startsWith(opening),
+            );
+          }
+          const expected = written.slice(beginning.length, -1);
+          // An editor closes nothing before it has read the line and the language's pairs.
+          await until(`${expected} in ${name}`, async () => {
+            await type(opening);
+            const fits = async () => (await standing()) === expected;
+            const came = await until(expected, fits, 3000).catch(() => false);
+            if (!came) {
+              await page.keyboard.press("Backspace");
+            }
+            return came;
+          });
+          // What is shown and what is accepted part for a moment after a key.
+          await pause(200);
+          await page.keyboard.press("Tab");
+          await until("the accept", async () => (await ghost.count()) === 0);
+          await page.keyboard.press("End");
+          await type(rest);
+        }
+        await saved(`${way}-${name}`);
+      }
+    }
+    await picture("pairs");
   },
 
   async "a file that is renamed"() {
@@ -606,6 +700,42 @@ const steps = {
   },
 };
 
+/** What a person does who has the editor and the package, and nothing else: with `input.vsix`. */
+const firstSteps = {
+  async "ghost text of the package"() {
+    await page.goto(`${server.address}/?folder=${at("work")}`);
+    await page.locator(".monaco-workbench").waitFor();
+    await open("open.py");
+    await page.locator(".editor-instance .view-lines").first().click();
+    await page.keyboard.press("Control+End");
+    await type("def total(width, height):");
+    await page.keyboard.press("Enter");
+    // What is typed before the extension has started is not completed.
+    await until("ghost text", async () => {
+      await type("total = ");
+      const came = await ghost
+        .first()
+        .waitFor({ timeout: 2000 })
+        .then(
+          () => true,
+          () => false,
+        );
+      if (!came) {
+        await page.keyboard.press("Shift+Home");
+        await page.keyboard.press("Backspace");
+      }
+      return came;
+    }, 60_000);
+    seen.seconds = (Date.now() - began) / 1000;
+    seen.ghost = (await ghost.allInnerTexts()).join("").replaceAll("\u00a0", " ");
+    await pause(300);
+    await picture("first-minute");
+    await page.keyboard.press("Tab");
+    seen.accepted = await saved("open.py");
+    seen.bar = await bar.innerText();
+  },
+};
+
 /** What the extension's own host logged of us as errors. */
 function logged(folder) {
   return readdirSync(folder, { recursive: true })
@@ -619,7 +749,7 @@ let step = "";
 let status = 0;
 const only = process.env.FILLRATE_TEST_STEPS?.split(",");
 try {
-  for (const [name, run] of Object.entries(steps)) {
+  for (const [name, run] of Object.entries(input.vsix ? firstSteps : steps)) {
     if (only && !only.some((word) => name.includes(word))) {
       continue;
     }

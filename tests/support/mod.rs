@@ -1,6 +1,7 @@
 //! What the whole-system tests share.
 
 pub(crate) mod editor;
+pub(crate) mod pairs;
 pub(crate) mod peers;
 pub(crate) mod play;
 pub(crate) mod processes;

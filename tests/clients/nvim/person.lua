@@ -165,6 +165,16 @@ function M:wait_for_ghost(text)
   return seen
 end
 
+--- Waits for ghost text that begins so.
+function M:wait_for_ghost_of(beginning)
+  local seen
+  local yes = vim.wait(PATIENCE, function()
+    seen = self:ghost()
+    return seen ~= nil and vim.startswith(seen, beginning)
+  end, 5)
+  assert(yes, ("no ghost text of %s: there is %s"):format(beginning, vim.inspect(seen)))
+end
+
 --- Waits until there is no ghost text.
 function M:wait_for_no_ghost()
   assert(
