@@ -6,7 +6,7 @@ use fillrate::import::FORMATS;
 use fillrate::language::scoring::ScoringLanguage;
 use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, PaperContext};
 use fillrate::mutate::MutationOperator;
-use fillrate::report::export::{COLUMNS, SCHEMA};
+use fillrate::report::export::{COLUMNS, ExportColumn, SCHEMA, TYPING_COLUMNS};
 use fillrate::report::policies::POLICY_METRICS;
 use fillrate::study::telemetry::statistics::VARIANTS;
 use fillrate::verdict::Evidence;
@@ -126,19 +126,27 @@ fn every_mutation_operator_has_its_row() {
     }
 }
 
+fn columns<F>(columns: &[ExportColumn<F>]) -> Vec<(&'static str, &'static str)> {
+    let columns = columns.iter();
+    columns
+        .map(|column| (column.name, column.form.name()))
+        .collect()
+}
+
 #[test]
 fn every_column_of_a_table_has_its_row() {
-    let rows = rows(EXPORT, "Export");
-    let written: Vec<(&str, &str)> = rows
-        .iter()
-        .map(|cells| (cells[0].trim_matches('`'), cells[1]))
-        .collect();
-    let ours: Vec<(&str, &str)> = COLUMNS
-        .iter()
-        .map(|column| (column.name, column.form.name()))
-        .collect();
-    assert_eq!(written, ours);
-    assert!(rows[0][2].ends_with(&format!(": {SCHEMA}")));
+    for (section, ours) in [
+        ("Export", columns(COLUMNS)),
+        ("Typings", columns(TYPING_COLUMNS)),
+    ] {
+        let rows = rows(EXPORT, section);
+        let written: Vec<(&str, &str)> = rows
+            .iter()
+            .map(|cells| (cells[0].trim_matches('`'), cells[1]))
+            .collect();
+        assert_eq!(written, ours);
+    }
+    assert!(rows(EXPORT, "Export")[0][2].ends_with(&format!(": {SCHEMA}")));
 }
 
 #[test]

@@ -1,32 +1,74 @@
 //! `fillrate export`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::Args;
 
 use super::{CliError, Success};
-use crate::report::export::{self, ExportFormat};
+use crate::report::export::{self, ExportError, ExportFormat};
+use crate::store::Run;
 
-/// Write the attempts of runs as a table for other programs.
+/// Write runs for other programs: attempts or typings as a table, or whole evaluations.
 ///
-/// Its columns stand in the evaluator's reference page.
+/// The columns stand in the evaluator's reference page.
 #[derive(Args)]
 pub(super) struct ExportArguments {
     /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
     /// all of them
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// jsonl, csv or parquet [default: as FILE ends, else jsonl]
+    /// jsonl, csv or parquet [default: as FILE ends, else jsonl]; or every-eval-ever or inspect,
+    /// for which -o names a folder
     #[arg(long, value_name = "FORMAT")]
-    format: Option<ExportFormat>,
-    /// The file to write [default: standard output]
+    format: Option<Format>,
+    /// Rows for what simulated developers typed, one for each hole and policy, not for attempts
+    #[arg(long)]
+    typings: bool,
+    /// The Python that has `inspect_ai`, for `--format inspect`
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    python: PathBuf,
+    /// The file to write [default: standard output], or the folder
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
+/// What is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Table(ExportFormat),
+    EveryEvalEver,
+    Inspect,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "every-eval-ever" => Ok(Self::EveryEvalEver),
+            "inspect" => Ok(Self::Inspect),
+            _ => ExportFormat::from_path(&Path::new("table").with_extension(name))
+                .map(Self::Table)
+                .ok_or_else(|| {
+                    format!(
+                        "`{name}` is no format; the formats are jsonl, csv, parquet, \
+                         every-eval-ever, inspect"
+                    )
+                }),
+        }
+    }
+}
+
 pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
-    let named = arguments.out.as_deref().and_then(ExportFormat::from_path);
-    if let Some(out) = &arguments.out {
+    let out = arguments.out.as_deref();
+    let named = out.and_then(ExportFormat::from_path);
+    let format = match arguments.format {
+        Some(Format::Table(format)) => format,
+        Some(format) => return write_evaluations(arguments, format),
+        None => named.unwrap_or(ExportFormat::Jsonl),
+    };
+    if let Some(out) = out {
         if let (None, None, Some(ending)) = (named, arguments.format, out.extension()) {
             return Err(CliError::Refused(format!(
                 "{}: there is no format `{}`; name a file that ends in .jsonl, .csv or .parquet, or \
@@ -37,32 +79,71 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
         }
         super::check_writable_file(out)?;
     }
-    let format = arguments.format.or(named).unwrap_or(ExportFormat::Jsonl);
     let runs = super::report::open(&arguments.runs)?;
-    let Some(out) = &arguments.out else {
+    let Some(out) = out else {
         if format == ExportFormat::Parquet && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
             return Err(CliError::Refused(
                 "Parquet is nothing for a terminal; name a file with -o".to_owned(),
             ));
         }
-        let written = export::export(&runs, format, std::io::stdout());
-        return match written {
+        return match write_table(arguments, &runs, format, std::io::stdout()) {
             // A reader that has gone away, as in `fillrate export RUN | head`.
-            Err(export::ExportError::Written(error))
-                if error.kind() == std::io::ErrorKind::BrokenPipe =>
-            {
+            Err(ExportError::Written(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 std::process::exit(141)
             }
             written => Ok(written.map(|_| Success::Whole)?),
         };
     };
     // Under another name until it is whole.
-    let mut part = out.clone().into_os_string();
+    let mut part = out.to_owned().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
     let file = std::fs::File::create(&part).map_err(CliError::file(&part))?;
-    let rows = export::export(&runs, format, file)?;
+    let rows = write_table(arguments, &runs, format, file)?;
     std::fs::rename(&part, out).map_err(CliError::file(out))?;
-    outln!("{}: {rows} attempts", out.display());
+    let what = if arguments.typings {
+        "typings"
+    } else {
+        "attempts"
+    };
+    outln!("{}: {rows} {what}", out.display());
+    Ok(Success::Whole)
+}
+
+fn write_table(
+    arguments: &ExportArguments,
+    runs: &[Run],
+    format: ExportFormat,
+    to: impl std::io::Write + Send,
+) -> Result<usize, ExportError> {
+    if arguments.typings {
+        return export::export_typings(runs, format, to);
+    }
+    export::export(runs, format, to)
+}
+
+fn write_evaluations(arguments: &ExportArguments, format: Format) -> Result<Success, CliError> {
+    let refused = |reason: &str| Err(CliError::Refused(reason.to_owned()));
+    if arguments.typings {
+        return refused("typings are no evaluation; export them as jsonl, csv or parquet");
+    }
+    let Some(folder) = &arguments.out else {
+        return refused("evaluations are several files; name a folder with -o");
+    };
+    if folder.is_file() {
+        return Err(CliError::Refused(format!(
+            "{} is a file; name a folder",
+            folder.display()
+        )));
+    }
+    let runs = super::report::open(&arguments.runs)?;
+    std::fs::create_dir_all(folder).map_err(CliError::file(folder))?;
+    let written = match format {
+        Format::Inspect => export::write_inspect(&runs, &arguments.python, folder),
+        _ => export::write_every_eval_ever(&runs, folder),
+    };
+    for path in written? {
+        outln!("{}", path.display());
+    }
     Ok(Success::Whole)
 }

@@ -1,18 +1,25 @@
-//! A run's attempts as a table for other programs: one row each, with every figure that reports
-//! are made of.
+//! Runs for other programs. As a table, a row is an attempt or a typing, with every figure that
+//! reports are made of; [`EvaluationRecord`] is a whole run in a public schema.
 //!
-//! The columns are [`COLUMNS`], in all formats the same. What is absent is `null` in JSON lines
-//! and in Parquet, and nothing between two commas in CSV.
+//! The columns are [`COLUMNS`] and [`TYPING_COLUMNS`], in all formats the same. What is absent is
+//! `null` in JSON lines and in Parquet, and nothing between two commas in CSV.
 
+mod evaluation;
+mod inspect;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod typings;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK};
 
 use super::scored::ScoredAttempt;
+pub use evaluation::{EvaluationRecord, write_every_eval_ever};
+pub use inspect::write_inspect;
+pub use typings::{TYPING_COLUMNS, TypingRow};
+
 use crate::store::{AuditRecord, Run, StoreError};
 use crate::task::Hole;
 use crate::verdict::Outcome;
@@ -46,17 +53,23 @@ impl ColumnType {
     }
 }
 
-/// A column: its name, what it holds, and how a row's value comes about.
-pub struct ExportColumn {
+/// A column: its name, what it holds, and the function from a row to its value.
+pub struct ExportColumn<F> {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub form: ColumnType,
-    of: fn(&Row<'_>) -> Value,
+    of: F,
 }
 
+/// A column of the table of attempts.
+pub type AttemptColumn = ExportColumn<fn(&AttemptRow<'_>) -> ExportValue>;
+
+/// A column of the table of typings.
+pub type TypingColumn = ExportColumn<fn(&TypingRow<'_>) -> ExportValue>;
+
 /// One attempt with all that is known of it.
-struct Row<'a> {
+pub struct AttemptRow<'a> {
     run: &'a str,
     context: Option<&'a str>,
     hole: &'a Hole,
@@ -65,51 +78,55 @@ struct Row<'a> {
 }
 
 /// What stands in a column; `None` where there is nothing.
-enum Value {
+pub enum ExportValue {
+    /// See [`ColumnType::Text`].
     Text(Option<String>),
+    /// See [`ColumnType::Whole`].
     Whole(Option<i64>),
+    /// See [`ColumnType::Real`].
     Real(Option<f64>),
+    /// See [`ColumnType::Truth`].
     Truth(Option<bool>),
 }
 
-impl From<&str> for Value {
+impl From<&str> for ExportValue {
     fn from(text: &str) -> Self {
         Self::Text(Some(text.to_owned()))
     }
 }
 
-impl From<Option<&str>> for Value {
+impl From<Option<&str>> for ExportValue {
     fn from(text: Option<&str>) -> Self {
         Self::Text(text.map(str::to_owned))
     }
 }
 
-impl From<usize> for Value {
+impl From<usize> for ExportValue {
     fn from(number: usize) -> Self {
         Self::Whole(i64::try_from(number).ok())
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for ExportValue {
     fn from(number: u32) -> Self {
         Self::Whole(Some(number.into()))
     }
 }
 
-impl From<Option<f64>> for Value {
+impl From<Option<f64>> for ExportValue {
     fn from(number: Option<f64>) -> Self {
         // Neither JSON nor people have a use for what is no number.
         Self::Real(number.filter(|number| number.is_finite()))
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for ExportValue {
     fn from(truth: bool) -> Self {
         Self::Truth(Some(truth))
     }
 }
 
-impl From<Option<bool>> for Value {
+impl From<Option<bool>> for ExportValue {
     fn from(truth: Option<bool>) -> Self {
         Self::Truth(truth)
     }
@@ -125,10 +142,11 @@ macro_rules! column {
         }
     };
 }
+use column;
 
-/// Every column, in the order in which formats have them.
-pub static COLUMNS: &[ExportColumn] = &[
-    column!("schema", Whole, |_| Value::Whole(Some(SCHEMA))),
+/// Every column of the table of attempts, in the order in which formats have them.
+pub static COLUMNS: &[AttemptColumn] = &[
+    column!("schema", Whole, |_| ExportValue::Whole(Some(SCHEMA))),
     column!("run", Text, |row| row.run.into()),
     column!("key", Text, |row| row.scored.attempt.key.as_str().into()),
     column!("hole", Text, |row| row.hole.id.as_str().into()),
@@ -149,6 +167,11 @@ pub static COLUMNS: &[ExportColumn] = &[
         .as_str()
         .into()),
     column!("context", Text, |row| row.context.into()),
+    column!("configuration", Text, |row| {
+        let trace = row.scored.attempt.trace.as_ref();
+        let fingerprint = trace.map(|trace| trace.configuration.as_str());
+        fingerprint.filter(|text| !text.is_empty()).into()
+    }),
     column!("sample", Whole, |row| row.scored.attempt.sample.into()),
     column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
     column!("answered", Truth, |row| {
@@ -230,7 +253,10 @@ pub static COLUMNS: &[ExportColumn] = &[
     }),
 ];
 
-fn traced(row: &Row<'_>, of: fn(&fillrate_server::completion::Trace) -> Option<f64>) -> Value {
+fn traced(
+    row: &AttemptRow<'_>,
+    of: fn(&fillrate_server::completion::Trace) -> Option<f64>,
+) -> ExportValue {
     let trace = row.scored.attempt.trace.as_ref();
     trace
         .filter(|_| row.scored.is_counted())
@@ -238,7 +264,7 @@ fn traced(row: &Row<'_>, of: fn(&fillrate_server::completion::Trace) -> Option<f
         .into()
 }
 
-fn text(row: &Row<'_>, metric: &str) -> Value {
+fn text(row: &AttemptRow<'_>, metric: &str) -> ExportValue {
     row.scored.text.get(metric).copied().into()
 }
 
@@ -267,6 +293,17 @@ pub enum ExportError {
     #[cfg(feature = "parquet")]
     #[error("the Parquet file can't be written: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
+    /// A folder or a file in it can't be written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The logs can't be written by Python.
+    #[error("{0}")]
+    Inspect(String),
     /// This program was built without Parquet.
     #[cfg(not(feature = "parquet"))]
     #[error(
@@ -275,7 +312,16 @@ pub enum ExportError {
     NoParquet,
 }
 
-/// Writes the attempts of runs and says how many there are.
+/// Receives the values of a row.
+type VisitRow<'a> = dyn FnMut(Vec<ExportValue>) -> Result<(), ExportError> + 'a;
+
+/// Hands over each row, and returns how many there are.
+type Rows<'a> = dyn Fn(&mut VisitRow<'_>) -> Result<usize, ExportError> + 'a;
+
+/// Names and types of a table's columns.
+type Head = [(&'static str, ColumnType)];
+
+/// Writes the attempts of runs as a table and returns how many there are.
 ///
 /// # Errors
 /// A run can't be read, or the table can't be written.
@@ -284,11 +330,44 @@ pub fn export(
     format: ExportFormat,
     to: impl Write + Send,
 ) -> Result<usize, ExportError> {
+    let rows = |visit: &mut VisitRow<'_>| {
+        each(runs, |row| {
+            visit(COLUMNS.iter().map(|column| (column.of)(&row)).collect())
+        })
+    };
+    write_table(&head(COLUMNS), &rows, format, to)
+}
+
+/// Writes the holes that simulated developers typed in runs as a table, and returns how many rows
+/// there are: one for each hole and policy.
+///
+/// # Errors
+/// A run can't be read, or the table can't be written.
+pub fn export_typings(
+    runs: &[Run],
+    format: ExportFormat,
+    to: impl Write + Send,
+) -> Result<usize, ExportError> {
+    let rows = |visit: &mut VisitRow<'_>| typings::each(runs, visit);
+    write_table(&head(TYPING_COLUMNS), &rows, format, to)
+}
+
+fn head<F>(columns: &[ExportColumn<F>]) -> Vec<(&'static str, ColumnType)> {
+    let head = columns.iter().map(|column| (column.name, column.form));
+    head.collect()
+}
+
+fn write_table(
+    head: &Head,
+    rows: &Rows<'_>,
+    format: ExportFormat,
+    to: impl Write + Send,
+) -> Result<usize, ExportError> {
     let mut to = std::io::BufWriter::new(to);
     match format {
         ExportFormat::Jsonl => {
-            let rows = each(runs, |row| {
-                serde_json::to_writer(&mut to, &object(&row)).map_err(std::io::Error::from)?;
+            let rows = rows(&mut |row| {
+                serde_json::to_writer(&mut to, &object(head, row)).map_err(std::io::Error::from)?;
                 Ok(to.write_all(b"\n")?)
             })?;
             to.flush()?;
@@ -298,17 +377,15 @@ pub fn export(
             let mut table = csv::Writer::from_writer(to);
             let fault = |error: csv::Error| ExportError::Written(error.into());
             table
-                .write_record(COLUMNS.iter().map(|column| column.name))
+                .write_record(head.iter().map(|(name, _)| name))
                 .map_err(fault)?;
-            let rows = each(runs, |row| {
-                let cells = COLUMNS.iter().map(|column| cell((column.of)(&row)));
-                table.write_record(cells).map_err(fault)
-            })?;
+            let rows =
+                rows(&mut |row| table.write_record(row.into_iter().map(cell)).map_err(fault))?;
             table.flush()?;
             Ok(rows)
         }
         #[cfg(feature = "parquet")]
-        ExportFormat::Parquet => parquet::write(runs, to),
+        ExportFormat::Parquet => parquet::write(head, rows, to),
         #[cfg(not(feature = "parquet"))]
         ExportFormat::Parquet => Err(ExportError::NoParquet),
     }
@@ -317,7 +394,7 @@ pub fn export(
 /// Goes through the attempts of runs in their order.
 fn each(
     runs: &[Run],
-    mut visit: impl FnMut(Row<'_>) -> Result<(), ExportError>,
+    mut visit: impl FnMut(AttemptRow<'_>) -> Result<(), ExportError>,
 ) -> Result<usize, ExportError> {
     let mut rows = 0;
     for run in runs {
@@ -339,7 +416,7 @@ fn each(
             };
             let scored = ScoredAttempt::score(hole, &contents, attempt);
             file = Some((hole.file_sha256.clone(), contents));
-            visit(Row {
+            visit(AttemptRow {
                 run: &name,
                 context,
                 hole,
@@ -352,25 +429,25 @@ fn each(
     Ok(rows)
 }
 
-fn object(row: &Row<'_>) -> serde_json::Map<String, serde_json::Value> {
-    let members = COLUMNS.iter().map(|column| {
-        let value = match (column.of)(row) {
-            Value::Text(value) => value.into(),
-            Value::Whole(value) => value.into(),
-            Value::Real(value) => value.into(),
-            Value::Truth(value) => value.into(),
+fn object(head: &Head, row: Vec<ExportValue>) -> serde_json::Map<String, serde_json::Value> {
+    let members = head.iter().zip(row).map(|((name, _), value)| {
+        let value = match value {
+            ExportValue::Text(value) => value.into(),
+            ExportValue::Whole(value) => value.into(),
+            ExportValue::Real(value) => value.into(),
+            ExportValue::Truth(value) => value.into(),
         };
-        (column.name.to_owned(), value)
+        ((*name).to_owned(), value)
     });
     members.collect()
 }
 
-fn cell(value: Value) -> String {
+fn cell(value: ExportValue) -> String {
     match value {
-        Value::Text(value) => value,
-        Value::Whole(value) => value.map(|value| value.to_string()),
-        Value::Real(value) => value.map(|value| value.to_string()),
-        Value::Truth(value) => value.map(|value| value.to_string()),
+        ExportValue::Text(value) => value,
+        ExportValue::Whole(value) => value.map(|value| value.to_string()),
+        ExportValue::Real(value) => value.map(|value| value.to_string()),
+        ExportValue::Truth(value) => value.map(|value| value.to_string()),
     }
     .unwrap_or_default()
 }
@@ -384,14 +461,5 @@ impl ExportFormat {
             "parquet" => Some(Self::Parquet),
             _ => None,
         }
-    }
-}
-
-impl std::str::FromStr for ExportFormat {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::from_path(&Path::new("table").with_extension(name))
-            .ok_or_else(|| format!("`{name}` is no format; the formats are jsonl, csv, parquet"))
     }
 }

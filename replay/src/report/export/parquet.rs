@@ -11,23 +11,26 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::{COLUMNS, ColumnType, ExportError, Value, each};
-use crate::store::Run;
+use super::{ColumnType, ExportError, ExportValue, Head, Rows};
 
 /// Rows in one row group.
 const ROW_GROUP: usize = 10_000;
 
-/// Writes the attempts of runs as a Parquet file and returns how many there are.
-pub(super) fn write(runs: &[Run], to: impl Write + Send) -> Result<usize, ExportError> {
+/// Writes rows as a Parquet file and returns how many there are.
+pub(super) fn write(
+    head: &Head,
+    rows: &Rows<'_>,
+    to: impl Write + Send,
+) -> Result<usize, ExportError> {
     let mut columns = Vec::new();
-    for column in COLUMNS {
-        let (physical, logical) = match column.form {
+    for (name, form) in head {
+        let (physical, logical) = match form {
             ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             ColumnType::Whole => (Physical::INT64, None),
             ColumnType::Real => (Physical::DOUBLE, None),
             ColumnType::Truth => (Physical::BOOLEAN, None),
         };
-        let column = Type::primitive_type_builder(column.name, physical)
+        let column = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
             .with_logical_type(logical)
             .build()?;
@@ -41,10 +44,10 @@ pub(super) fn write(runs: &[Run], to: impl Write + Send) -> Result<usize, Export
         .set_created_by(format!("fillrate {}", env!("CARGO_PKG_VERSION")))
         .build();
     let mut file = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))?;
-    let mut pending: Vec<Vec<Value>> = COLUMNS.iter().map(|_| Vec::new()).collect();
-    let rows = each(runs, |row| {
-        for (column, values) in COLUMNS.iter().zip(&mut pending) {
-            values.push((column.of)(&row));
+    let mut pending: Vec<Vec<ExportValue>> = head.iter().map(|_| Vec::new()).collect();
+    let rows = rows(&mut |row| {
+        for (value, values) in row.into_iter().zip(&mut pending) {
+            values.push(value);
         }
         if pending[0].len() == ROW_GROUP {
             let group = file.next_row_group()?;
@@ -63,7 +66,7 @@ pub(super) fn write(runs: &[Run], to: impl Write + Send) -> Result<usize, Export
 /// Writes the pending rows as one row group, column by column, and empties them.
 fn write_group<W: Write + Send>(
     mut group: SerializedRowGroupWriter<'_, W>,
-    pending: &mut [Vec<Value>],
+    pending: &mut [Vec<ExportValue>],
 ) -> Result<(), ParquetError> {
     for values in pending {
         let Some(mut column) = group.next_column()? else {
@@ -76,20 +79,20 @@ fn write_group<W: Write + Send>(
         let mut form = ColumnType::Text;
         for value in values.drain(..) {
             let is_there = match value {
-                Value::Text(value) => {
+                ExportValue::Text(value) => {
                     form = ColumnType::Text;
                     let text = value.map(|text| ByteArray::from(text.into_bytes()));
                     push(&mut texts, text)
                 }
-                Value::Whole(value) => {
+                ExportValue::Whole(value) => {
                     form = ColumnType::Whole;
                     push(&mut wholes, value)
                 }
-                Value::Real(value) => {
+                ExportValue::Real(value) => {
                     form = ColumnType::Real;
                     push(&mut reals, value)
                 }
-                Value::Truth(value) => {
+                ExportValue::Truth(value) => {
                     form = ColumnType::Truth;
                     push(&mut truths, value)
                 }
