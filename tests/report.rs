@@ -294,7 +294,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
     let report = report(&dir, &[&first, &second]);
     let seen = browser.look("pages", &report);
     let pages = seen["pages"].as_object().unwrap();
-    assert_eq!(pages.len(), 12, "{:?}", pages.keys());
+    assert_eq!(pages.len(), 16, "{:?}", pages.keys());
     for (name, page) in pages {
         for nothing in [
             "tablesWithoutCaption",
@@ -306,6 +306,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
             assert_eq!(page[nothing], 0, "{name}: {nothing}");
         }
         assert_eq!(page["beyond"], 0, "{name}: at 400 pixels");
+        assert_eq!(page["axe"], json!([]), "{name}");
         assert_eq!(page["language"], "en", "{name}");
         assert_eq!(page["busy"], "false", "{name}");
         let light = name.ends_with("light");
@@ -350,7 +351,9 @@ fn every_page_opens_from_disk_in_light_and_dark() {
     );
     says("runs", "empty-passes");
     says("hole", "Reference against completion");
-    for name in ["index", "plots", "attempts", "flips", "runs", "hole"] {
+    for name in [
+        "index", "plots", "attempts", "files", "file", "flips", "runs", "hole",
+    ] {
         for scheme in ["light", "dark"] {
             let picture = browser.pictures.join(format!("{name}-{scheme}.png"));
             assert!(picture.is_file(), "{picture:?}");
@@ -435,6 +438,7 @@ fn a_study_answers_on_its_first_screen() {
         ] {
             assert_eq!(screen[nothing], 0, "{name}: {nothing}");
         }
+        assert_eq!(screen["axe"], json!([]), "{name}");
         let height = screen["height"].as_u64().unwrap();
         assert!(height < 6000, "{name} is {height} pixels high");
         assert!(screen["folded"].as_u64().unwrap() >= 30, "{name}: {screen}");
@@ -473,6 +477,36 @@ fn the_overview_is_grouped_sorted_and_coloured() {
     assert_eq!(seen["firstStop"], "To the content");
     assert_eq!(seen["printed"]["header"], false);
     assert_eq!(seen["printed"]["ground"], "rgb(255, 255, 255)");
+}
+
+#[test]
+fn a_file_shows_every_hole_by_outcome() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let report = report(&dir, &[&first, &second]);
+    let seen = browser.look("files", &report);
+    assert_eq!(seen["listed"], 6);
+    assert_eq!(seen["heading"], "garden/src/module_0000.py");
+    assert_eq!(seen["text"], SOURCE.replace("total", "total_0"));
+    // Of both holes one attempt of three passes in the first run, and two in the second.
+    let holes = [
+        ["hole mixed", "total_0 = a + 1"],
+        ["hole mixed", "rest = b - 1"],
+    ];
+    assert_eq!(seen["all"], json!(holes));
+    assert_eq!(seen["second"], json!(holes));
+    assert_eq!(seen["keywords"], json!(["def", "return", "def", "return"]));
+    assert!(
+        seen["opened"]
+            .as_str()
+            .unwrap()
+            .starts_with("garden/src/module_0000.py:2:line:")
+    );
+    assert_eq!(seen["marked"], "total_0 = a + 1");
+    assert_eq!(seen["back"], seen["heading"]);
 }
 
 #[test]
@@ -579,6 +613,16 @@ fn a_hundred_thousand_attempts_stay_responsive() {
     );
     assert_eq!(says("cleared"), "100,000 of 100,000");
     assert_eq!(says("needle"), "1 of 100,000");
+    assert!(says("nothing").contains("No attempt matches"));
+    // One column less, also in the address.
+    assert_eq!(seen["fewer"]["cells"], 11);
+    assert!(!seen["fewer"]["heads"].to_string().contains("chars"));
+    assert_eq!(seen["fewer"]["address"], "#without=chars");
+    // Where there is little room, a name loses its middle and keeps the line.
+    let cut = &seen["cut"];
+    assert_eq!(cut["inside"], true, "{cut}");
+    assert!(cut["shown"].as_u64() < cut["start"].as_u64(), "{cut}");
+    assert_eq!(cut["text"], seen["firstHole"]);
     let sorted: Vec<f64> = serde_json::from_value(seen["sorted"].clone()).unwrap();
     assert!(
         sorted.is_sorted_by(|a, b| a >= b) && sorted.len() > 10,
@@ -950,6 +994,7 @@ fn a_run_is_exported_in_every_format() {
     assert_eq!(one["schema"], 2);
     assert_eq!(one["model"], "alpha");
     assert_eq!(one["context"], "editor");
+    assert_eq!(one["configuration"], Value::Null);
     assert_eq!(one["acceptance/oracle-prefix"], one["outcome"] == "passed");
     assert_eq!(one["task_id"], Value::Null);
     assert_eq!(one["probability"], 1.0);
@@ -1023,7 +1068,239 @@ fn a_run_is_exported_in_every_format() {
     let finished = dir
         .fillrate(&["export", &text(&first), "--format", "xls"])
         .exits_with(2);
-    assert!(finished.err.contains("jsonl, csv, parquet"), "{finished:?}");
+    assert!(
+        finished
+            .err
+            .contains("jsonl, csv, parquet, every-eval-ever, inspect"),
+        "{finished:?}"
+    );
+}
+
+#[test]
+fn typings_are_exported_as_rows() {
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let runs = [text(&first), text(&second)];
+    let out = dir
+        .fillrate(&["export", &runs[0], &runs[1], "--typings"])
+        .exits_with(0)
+        .out;
+    let rows: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rows.len(), 2 * 12 * 2);
+    let one = &rows[0];
+    assert_eq!(one["policy"], "accept-all");
+    assert_eq!((&one["requests"], &one["shown"]), (&json!(1), &json!(1)));
+    assert_eq!(one["accepted"], 1);
+    assert_eq!(one["characters_kept"], one["characters"]);
+    // Figures of reports follow from the rows.
+    let accepted = |model: &str, policy: &str| -> f64 {
+        let of = rows
+            .iter()
+            .filter(|row| row["model"] == model && row["policy"] == policy);
+        let sum = |column: &str| {
+            of.clone()
+                .map(|row| row[column].as_f64().unwrap())
+                .sum::<f64>()
+        };
+        sum("accepted") / sum("shown")
+    };
+    assert_eq!(accepted("alpha", "oracle-prefix"), 0.5);
+    assert_eq!(accepted("beta", "oracle-prefix"), 1.0);
+    let table = dir.path("typings.parquet");
+    let finished = dir
+        .fillrate(&["export", &runs[0], "--typings", "-o", &text(&table)])
+        .exits_with(0);
+    assert!(finished.out.trim_end().ends_with("24 typings"));
+}
+
+/// Runs a program of Python and returns its output.
+fn python(python: &Path, script: &str, arguments: &[&Path]) -> String {
+    let output = Command::new(python)
+        .args(["-c", script])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn evaluations_are_valid_by_the_published_schema() {
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let out = dir.path("store");
+    let runs = [text(&first), text(&second)];
+    let format = ["--format", "every-eval-ever", "-o", &text(&out)];
+    let finished = dir
+        .fillrate(&[&["export", &runs[0], &runs[1]], &format[..]].concat())
+        .exits_with(0);
+    let records: Vec<&Path> = finished.out.lines().map(Path::new).collect();
+    assert_eq!(records.len(), 2);
+    let record: Value = serde_json::from_str(&fs::read_to_string(records[0]).unwrap()).unwrap();
+    let results = record["evaluation_results"].as_array().unwrap();
+    let pass = results
+        .iter()
+        .find(|one| one["evaluation_result_id"] == "pass@1");
+    let pass = pass.unwrap();
+    let shown = dir
+        .fillrate(&["show", &runs[0], "--json"])
+        .exits_with(0)
+        .json();
+    let all = &shown["rows"].as_array().unwrap().last().unwrap()["metrics"]["pass@1"];
+    assert_eq!(pass["score_details"]["score"], all["value"]);
+    let interval = &pass["score_details"]["uncertainty"]["confidence_interval"];
+    assert_eq!(
+        (&interval["lower"], &interval["upper"]),
+        (&all["low"], &all["high"])
+    );
+    let rows_path = record["detailed_evaluation_results"]["file_path"]
+        .as_str()
+        .unwrap();
+    let rows = fs::read_to_string(out.join(rows_path)).unwrap();
+    assert_eq!(rows.lines().count(), 36);
+    assert!(!rows.contains("hunter2") && !record.to_string().contains("hunter2"));
+    let first_row: Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    let input = first_row["input"]["raw"].as_str().unwrap();
+    let reference = first_row["input"]["reference"][0].as_str().unwrap();
+    assert_eq!(
+        input.replace("<|hole|>", reference),
+        SOURCE.replace("total", "total_0")
+    );
+    // Exported again, a run has the same files.
+    let again = dir
+        .fillrate(&[&["export", &runs[0]], &format[..]].concat())
+        .exits_with(0);
+    assert_eq!(again.out.trim(), text(records[0]));
+
+    let Some(validator) = install("every-eval-ever") else {
+        return;
+    };
+    let script = "import hashlib, json, pathlib, sys, jsonschema\n\
+                  schemas = pathlib.Path(sys.prefix) / 'schemas'\n\
+                  def check(name, value):\n\
+                  \x20   schema = json.loads((schemas / name).read_text())\n\
+                  \x20   jsonschema.Draft7Validator(schema).validate(value)\n\
+                  root = pathlib.Path(sys.argv[1])\n\
+                  for path in root.glob('data/*/*/*/*.json'):\n\
+                  \x20   record = json.loads(path.read_text())\n\
+                  \x20   check('eval.schema.json', record)\n\
+                  \x20   detail = record['detailed_evaluation_results']\n\
+                  \x20   data = (root / detail['file_path']).read_bytes()\n\
+                  \x20   assert hashlib.sha256(data).hexdigest() == detail['checksum']\n\
+                  \x20   rows = [json.loads(line) for line in data.splitlines()]\n\
+                  \x20   assert len(rows) == detail['total_rows']\n\
+                  \x20   for row in rows:\n\
+                  \x20       check('instance_level_eval.schema.json', row)\n\
+                  \x20       assert row['evaluation_id'] == record['evaluation_id']\n\
+                  \x20   print(len(rows))";
+    assert_eq!(python(&validator, script, &[&out]), "36\n36\n");
+}
+
+#[test]
+fn inspect_reads_the_logs_that_it_writes() {
+    let dir = TestDir::new();
+    let [first, _] = small(&dir);
+    let out = dir.path("logs");
+    let export = |python: &Path| {
+        let arguments = [
+            "export",
+            &text(&first),
+            "--format",
+            "inspect",
+            "-o",
+            &text(&out),
+        ];
+        dir.fillrate(&[&arguments[..], &["--python", &text(python)]].concat())
+    };
+    // This Python has no packages at all.
+    let bare = dir.write("bare", "#!/bin/sh\nexec python3 -S -I \"$@\"\n");
+    let mut permissions = fs::metadata(&bare).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+    fs::set_permissions(&bare, permissions).unwrap();
+    let refused = export(&bare).exits_with(1);
+    assert!(
+        refused
+            .error_message()
+            .contains("install inspect_ai for this Python"),
+        "{refused:?}"
+    );
+    let Some(inspect) = install("inspect") else {
+        return;
+    };
+    let log = export(&inspect).exits_with(0).out;
+    let log = Path::new(log.trim());
+    let script = "import json, sys\n\
+                  from inspect_ai.log import read_eval_log\n\
+                  log = read_eval_log(sys.argv[1])\n\
+                  score = log.results.scores[0]\n\
+                  print(json.dumps({'status': log.status, 'model': log.eval.model, 'samples': len(log.samples),\n\
+                  \x20   'pass': score.metrics['pass@1'].value, 'passed': sum(s.scores['tests'].value == 'C' for s in log.samples),\n\
+                  \x20   'epochs': log.eval.config.epochs, 'answer': log.samples[0].scores['tests'].answer,\n\
+                  \x20   'output': log.samples[0].output.completion, 'target': log.samples[0].target}))";
+    let read: Value = serde_json::from_str(&python(&inspect, script, &[log])).unwrap();
+    assert_eq!(
+        (&read["status"], &read["model"]),
+        (&json!("success"), &json!("alpha"))
+    );
+    assert_eq!(
+        (&read["samples"], &read["passed"]),
+        (&json!(36), &json!(12))
+    );
+    assert_eq!(read["epochs"], 3);
+    assert!((read["pass"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!(read["answer"], read["output"]);
+    assert_eq!(read["target"], json!(["total_0 = a + 1"]));
+}
+
+#[test]
+fn the_notebook_of_the_page_computes_the_pass_rates_of_reports() {
+    let Some(pandas) = install("pyarrow") else {
+        return;
+    };
+    let page = fs::read_to_string(play::repository("replay/docs/export.md")).unwrap();
+    let (_, notebook) = page.split_once("```python\n").unwrap();
+    let (notebook, _) = notebook.split_once("```").unwrap();
+    assert!(notebook.trim().lines().count() <= 3, "{notebook}");
+    let dir = TestDir::new();
+    let [first, second] = small(&dir);
+    let report = report(&dir, &[&first, &second]);
+    dir.fillrate(&[
+        "export",
+        &text(&first),
+        "-o",
+        &text(&dir.path("attempts.jsonl")),
+    ])
+    .exits_with(0);
+    let output = Command::new(pandas)
+        .args(["-c", &format!("{notebook}print(rates.to_json())")])
+        .current_dir(dir.path(""))
+        .output()
+        .unwrap();
+    let fault = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{fault}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let rates: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+    let rows = data(&report, "summary")["rows"].clone();
+    for kind in ["line", "statement"] {
+        let row = rows.as_array().unwrap().iter().find(|row| {
+            row["run"] == 0
+                && row["kind"] == kind
+                && row["project"] == "*"
+                && row["language"] == "*"
+        });
+        let ours = row.unwrap()["metrics"]["pass@1"]["value"].as_f64().unwrap();
+        assert!(
+            (rates[kind].as_f64().unwrap() - ours).abs() < 1e-9,
+            "{kind}: {rates}"
+        );
+    }
 }
 
 #[test]
@@ -1066,7 +1343,7 @@ fn the_scripts_of_the_pages_type_check() {
     };
     let pages = play::repository("replay/src/report/pages");
     let scripts = [
-        "common", "table", "index", "plots", "attempts", "flips", "runs", "hole",
+        "common", "table", "index", "plots", "attempts", "files", "flips", "runs", "hole",
     ];
     let output = Command::new("node")
         .arg(packages.join("node_modules/typescript/bin/tsc"))

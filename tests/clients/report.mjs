@@ -2,11 +2,14 @@
 // Arguments: the browser, the folder with playwright-core, what to do, the report's address (with
 // a slash at its end), and a folder for pictures.
 
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const [browserPath, packages, task, address, pictures] = process.argv.slice(2);
-const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
+const require = createRequire(join(packages, 'package.json'));
+const { chromium } = require('playwright-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const browser = await chromium.launch({
   executablePath: browserPath,
@@ -60,11 +63,21 @@ function accessible() {
     tables: all('table').length,
     tablesWithoutCaption: all('table').filter((table) => !table.caption?.textContent).length,
     headsWithoutScope: all('th:not([scope])').length,
-    namelessControls: all('button, a, [role=region], [role=img]').filter((element) => !name(element)).length,
+    namelessControls: all('button, a, [role=region], [role=group], [role=img]').filter((element) => !name(element)).length,
     inputsWithoutLabel: all('input, select').filter((input) => input.labels.length === 0).length,
     scrollsWithoutFocus: all('.scroll, .long-scroll, .source, pre.code').filter((box) => box.tabIndex !== 0).length,
     busy: document.querySelector('main')?.getAttribute('aria-busy'),
   };
+}
+
+/** What axe-core finds in a part of a page: each rule with the elements that break it. */
+async function violations(page, part = 'html') {
+  // As its own source, which a page's policy doesn't hold back as it would a script.
+  await page.evaluate(axe);
+  return page.evaluate(async (part) => {
+    const { violations } = await globalThis.axe.run(part, { resultTypes: ['violations'], preload: false });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.any[0]?.message ?? ''}`).join('; ')}`);
+  }, part);
 }
 
 /** Opens every page in both colours. */
@@ -73,26 +86,29 @@ async function pages() {
   const page = await open();
   await visit(page, 'attempts.html');
   const hole = await page.locator('table.long tbody a').first().getAttribute('href');
+  await visit(page, 'files.html');
+  const file = await page.locator('table.long tbody a').first().getAttribute('href');
+  const paths = { index: 'index.html', plots: 'plots.html', attempts: 'attempts.html', files: 'files.html', file, flips: 'flips.html', runs: 'runs.html', hole };
   await page.context().close();
   for (const scheme of ['light', 'dark']) {
     const page = await open(scheme);
-    for (const path of ['index.html', 'plots.html', 'attempts.html', 'flips.html', 'runs.html', hole]) {
+    for (const [name, path] of Object.entries(paths)) {
       await visit(page, path);
-      const name = path.replace(/\.html.*/, '');
       await page.screenshot({ path: join(pictures, `${name}-${scheme}.png`), fullPage: name !== 'attempts' });
       found[`${name} ${scheme}`] = {
         ...(await page.evaluate(accessible)),
         ground: await page.evaluate(() => getComputedStyle(document.body).backgroundColor),
         text: await page.locator('main').innerText(),
+        axe: await violations(page),
       };
     }
     await page.context().close();
     const telephone = await open(scheme, 400);
-    for (const path of ['index.html', 'plots.html', 'attempts.html', 'flips.html', 'runs.html', hole]) {
+    for (const [name, path] of Object.entries(paths)) {
       await visit(telephone, path);
-      const name = path.replace(/\.html.*/, '');
       await telephone.screenshot({ path: join(pictures, `${name}-${scheme}-400.png`) });
       found[`${name} ${scheme}`].beyond = await telephone.evaluate(beyond);
+      found[`${name} ${scheme}`].axe.push(...(await violations(telephone)));
     }
     await telephone.context().close();
   }
@@ -139,6 +155,7 @@ async function study() {
         firstScreen: await page.evaluate(() => [...document.querySelectorAll('.badge, .answer, .next, .decision svg')]
           .filter((element) => element.getBoundingClientRect().bottom <= innerHeight).length),
         folded: await page.locator('details:not([open])').count(),
+        axe: await violations(page, '.decision'),
       };
       await page.context().close();
     }
@@ -211,6 +228,25 @@ async function attempts() {
   }, cleared);
   const needle = await found();
   await page.getByRole('button', { name: 'Clear' }).click();
+  await page.locator('#search').fill('no-such-hole');
+  await page.waitForFunction(() => document.getElementById('found').textContent.startsWith('0 of'));
+  const nothing = await page.locator('table.long tbody').innerText();
+  await page.getByRole('button', { name: 'Clear' }).click();
+  const heads = () => page.locator('table.long thead th').allInnerTexts();
+  await page.locator('#columns summary').click();
+  await page.getByLabel('chars', { exact: true }).uncheck();
+  const fewer = { heads: await heads(), address: await page.evaluate(() => location.hash), cells: await page.locator('table.long tbody tr[id]').first().locator('td').count() };
+  await page.getByLabel('chars', { exact: true }).check();
+  await page.locator('#columns summary').click();
+  await page.setViewportSize({ width: 700, height: 900 });
+  const cut = await page.evaluate(() => {
+    const link = document.querySelector('table.long tbody a');
+    const cell = link.closest('td').getBoundingClientRect();
+    const end = document.createRange();
+    end.selectNodeContents(link.querySelector('.middle').lastChild);
+    return { text: link.innerText, start: link.querySelector('.start').scrollWidth, shown: link.querySelector('.start').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
+  });
+  await page.setViewportSize({ width: 1400, height: 900 });
 
   const before = Date.now();
   await page.getByRole('button', { name: 'ms', exact: true }).click();
@@ -230,14 +266,37 @@ async function attempts() {
   await page.waitForFunction(() => location.pathname.endsWith('hole.html') && performance.getEntriesByName('first-view').length > 0);
   const opened = await page.locator('h1').innerText();
   const openAttempts = await page.locator('details.attempt[open]').count();
-  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
+  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, nothing, fewer, cut, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
+}
+
+/** Looks at a file with its holes marked, as all runs and as one have them. */
+async function files() {
+  const page = await open();
+  await visit(page, 'files.html');
+  const listed = await page.locator('table.long tbody tr[id]').count();
+  await page.locator('table.long tbody a').first().click();
+  await page.locator('.source.whole').waitFor();
+  const heading = await page.locator('h1').innerText();
+  const text = await page.locator('.source.whole pre').last().innerText();
+  const holes = () => page.evaluate(() => [...document.querySelectorAll('.source.whole a.hole')].map((hole) => [hole.className, hole.textContent]));
+  const all = await holes();
+  await page.locator('#file-run').selectOption('1');
+  const second = await holes();
+  const keywords = await page.locator('.source.whole .syntax-k').allInnerTexts();
+  await page.locator('.source.whole a.hole').first().click();
+  await page.waitForFunction(() => location.pathname.endsWith('hole.html') && performance.getEntriesByName('first-view').length > 0);
+  const opened = await page.locator('h1').innerText();
+  const marked = await page.locator('#the-hole').innerText();
+  await page.getByRole('link', { name: 'All holes of the file' }).click();
+  await page.locator('.source.whole').waitFor();
+  return { listed, heading, text, all, second, keywords, opened, marked, back: await page.locator('h1').innerText() };
 }
 
 /** Opens each page of a report in which everything that may be hostile is. */
 async function hostile() {
   const page = await open();
   const texts = {};
-  for (const path of ['index.html', 'plots.html', 'attempts.html', 'flips.html', 'runs.html']) {
+  for (const path of ['index.html', 'plots.html', 'attempts.html', 'files.html', 'flips.html', 'runs.html']) {
     await visit(page, path);
     texts[path] = await page.locator('main').innerText();
   }
@@ -290,7 +349,7 @@ async function live() {
   return { before, after, hole: await page.locator('h1').innerText() };
 }
 
-const tasks = { pages, overview, questions, study, attempts, hostile, live };
+const tasks = { pages, overview, questions, study, attempts, files, hostile, live };
 try {
   const found = await tasks[task]();
   process.stdout.write(JSON.stringify({ ...found, ...seen }));

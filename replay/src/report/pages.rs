@@ -12,6 +12,8 @@
 //! | `data/holes.js` | all holes, column by column |
 //! | `data/attempts-N.js` | [`SHARD`] attempts, column by column |
 //! | `data/texts-N.js` | what they completed and why they ended so, for the search in texts |
+//! | `data/files.js` | all files in which holes are, column by column |
+//! | `data/file-N.js` | one of them, with its holes marked |
 //! | `data/hole-N.js` | some holes with all that is known of their attempts |
 //!
 //! Everything that a person or a model wrote is hostile. It reaches a page only as a string of
@@ -19,6 +21,7 @@
 //! but their own.
 
 mod detail;
+mod files;
 mod plots;
 mod summary;
 
@@ -30,6 +33,7 @@ use maud::html;
 use serde::Serialize;
 use serde_json::Value;
 
+use self::files::HoledFile;
 use self::summary::GateFrontier;
 use super::developers::DeveloperFigures;
 use super::page::Page;
@@ -67,10 +71,11 @@ struct ReportPage {
     in_navigation: bool,
 }
 
-const PAGES: [ReportPage; 6] = [
+const PAGES: [ReportPage; 7] = [
     ReportPage::new("index", "Overview"),
     ReportPage::new("plots", "Plots"),
     ReportPage::new("attempts", "Attempts"),
+    ReportPage::new("files", "Files"),
     ReportPage::new("flips", "Flips"),
     ReportPage::new("runs", "Runs"),
     ReportPage {
@@ -80,13 +85,14 @@ const PAGES: [ReportPage; 6] = [
 ];
 
 /// Scripts and the style, by file.
-const ASSETS: [(&str, &str); 9] = [
+const ASSETS: [(&str, &str); 10] = [
     ("style.css", include_str!("pages/style.css")),
     ("common.js", include_str!("pages/common.js")),
     ("table.js", include_str!("pages/table.js")),
     ("index.js", include_str!("pages/index.js")),
     ("plots.js", include_str!("pages/plots.js")),
     ("attempts.js", include_str!("pages/attempts.js")),
+    ("files.js", include_str!("pages/files.js")),
     ("flips.js", include_str!("pages/flips.js")),
     ("runs.js", include_str!("pages/runs.js")),
     ("hole.js", include_str!("pages/hole.js")),
@@ -154,6 +160,8 @@ pub struct HtmlReport {
     reported_runs: Vec<ReportedRun>,
     /// The holes of all runs, by id.
     holes: Vec<Hole>,
+    /// The files that they are cut into.
+    files: Vec<HoledFile>,
     /// Each hole's place in `holes`.
     places: HashMap<String, usize>,
     live: bool,
@@ -268,6 +276,7 @@ impl HtmlReport {
             places: places.collect(),
             reported_runs,
             holes,
+            files: Vec::new(),
             live,
             revision: 0,
             gate: None,
@@ -306,6 +315,7 @@ impl HtmlReport {
         }
         if changed {
             self.revision += 1;
+            self.files = files::files(&self.holes);
         }
         Ok(changed)
     }
@@ -344,13 +354,14 @@ impl HtmlReport {
         let mut paths = vec!["data/summary.js".to_owned()];
         paths.extend(PAGES.iter().map(ReportPage::file));
         paths.extend(ASSETS.iter().map(|(file, _)| (*file).to_owned()));
-        paths.extend(["plots", "flips", "holes"].map(|name| format!("data/{name}.js")));
+        paths.extend(["plots", "flips", "holes", "files"].map(|name| format!("data/{name}.js")));
         for shard in 0..self.shards() {
             paths.push(format!("data/attempts-{shard}.js"));
             paths.push(format!("data/texts-{shard}.js"));
         }
         let details = self.holes.len().div_ceil(self.holes_in_detail());
         paths.extend((0..details).map(|shard| format!("data/hole-{shard}.js")));
+        paths.extend((0..self.files.len()).map(|file| format!("data/file-{file}.js")));
         paths
     }
 
@@ -389,6 +400,8 @@ impl HtmlReport {
             ("plots", _) => json(&self.plots()?),
             ("flips", _) => json(&self.flips()),
             ("holes", _) => json(&self.hole_columns()),
+            ("files", _) => json(&self.file_columns()),
+            (_, Some(("file", file))) if file < self.files.len() => json(&self.file_view(file)?),
             (_, Some(("attempts", shard))) if shard < self.shards() => {
                 json(&self.attempt_columns(shard))
             }

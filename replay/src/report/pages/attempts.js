@@ -18,6 +18,8 @@
   let names = [];
   /** @type {LongTable|null} */
   let table = null;
+  /** The names of the columns that are left out. @type {Set<string>} */
+  const hidden = new Set();
   /** Grows with each drawing of the page, so that an older one stops. */
   let turn = 0;
 
@@ -99,6 +101,9 @@
     if (inTexts.checked) {
       state.set('texts', 'yes');
     }
+    if (hidden.size > 0) {
+      state.set('without', [...hidden].join(','));
+    }
     history.replaceState(null, '', `#${state}`);
   }
 
@@ -164,7 +169,7 @@
   /** @returns {Column[]} */
   function layout() {
     return [
-      { name: 'hole', width: 44, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.shortName(holes.id[columns.hole[item]])), compare: byHole('id') },
+      { name: 'hole', width: 44, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.middle(fillrate.shortName(holes.id[columns.hole[item]]))), compare: byHole('id') },
       { name: 'run', width: 22, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
       { name: 'kind', width: 10, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
       { name: 'sample', width: 8, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
@@ -182,11 +187,33 @@
     ];
   }
 
-  function begin() {
-    const main = /** @type {HTMLElement} */ (document.getElementById('main'));
-    table = new LongTable('Attempts', layout(), (item) => {
-      location.href = address(item);
+  /** The choice of columns: all but the first, which leads to the hole. */
+  function columnChoice() {
+    const boxes = layout().slice(1).map(({ name }) => {
+      const box = /** @type {HTMLInputElement} */ (el('input', { type: 'checkbox', checked: !hidden.has(name) }));
+      box.addEventListener('change', () => {
+        if (box.checked) {
+          hidden.delete(name);
+        } else {
+          hidden.add(name);
+        }
+        remember();
+        table?.choose(layout().filter((column) => !hidden.has(column.name)));
+      });
+      return el('label', {}, box, ` ${name}`);
     });
+    return el('details', { id: 'columns' }, el('summary', {}, 'Columns'), el('div', { class: 'controls' }, ...boxes));
+  }
+
+  function begin() {
+    for (const name of (fillrate.state().get('without') ?? '').split(',').filter((name) => name !== '')) {
+      hidden.add(name);
+    }
+    const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+    const chosen = layout().filter((column) => !hidden.has(column.name));
+    table = new LongTable('Attempts', chosen, (item) => {
+      location.href = address(item);
+    }, 'No attempt matches. Use fewer words, or clear the choices above.');
     /** @type {number|undefined} */
     let soon;
     const changed = () => {
@@ -221,6 +248,7 @@
         ...filters.map((name) => el('label', { for: `filter-${name}` }, `${name} `, selects.get(name) ?? '')),
         clear,
         found),
+      columnChoice(),
       table.element,
     );
     addEventListener('keydown', (event) => {

@@ -124,11 +124,29 @@ const fillrate = (() => {
     return id.replace(/:[a-z]+:[0-9a-f]{8}$/, '');
   }
 
+  /** The address of a file with its holes marked. @param {string} name its project and path */
+  function fileAddress(name) {
+    return `files.html#file=${encodeURIComponent(name)}`;
+  }
+
+  /** A name that loses its middle where there is no room: its end, such as a line, tells most. @param {string} name */
+  function middle(name) {
+    const end = name.slice(Math.max(name.lastIndexOf('/') + 1, name.length - 32));
+    const start = el('span', { class: 'start' }, name.slice(0, name.length - end.length));
+    start.style.maxWidth = `calc(100% - ${end.length}ch)`;
+    return el('span', { class: 'middle' }, start, end);
+  }
+
+  /** A piece of source in the colour of its syntax. @param {[string, string]} piece class and text @returns {string|Node} */
+  function piece([kind, text]) {
+    return kind === '' ? text : el('span', { class: `syntax-${kind}` }, text);
+  }
+
   /** A table that scrolls by itself. @param {string} caption @param {Child[]} head @param {Child[]} rows */
   function table(caption, head, rows) {
     return el(
       'div',
-      { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+      { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': caption },
       el(
         'table',
         {},
@@ -254,5 +272,5 @@ const fillrate = (() => {
     return new URLSearchParams(location.hash.slice(1));
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, shortName, table, row, page, state };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, table, row, page, state };
 })();

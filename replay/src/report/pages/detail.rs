@@ -9,6 +9,7 @@ use fillrate_server::text::LineIndex;
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
+use super::files::{self, SyntaxPiece};
 use super::{HtmlReport, HtmlReportError};
 use crate::report::scored::ScoredAttempt;
 use crate::store::{Attempt, AuditRecord, TypingAttempt};
@@ -34,8 +35,9 @@ struct Detail<'a> {
     hole: &'a Hole,
     /// The one-based number of the first line of `before`.
     first_line: usize,
-    before: String,
-    after: String,
+    before: Vec<SyntaxPiece>,
+    inside: Vec<SyntaxPiece>,
+    after: Vec<SyntaxPiece>,
     /// Lines of the file that are left out above and below.
     left_out: (usize, usize),
     /// What attempts were told of the repository; attempts name theirs by its number.
@@ -111,14 +113,17 @@ impl HtmlReport {
         let typings = typings.collect();
         attempts.sort_by_key(|one| (one.run, one.attempt.sample, one.attempt.repair_round));
         let contents = self.source(hole)?;
+        let spans = files::spans(&hole.path, &contents);
+        let (start, end) = (hole.start.0, hole.end.0);
         let (before, after) = hole.cut(&contents).unwrap_or_default();
         let (before, above) = last_lines(before);
         let (after, below) = first_lines(after);
         Ok(Detail {
             hole,
             first_line: above + 1,
-            before: before.to_owned(),
-            after: after.to_owned(),
+            before: files::pieces(&spans, &contents, start - before.len()..start),
+            inside: files::pieces(&spans, &contents, start..end),
+            after: files::pieces(&spans, &contents, end..end + after.len()),
             left_out: (above, below),
             prompts,
             attempts,
@@ -127,7 +132,7 @@ impl HtmlReport {
     }
 
     /// A hole's file, of the first run that has it.
-    fn source(&self, hole: &Hole) -> Result<String, HtmlReportError> {
+    pub(super) fn source(&self, hole: &Hole) -> Result<String, HtmlReportError> {
         let mut last = Ok(String::new());
         for reported in &self.reported_runs {
             last = reported.run.source(hole);

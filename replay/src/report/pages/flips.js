@@ -27,7 +27,7 @@
       }
       const percent = (/** @type {number} */ index, /** @type {number} */ side) => `${number(100 * pair.rates[index][side], 0)} %`;
       const table = new LongTable(title, [
-        { name: 'hole', width: 60, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1' }, holes.id[pair.holes[index]]), compare: (a, b) => pair.holes[a] - pair.holes[b] },
+        { name: 'hole', width: 60, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1', title: holes.id[pair.holes[index]] }, fillrate.middle(fillrate.shortName(holes.id[pair.holes[index]]))), compare: (a, b) => pair.holes[a] - pair.holes[b] },
         { name: 'language', width: 14, cell: (index) => holes.language[pair.holes[index]] },
         { name: 'kind', width: 12, cell: (index) => holes.kind[pair.holes[index]] },
         { name: 'first', about: first, width: 10, numeric: true, cell: (index) => percent(index, 0), compare: (a, b) => pair.rates[a][0] - pair.rates[b][0] },

@@ -23,11 +23,12 @@
 
   /** Source with its lines' numbers and the hole marked. @param {any} hole */
   function source(hole) {
-    const text = hole.before + hole.reference + hole.after;
-    const lines = text.split('\n').length;
+    const all = [hole.before, hole.inside, hole.after].flat();
+    const lines = all.reduce((sum, [, text]) => sum + text.split('\n').length - 1, 1);
     const numbers = Array.from({ length: lines }, (_, index) => hole.first_line + index).join('\n');
-    const mark = el('mark', { id: 'the-hole' }, hole.reference);
-    const box = el('div', { class: 'source', tabindex: '0', role: 'region', 'aria-label': `${hole.path} with the hole marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), el('pre', {}, hole.before, mark, hole.after));
+    const pieces = (/** @type {[string, string][]} */ part) => part.map(fillrate.piece);
+    const mark = el('mark', { id: 'the-hole' }, ...pieces(hole.inside));
+    const box = el('div', { class: 'source', tabindex: '0', role: 'region', 'aria-label': `${hole.path} with the hole marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), el('pre', {}, ...pieces(hole.before), mark, ...pieces(hole.after)));
     requestAnimationFrame(() => {
       box.scrollTop = Math.max(0, mark.offsetTop - box.clientHeight / 3);
     });
@@ -203,7 +204,7 @@
     const first = asked.run === null ? all[0] : all.find(isAsked);
     const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${count(lines)} lines ${where} are left out.`);
     box.append(
-      el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j')),
+      el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j'), ' ', el('a', { href: fillrate.fileAddress(`${hole.project}/${hole.path}`) }, 'All holes of the file')),
       ...about(hole).filter(Boolean),
       el('h2', {}, 'Source'),
       ...[cut(hole.left_out[0], 'above'), source(hole), cut(hole.left_out[1], 'below')].filter(Boolean),

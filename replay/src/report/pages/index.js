@@ -112,7 +112,7 @@
       el('h2', {}, 'Simulated developers'),
       el('p', {}, 'Each policy says what a simulated developer accepts. None of these figures is a person’s.'),
       fillrate.table('What simulated developers made of the completions, by policy', ['run', ...names, 'policy', el('th', { scope: 'col', class: 'numeric' }, 'holes'), ...heads], rows),
-      ...summary.rankings.map((/** @type {string} */ text) => el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': 'Ranking under each policy' }, text)),
+      ...summary.rankings.map((/** @type {string} */ text) => el('pre', { class: 'code', tabindex: '0', role: 'group', 'aria-label': 'Ranking under each policy' }, text)),
     ];
   }
 

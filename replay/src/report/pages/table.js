@@ -16,11 +16,13 @@ class LongTable {
    * @param {string} caption
    * @param {Column[]} columns
    * @param {(item: number) => void} open Called when a row is chosen.
+   * @param {string} [nothing] What stands in a table without rows.
    */
-  constructor(caption, columns, open) {
+  constructor(caption, columns, open, nothing = 'There is nothing to show.') {
     const { el } = fillrate;
     this.columns = columns;
     this.open = open;
+    this.nothing = nothing;
     /** The numbers of the items shown, in their order. @type {Uint32Array} */
     this.items = new Uint32Array(0);
     /** The row that keys act on. */
@@ -30,26 +32,50 @@ class LongTable {
     this.descending = false;
     this.rowHeight = 28;
     this.body = el('tbody');
-    this.heads = columns.map((column, index) => {
-      const button = el('button', { type: 'button', title: column.about ?? `Sort by ${column.name}` }, column.name);
-      button.addEventListener('click', () => this.sortBy(index));
-      return el('th', { scope: 'col', class: column.numeric ? 'numeric' : null }, column.compare ? button : column.name);
-    });
+    /** @type {HTMLElement[]} */
+    this.heads = [];
+    this.widths = el('colgroup');
+    this.headRow = el('tr', { 'aria-rowindex': 1 });
     this.table = el(
       'table',
-      { class: 'long', role: 'grid', 'aria-colcount': columns.length },
+      { class: 'long', role: 'grid' },
       el('caption', { class: 'hidden' }, caption),
-      el('colgroup', {}, ...columns.map((column) => el('col', { class: `w${column.width}` }))),
-      el('thead', {}, el('tr', { 'aria-rowindex': 1 }, ...this.heads)),
+      this.widths,
+      el('thead', {}, this.headRow),
       this.body,
     );
-    this.element = el('div', { class: 'long-scroll', tabindex: '0', role: 'region', 'aria-label': `${caption}; arrow keys choose a row, Enter opens it` }, this.table);
+    this.layOut();
+    this.element = el('div', { class: 'long-scroll', tabindex: '0', role: 'group', 'aria-label': `${caption}; arrow keys choose a row, Enter opens it` }, this.table);
     this.element.addEventListener('scroll', () => this.draw());
     this.element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.resize = new ResizeObserver(() => this.draw());
     this.resize.observe(this.element);
     addEventListener('beforeprint', () => this.draw(1000));
     addEventListener('afterprint', () => this.draw());
+  }
+
+  /** Shows other columns of the same items. @param {Column[]} columns */
+  choose(columns) {
+    const by = this.sorted === null ? undefined : this.columns[this.sorted].name;
+    const sorted = columns.findIndex((column) => column.name === by);
+    this.sorted = sorted < 0 ? null : sorted;
+    this.columns = columns;
+    this.layOut();
+    this.sort();
+    this.draw();
+  }
+
+  /** Makes the head. */
+  layOut() {
+    const { el } = fillrate;
+    this.heads = this.columns.map((column, index) => {
+      const button = el('button', { type: 'button', title: column.about ?? `Sort by ${column.name}` }, column.name);
+      button.addEventListener('click', () => this.sortBy(index));
+      return el('th', { scope: 'col', class: column.numeric ? 'numeric' : null }, column.compare ? button : column.name);
+    });
+    this.headRow.replaceChildren(...this.heads);
+    this.widths.replaceChildren(...this.columns.map((column) => el('col', { class: `w${column.width}` })));
+    this.table.setAttribute('aria-colcount', String(this.columns.length));
   }
 
   /** Shows other items. @param {Uint32Array} items */
@@ -121,6 +147,9 @@ class LongTable {
     };
     const above = from > 0 ? [gap(from)] : [];
     const below = atLeast === 0 && to < this.items.length ? [gap(this.items.length - to)] : [];
+    if (this.items.length === 0) {
+      rows.push(el('tr', {}, el('td', { class: 'nothing', colspan: this.columns.length, role: 'gridcell' }, this.nothing)));
+    }
     this.body.replaceChildren(...above, ...rows, ...below);
     this.element.setAttribute('aria-activedescendant', `row-${this.active}`);
   }
