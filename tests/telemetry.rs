@@ -556,8 +556,9 @@ fn collector() -> (String, std::sync::mpsc::Receiver<String>) {
             let mut body = vec![0; length.unwrap().parse().unwrap()];
             reader.read_exact(&mut body).unwrap();
             let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
-            stream.write_all(answer.as_bytes()).unwrap();
+            // Before the answer, after which the server may be gone.
             send.send(String::from_utf8(body).unwrap()).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
         }
     });
     (address, receive)
