@@ -33,7 +33,7 @@ use maud::html;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::files::HoledFile;
+use self::files::MarkedFile;
 use self::summary::GateFrontier;
 use super::developers::DeveloperFigures;
 use super::page::Page;
@@ -161,7 +161,7 @@ pub struct HtmlReport {
     /// The holes of all runs, by id.
     holes: Vec<Hole>,
     /// The files that they are cut into.
-    files: Vec<HoledFile>,
+    files: Vec<MarkedFile>,
     /// Each hole's place in `holes`.
     places: HashMap<String, usize>,
     live: bool,

@@ -13,7 +13,7 @@ use crate::report::figures::passes;
 use crate::task::Hole;
 
 /// A file of a project in which there are holes.
-pub(super) struct HoledFile {
+pub(super) struct MarkedFile {
     /// Project and path; the contents' hash too, where another file has the same name.
     name: String,
     /// The places of its holes.
@@ -59,8 +59,8 @@ pub(super) struct SyntaxPiece(&'static str, String);
 type Spans = Vec<(Range<usize>, &'static str)>;
 
 /// The files of holes, in the order in which they first appear.
-pub(super) fn files(holes: &[Hole]) -> Vec<HoledFile> {
-    let mut files: Vec<HoledFile> = Vec::new();
+pub(super) fn files(holes: &[Hole]) -> Vec<MarkedFile> {
+    let mut files: Vec<MarkedFile> = Vec::new();
     let mut known: HashMap<(&str, &str, &str), usize> = HashMap::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
     for (place, hole) in holes.iter().enumerate() {
@@ -70,7 +70,7 @@ pub(super) fn files(holes: &[Hole]) -> Vec<HoledFile> {
             if !names.insert(name.clone()) {
                 name = format!("{name}@{}", hole.file_sha256.get(..8).unwrap_or_default());
             }
-            files.push(HoledFile {
+            files.push(MarkedFile {
                 name,
                 holes: Vec::new(),
             });
