@@ -4,8 +4,8 @@
 //! accepted, accepted in part, dismissed or superseded and, some time after acceptance, how much of
 //! it remains. For that its text is tracked through every edit.
 //!
-//! Nothing is sent anywhere, except [figures](metrics) if a collector is set. The store has no code unless `telemetry.content` is set, and
-//! identifies sessions and files by salted hashes.
+//! Nothing is sent anywhere, except figures if `telemetry.otlp_url` names a collector. The store has
+//! no code unless `telemetry.content` is set, and identifies sessions and files by salted hashes.
 //!
 //! Writing does not block: rows go to a thread of their own. Acknowledged writes are an accept once
 //! its command is answered, and everything before the answer to `shutdown` or `fillrate/purge`;
