@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text, uri};
+use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text, until, uri};
 
 /// The model's completion, always the same.
 const LINE: &str = "alpha(beta, gamma)";
@@ -102,14 +102,6 @@ impl Typist {
 
 fn calls(scripted: &ScriptedModel) -> usize {
     scripted.prompts.lock().unwrap().len()
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let patience = Instant::now() + TIME_LIMIT;
-    while !holds() {
-        assert!(Instant::now() < patience, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]
@@ -428,32 +420,31 @@ fn workspace_folders_are_added_and_removed() {
     let folder = json!({"uri": uri(other.path(), ""), "name": "other"});
     let uri = typist.uri.clone();
     typist.editor.change(&uri, 2, "compute_total = \n");
-    let sees = |typist: &mut Typist, change: Value, version: i32| {
-        typist.editor.notifications.clear();
+    let mut version = 3;
+    // A status can't tell when a change is in effect: the one of the request before may still be on
+    // its way.
+    let mut await_sight = |typist: &mut Typist, change: Value, expected: bool| {
         typist.editor.notify(
             "workspace/didChangeWorkspaceFolders",
             json!({"event": change}),
         );
-        typist.editor.await_status("ready");
-        // Another place each time: the same would be answered from memory.
-        let line = format!("compute_total = {version}");
-        typist.editor.change(&uri, version, &format!("{line}\n"));
-        let id = typist
-            .editor
-            .request_completion(&uri, 0, u32::try_from(line.len()).unwrap());
-        typist.editor.response(id);
-        let prompts = scripted.prompts.lock().unwrap();
-        prompts.last().unwrap().contains("canary")
+        until("the change of folders is in effect", || {
+            // Another place each time: the same would be answered from memory.
+            version += 1;
+            let line = format!("compute_total = {version}");
+            typist.editor.change(&uri, version, &format!("{line}\n"));
+            let end = u32::try_from(line.len()).unwrap();
+            let id = typist.editor.request_completion(&uri, 0, end);
+            typist.editor.response(id);
+            let prompts = scripted.prompts.lock().unwrap();
+            prompts.last().unwrap().contains("canary") == expected
+        });
     };
-    assert!(sees(
-        &mut typist,
-        json!({"added": [folder], "removed": []}),
-        3
-    ));
-    assert!(!sees(
+    await_sight(&mut typist, json!({"added": [folder], "removed": []}), true);
+    await_sight(
         &mut typist,
         json!({"added": [], "removed": [folder]}),
-        4
-    ));
+        false,
+    );
     assert!(typist.folder.path().exists());
 }

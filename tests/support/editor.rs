@@ -292,6 +292,15 @@ impl Drop for Editor {
     }
 }
 
+/// Waits until something holds.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let patience = Instant::now() + TIME_LIMIT;
+    while !holds() {
+        assert!(Instant::now() < patience, "not seen in time: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// The URI of a file in a workspace.
 pub(crate) fn uri(workspace: &Path, file: &str) -> String {
     // The empty name is the folder itself.
