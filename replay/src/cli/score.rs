@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use fillrate_metrics::{Sample, Scorer, ScoringSyntax, TEXT_METRICS, TextMetric};
 use serde_json::{Map, Value, json};
@@ -35,9 +36,12 @@ pub(super) struct ScoreArguments {
     /// What intervals are clustered by
     #[arg(long, value_enum, default_value_t = Cluster::Repository)]
     cluster: Cluster,
-    /// The language of examples whose file name does not imply it: python, java, typescript, csharp,
-    /// javascript, go, cpp
-    #[arg(long, value_name = "NAME", value_parser = parse_language)]
+    /// The language of examples whose file name does not imply it
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = PossibleValuesParser::new(ScoringLanguage::names()).try_map(parse_language),
+    )]
     language: Option<ScoringLanguage>,
     /// The corpus that the holes of a tasks file were mined from: the text before a hole decides
     /// where a Python prediction's first statement ends
@@ -79,11 +83,8 @@ fn parse_metric(name: &str) -> Result<&'static TextMetric, String> {
     })
 }
 
-fn parse_language(name: &str) -> Result<ScoringLanguage, String> {
-    ScoringLanguage::named(name).ok_or_else(|| {
-        let known = ScoringLanguage::NAMES.join(", ");
-        format!("unknown language; the languages are {known}")
-    })
+fn parse_language(name: String) -> Result<ScoringLanguage, String> {
+    ScoringLanguage::named(&name).ok_or(name)
 }
 
 pub(super) fn run(arguments: &ScoreArguments) -> Result<Success, CliError> {

@@ -34,6 +34,8 @@ pub(crate) struct MutationRules {
     pub(crate) conditions_are_boolean: bool,
     /// `true` and `false`.
     pub(crate) booleans: [&'static str; 2],
+    /// Kinds of boolean literals.
+    pub(crate) boolean_kinds: &'static [&'static str],
     /// Kinds of number literals.
     pub(crate) numbers: &'static [&'static str],
     /// Kinds of string literals; one of adjoining strings is outermost.
@@ -218,6 +220,7 @@ mod tests {
                 rules.deletable,
                 rules.untouched,
                 rules.updates,
+                rules.boolean_kinds,
                 &[rules.unary, rules.negation, rules.augmented_assignment],
             ];
             for kind in kinds.concat() {

@@ -42,18 +42,18 @@ impl ScoringSyntax for ScoringLanguage {
 }
 
 impl ScoringLanguage {
-    /// CrossCodeEval's four languages, in its order, and others by its rules.
-    pub const NAMES: [&'static str; 7] = [
-        "python",
-        "java",
-        "typescript",
-        "csharp",
-        "javascript",
-        "go",
-        "cpp",
-    ];
+    /// The names of all languages, in the order of tables: those with a grammar, then the others.
+    pub fn names() -> Vec<&'static str> {
+        let read = fillrate_server::syntax::LANGUAGES.iter().map(|it| it.name);
+        let mut names: Vec<_> = read
+            .chain(UNREAD_LANGUAGES.iter().map(|it| it.name))
+            .collect();
+        // A name's grammars stand side by side.
+        names.dedup();
+        names
+    }
 
-    /// Returns the language of this name; one of [`ScoringLanguage::NAMES`].
+    /// Returns the language of this name; one of [`ScoringLanguage::names`].
     pub fn named(name: &str) -> Option<Self> {
         fillrate_server::syntax::LANGUAGES
             .into_iter()

@@ -165,7 +165,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         const OTHER_STRING: &str = "another";
         let range = self.node.byte_range();
         let kind = self.node.kind();
-        if matches!(kind, "true" | "false" | "boolean_literal") {
+        if self.rules.boolean_kinds.contains(&kind) {
             let [yes, no] = self.rules.booleans;
             let other = if self.text(self.node) == yes { no } else { yes };
             return vec![self.replace(range, other)];

@@ -53,6 +53,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     updates: &["postfix_unary_expression", "prefix_unary_expression"],
     conditions_are_boolean: true,
     booleans: ["true", "false"],
+    boolean_kinds: &["boolean_literal"],
     numbers: &["integer_literal", "real_literal"],
     strings: &["string_literal"],
     loops: &[

@@ -55,6 +55,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     updates: &["inc_statement", "dec_statement"],
     conditions_are_boolean: true,
     booleans: ["true", "false"],
+    boolean_kinds: &["true", "false"],
     numbers: &["float_literal", "int_literal"],
     strings: &["interpreted_string_literal", "raw_string_literal"],
     loops: &["for_statement"],

@@ -38,6 +38,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     updates: &["update_expression"],
     conditions_are_boolean: true,
     booleans: ["true", "false"],
+    boolean_kinds: &["true", "false"],
     numbers: &[
         "binary_integer_literal",
         "decimal_floating_point_literal",

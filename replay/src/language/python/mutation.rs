@@ -89,6 +89,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     updates: &[],
     conditions_are_boolean: false,
     booleans: ["True", "False"],
+    boolean_kinds: &["true", "false"],
     numbers: &["integer", "float"],
     strings: &["concatenated_string", "string"],
     loops: &["for_statement", "while_statement"],

@@ -179,7 +179,7 @@ fn python_is_cut_before_the_first_newline_that_parses() {
 
 #[test]
 fn languages_are_found_by_name_and_by_path() {
-    for name in ScoringLanguage::NAMES {
+    for name in ScoringLanguage::names() {
         assert_eq!(ScoringLanguage::named(name).unwrap().name, name);
     }
     let of_path = |path: &str| ScoringLanguage::for_path(path.as_ref()).map(|found| found.name);

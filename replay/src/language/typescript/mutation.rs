@@ -82,6 +82,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     updates: &["update_expression"],
     conditions_are_boolean: false,
     booleans: ["true", "false"],
+    boolean_kinds: &["true", "false"],
     numbers: &["number"],
     strings: &["string", "template_string"],
     loops: &[
