@@ -2,8 +2,8 @@
 
 /// A language's kinds of nodes, as tree-sitter names them.
 pub(crate) struct CategoryRules {
-    /// The beginning of kinds of markup within code, as JSX is.
-    pub(crate) markup: Option<&'static str>,
+    /// Markup within code: the beginning of its kinds, and what it is called.
+    pub(crate) markup: Option<(&'static str, &'static str)>,
     /// Syntax that few programs use, and what it is called; the first one found counts.
     pub(crate) features: &'static [(&'static str, &'static str)],
     /// Kinds of loops, loops within expressions included.

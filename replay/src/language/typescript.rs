@@ -67,7 +67,7 @@ const COMMON: LanguageSupport = LanguageSupport {
     },
     names: &names::RULES,
     category: &CategoryRules {
-        markup: Some("jsx_"),
+        markup: Some(("jsx_", "JSX")),
         features: &[
             ("conditional_type", "a conditional type"),
             ("decorator", "a decorator"),

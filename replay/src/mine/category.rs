@@ -92,7 +92,7 @@ impl<'a> CategoryIndex<'a> {
     ///
     /// A word of the reference's names counts twice, one of the names in the definition around it
     /// once, each word once; the category with most wins, if it has two or more, and of equals the
-    /// first in the order of the words' table. Failing that, syntax decides: JSX, what few programs
+    /// first in the order of the words' table. Failing that, syntax decides: markup, what few programs
     /// use of a language, recursion and loops within loops. Everything else is
     /// [`Topic::ProgrammingBasics`].
     pub fn categorize(&self, range: &Range<usize>) -> Category {
@@ -369,13 +369,11 @@ fn by_syntax(
         })
     };
     let named = || nodes.iter().filter(|node| node.is_named());
-    let is_markup = |node: &Node<'_>| {
-        rules
-            .markup
-            .is_some_and(|markup| node.kind().starts_with(markup))
-    };
-    if named().any(is_markup) {
-        return category(Topic::FrontEndDevelopment, "holds JSX".to_owned());
+    let markup = rules
+        .markup
+        .filter(|(beginning, _)| named().any(|node| node.kind().starts_with(beginning)));
+    if let Some((_, what)) = markup {
+        return category(Topic::FrontEndDevelopment, format!("holds {what}"));
     }
     let feature = rules
         .features
