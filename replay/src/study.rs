@@ -29,15 +29,15 @@ mod trend;
 
 use std::collections::BTreeSet;
 
-use fillrate_metrics::{CONFIDENCE, Coefficient, holm, sign_agreement};
+use fillrate_metrics::{CONFIDENCE, holm};
 use serde::Serialize;
 
 pub use decision::{BestPair, StudyDecision, Trust, VersionPrediction};
 pub use design::{PowerAt, StudyDesign, VersionsNeeded};
 pub use figure::{Figure, FigureUnit, MeasuredFigure};
 pub use input::{
-    Grouping, Observation, SampleMix, SecondSide, StratumFigure, StudyError, StudyOptions,
-    StudySide,
+    Grouping, Observation, SampleDimension, SampleMix, SecondSide, Stratum, StudyError,
+    StudyOptions, StudySide,
 };
 pub use join::JoinedVersion;
 pub use pair::{Attenuation, CoefficientFigure, Conclusion, MetricPair, SignCounts, VersionPoint};
@@ -45,8 +45,10 @@ pub use strata::WeightedFigures;
 pub use trend::{Trend, TrendColumn, TrendRow};
 
 use decision::DecisionInput;
+use join::VersionKey;
 use pair::PairedFigures;
 use pool::{FigureKey, PooledFigures, pool_observations};
+use strata::{Strata, StratifiedFigures};
 
 /// The version of `study.json`.
 pub const SCHEMA: u32 = 1;
@@ -107,22 +109,18 @@ impl Study {
         let sides = SideFigures {
             offline_metrics: choose_metrics(offline, &options.offline_metrics, "offline")?,
             second_metrics: choose_metrics(second_side, &options.second_metrics, second.name())?,
-            offline: pool_observations(&offline.observations, options.by)?,
-            second: pool_observations(&second_side.observations, options.by)?,
+            offline: pool_observations(&offline.observations, options.by.dimension())?,
+            second: pool_observations(&second_side.observations, options.by.dimension())?,
         };
-        let languages = SideFigures {
-            offline: pool_observations(&offline.observations, Grouping::VersionAndLanguage)?,
-            second: pool_observations(&second_side.observations, Grouping::VersionAndLanguage)?,
-            ..sides.clone()
-        };
+        let strata = StratifiedFigures::new(offline, second_side, &sides)?;
         let mut pairs = sides.compare(&joined.versions, second, options);
         for pair in pairs.iter_mut().filter(|pair| pair.language.is_none()) {
-            let groups = languages.contradicting(&joined.versions, pair);
-            pair.contradict(&groups);
+            let contrary = strata.contrary(&joined.versions, pair);
+            pair.contradict(&contrary);
         }
         correct_for_pairs(&mut pairs);
         let weighted = pairs.first().map_or_else(Vec::new, |main| {
-            strata::weighted_figures(offline, second_side, &joined.versions, main)
+            strata.weighted(second_side, &joined.versions, main)
         });
         let input = DecisionInput {
             second,
@@ -178,7 +176,6 @@ impl Study {
 }
 
 /// The pooled figures of both sides and the metrics to compare.
-#[derive(Clone)]
 struct SideFigures {
     offline_metrics: Vec<String>,
     second_metrics: Vec<String>,
@@ -195,7 +192,7 @@ impl SideFigures {
         options: &StudyOptions,
     ) -> Vec<MetricPair> {
         let mut pairs = Vec::new();
-        for language in self.common_languages() {
+        for language in self.common_groups() {
             for offline_metric in &self.offline_metrics {
                 for second_metric in &self.second_metrics {
                     let metrics = (offline_metric.as_str(), second_metric.as_str());
@@ -212,59 +209,35 @@ impl SideFigures {
         pairs
     }
 
-    /// The languages in which the figures of a pair go the other way than pooled, both by r and by
-    /// most pairs of versions: each with its r and its number of versions.
-    fn contradicting(
-        &self,
-        versions: &[JoinedVersion],
-        pooled: &MetricPair,
-    ) -> Vec<(String, f64, usize)> {
-        let Some(pooled_r) = pooled.pearson.map(|pearson| pearson.value) else {
-            return Vec::new();
+    /// What the samples of figures on both sides have in common; `None` is all together.
+    fn common_groups(&self) -> BTreeSet<Option<String>> {
+        let groups = |figures: &PooledFigures| -> BTreeSet<Option<String>> {
+            figures.keys().map(|key| key.group.clone()).collect()
         };
-        let metrics = (pooled.offline.as_str(), pooled.second.as_str());
-        let languages = self.common_languages().into_iter().flatten();
-        languages
-            .filter_map(|language| {
-                let figures = self.paired(versions, Some(&language), metrics);
-                let values: Vec<(f64, f64)> = figures
-                    .iter()
-                    .filter_map(|one| {
-                        Some((one.offline.figure.value()?, one.second.figure.value()?))
-                    })
-                    .collect();
-                let r = Coefficient::Pearson.correlate(&values)?;
-                let signs = sign_agreement(&values);
-                let (same, opposite) = match pooled_r > 0.0 {
-                    true => (signs.agreeing, signs.disagreeing),
-                    false => (signs.disagreeing, signs.agreeing),
-                };
-                let contradicts = values.len() >= 3 && r * pooled_r < 0.0 && opposite > same;
-                contradicts.then_some((language, r, values.len()))
-            })
-            .collect()
+        &groups(&self.offline) & &groups(&self.second)
     }
 
-    /// The languages that both sides have; `None` is all together.
-    fn common_languages(&self) -> BTreeSet<Option<String>> {
-        let languages = |figures: &PooledFigures| -> BTreeSet<Option<String>> {
-            figures.keys().map(|key| key.language.clone()).collect()
-        };
-        &languages(&self.offline) & &languages(&self.second)
+    /// The offline figures of a version by group.
+    fn offline_strata(&self, version: &VersionKey, metric: &str) -> Strata<'_> {
+        let own = self.offline.iter().filter(|(key, _)| {
+            (&key.version, &key.configuration) == (&version.0, &version.1) && key.metric == metric
+        });
+        own.filter_map(|(key, pooled)| Some((key.group.as_deref()?, &pooled.figure)))
+            .collect()
     }
 
     /// The figures of each version that has both metrics.
     fn paired(
         &self,
         versions: &[JoinedVersion],
-        language: Option<&str>,
+        group: Option<&str>,
         (offline, second): (&str, &str),
     ) -> Vec<PairedFigures<'_>> {
         let versions = versions.iter().enumerate();
         versions
             .filter_map(|(version, joined)| {
-                let offline = FigureKey::new(&joined.offline_key(), language, offline);
-                let second = FigureKey::new(&joined.second_key(), language, second);
+                let offline = FigureKey::new(&joined.offline_key(), group, offline);
+                let second = FigureKey::new(&joined.second_key(), group, second);
                 Some(PairedFigures {
                     version,
                     offline: self.offline.get(&offline)?,

@@ -147,7 +147,6 @@ fn read_side(
             let more = read_other(path)?;
             whole.observations.extend(more.observations);
             whole.mixes.extend(more.mixes);
-            whole.strata.extend(more.strata);
         }
     }
     Ok(whole)

@@ -69,6 +69,16 @@ impl RowSpread {
         self.squares += other.squares;
     }
 
+    /// The sums of rows whose weights are so many times as large.
+    fn scaled(self, factor: f64) -> Self {
+        let square = factor * factor;
+        Self {
+            weights: self.weights * square,
+            values: self.values * square,
+            squares: self.squares * square,
+        }
+    }
+
     /// The standard error of the rows' mean, of this total weight, if they were independent.
     fn independent_error(self, mean: f64, weight: f64) -> f64 {
         let squares = self.squares - 2.0 * mean * self.values + mean * mean * self.weights;
@@ -93,6 +103,53 @@ impl Figure {
             clusters,
             n,
             spread,
+        }
+    }
+
+    /// One figure of several parts, each of which counts as much as its share. The shares add up
+    /// to 1. `None` if some parts have their rows and others do not, or one has none.
+    pub(super) fn weighted(parts: &[(&Self, f64)], unit: FigureUnit) -> Option<Self> {
+        let mut whole: BTreeMap<String, ClusterTotal> = BTreeMap::new();
+        let (mut rows, mut sums) = (0, RowSpread::default());
+        let (mut mean, mut variance) = (0.0, Some(0.0));
+        for (part, share) in parts {
+            match part {
+                Self::Sampled {
+                    clusters,
+                    n,
+                    spread,
+                } => {
+                    let weight: f64 = clusters.values().map(|cluster| cluster.weight).sum();
+                    let scale = share / weight;
+                    for (name, cluster) in clusters {
+                        let of_whole = whole.entry(name.clone()).or_default();
+                        of_whole.sum += cluster.sum * scale;
+                        of_whole.weight += cluster.weight * scale;
+                    }
+                    rows += n;
+                    sums.add(spread.scaled(scale));
+                }
+                Self::Stated { value, .. } => {
+                    mean += share * value;
+                    variance = variance
+                        .zip(part.error(unit))
+                        .map(|(sum, error)| sum + (share * error).powi(2));
+                }
+            }
+        }
+        let sampled = parts.iter().filter(|(part, _)| part.clusters().is_some());
+        match sampled.count() {
+            0 if !parts.is_empty() => Some(Self::Stated {
+                value: mean,
+                error: variance.map(f64::sqrt),
+                n: parts.iter().map(|(part, _)| part.n()).sum(),
+            }),
+            count if count == parts.len() && rows > 0 => Some(Self::Sampled {
+                clusters: whole,
+                n: rows,
+                spread: sums,
+            }),
+            _ => None,
         }
     }
 

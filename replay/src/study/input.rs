@@ -18,6 +18,8 @@ pub struct Observation {
     pub label: Option<String>,
     /// The language's name; `None` for all languages together.
     pub language: Option<String>,
+    /// The part of the samples that it is of; `None` for all of them.
+    pub stratum: Option<Stratum>,
     /// The metric's name with its variant, e.g. `pass@1`.
     pub metric: String,
     /// The unit of its value.
@@ -28,11 +30,79 @@ pub struct Observation {
     pub source: String,
 }
 
+impl Observation {
+    /// What its samples have in common in a dimension; `None` if they are of all kinds.
+    pub(super) fn group(&self, dimension: SampleDimension) -> Option<&str> {
+        match (&self.stratum, dimension) {
+            (_, SampleDimension::Language) => self.language.as_deref(),
+            (Some(stratum), _) if stratum.dimension == dimension => Some(&stratum.name),
+            _ => None,
+        }
+    }
+}
+
+/// By what samples are told apart.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum SampleDimension {
+    /// The language.
+    Language,
+    /// The hole's kind, which people's editors don't record.
+    Kind,
+    /// The cursor's position in its line.
+    Place,
+    /// The lines of a hole's reference, or of a completion that was shown.
+    Length,
+}
+
+impl SampleDimension {
+    /// The name in tables and sentences.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A part of the samples: those that have something in common beside the language.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stratum {
+    /// By what they are told apart; not by language.
+    pub dimension: SampleDimension,
+    /// What they have in common, e.g. `mid_line`.
+    pub name: String,
+}
+
+impl Stratum {
+    /// The stratum of a text with so many lines.
+    pub(super) fn of_length(lines: usize) -> Self {
+        let name = match lines {
+            0 | 1 => "1 line",
+            2..=5 => "2 to 5 lines",
+            _ => "6 lines or more",
+        };
+        Self {
+            dimension: SampleDimension::Length,
+            name: name.to_owned(),
+        }
+    }
+}
+
 /// The composition of a version's samples by one dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleMix {
-    /// The dimension, e.g. `language`.
-    pub dimension: &'static str,
+    /// The dimension.
+    pub dimension: SampleDimension,
     /// The model version, as in [`Observation`].
     pub version: String,
     /// Its configuration, as in [`Observation`].
@@ -44,29 +114,10 @@ pub struct SampleMix {
 /// One side of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StudySide {
-    /// Its figures.
+    /// Its figures: of all samples, and of parts of them.
     pub observations: Vec<Observation>,
     /// The compositions of their samples.
     pub mixes: Vec<SampleMix>,
-    /// The rows of shares by stratum, for weighting them to another mix.
-    pub strata: Vec<StratumFigure>,
-}
-
-/// The rows of a figure in one stratum of the samples.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StratumFigure {
-    /// The model version, as in [`Observation`].
-    pub version: String,
-    /// Its configuration, as in [`Observation`].
-    pub configuration: Option<String>,
-    /// The dimension, as in [`SampleMix`].
-    pub dimension: &'static str,
-    /// The stratum: a value of the dimension.
-    pub stratum: String,
-    /// The metric's name.
-    pub metric: String,
-    /// Of each row: its cluster, its weight, its value.
-    pub rows: Vec<(String, f64, f64)>,
 }
 
 /// Where the second side's figures come from.
@@ -99,6 +150,16 @@ pub enum Grouping {
     /// Each language by itself.
     #[strum(serialize = "version,language")]
     VersionAndLanguage,
+}
+
+impl Grouping {
+    /// The dimension within which figures are pooled.
+    pub(super) fn dimension(self) -> Option<SampleDimension> {
+        match self {
+            Self::Version => None,
+            Self::VersionAndLanguage => Some(SampleDimension::Language),
+        }
+    }
 }
 
 fn unknown_grouping(_: &str) -> String {

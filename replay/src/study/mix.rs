@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::input::{SecondSide, StudySide};
+use super::input::{SampleDimension, SecondSide, StudySide};
 use super::join::{JoinedVersion, VersionKey};
 
 /// The share of samples that would have to change before a warning reports a difference.
@@ -25,13 +25,14 @@ pub(super) fn warnings(
         (second_side, second.name(), &second_keys),
     ];
     let mixes = offline.mixes.iter().chain(&second_side.mixes);
-    let dimensions: BTreeSet<&'static str> = mixes.map(|mix| mix.dimension).collect();
+    let dimensions: BTreeSet<SampleDimension> = mixes.map(|mix| mix.dimension).collect();
     let mut warnings = Vec::new();
     for dimension in dimensions {
         let [one, other] = sides.map(|(side, _, keys)| counts(side, dimension, keys));
         if let Some(distance) = distance(&one, &other).filter(|it| *it > NOTABLE) {
             warnings.push(format!(
-                "the mix of {dimension} differs between the sides by {:.0} %: offline {}; {} {}",
+                "the mix of {} differs between the sides by {:.0} %: offline {}; {} {}",
+                dimension.name(),
                 distance * 100.0,
                 shares(&one),
                 second.name(),
@@ -50,8 +51,9 @@ pub(super) fn warnings(
                 .max_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((distance, version, own)) = furthest.filter(|it| it.0 > NOTABLE) {
                 warnings.push(format!(
-                    "{name}, the mix of {dimension} differs between versions: {version} has {}, \
-                     all have {} ({:.0} % apart)",
+                    "{name}, the mix of {} differs between versions: {version} has {}, all have \
+                     {} ({:.0} % apart)",
+                    dimension.name(),
                     shares(&own),
                     shares(&whole),
                     distance * 100.0
@@ -63,7 +65,11 @@ pub(super) fn warnings(
 }
 
 /// The samples of these versions together.
-pub(super) fn counts(side: &StudySide, dimension: &str, versions: &[VersionKey]) -> Counts {
+pub(super) fn counts(
+    side: &StudySide,
+    dimension: SampleDimension,
+    versions: &[VersionKey],
+) -> Counts {
     let mut counts = Counts::new();
     let wanted = side.mixes.iter().filter(|mix| {
         let key = (&mix.version, &mix.configuration);

@@ -7,7 +7,7 @@ use fillrate_metrics::{Sample, text_scores};
 use fillrate_server::syntax::Language;
 
 use super::figure::{Figure, FigureUnit};
-use super::input::{Observation, SampleMix, StratumFigure, StudySide};
+use super::input::{Observation, SampleDimension, SampleMix, Stratum, StudySide};
 use crate::developer::policy::LinePosition;
 use crate::language::scoring::ScoringLanguage;
 use crate::mine::invocation::InvocationRates;
@@ -56,29 +56,43 @@ pub fn offline_side(
     }
     let mut side = StudySide::default();
     for ((model, language), group) in groups {
-        for (metric, unit, figure) in figures(&group) {
+        let strata = strata_of_holes(&group);
+        let mut put = |metric: &str, unit, stratum: Option<Stratum>, figure| {
             side.observations.push(Observation {
                 version: model.to_owned(),
                 configuration: configuration.clone(),
                 label: label.map(str::to_owned),
                 language: Some(language.to_owned()),
+                stratum,
                 metric: metric.to_owned(),
                 unit,
                 figure,
                 source: source.to_owned(),
             });
+        };
+        for FigureSamples { metric, unit, rows } in figures(&group) {
+            let mut parts: BTreeMap<&Stratum, Vec<FigureRow>> = BTreeMap::new();
+            for (one, row) in &rows {
+                for stratum in strata.get(one.hole.id.as_str()).into_iter().flatten() {
+                    parts.entry(stratum).or_default().push(row.clone());
+                }
+            }
+            let all = rows.into_iter().map(|(_, row)| row);
+            put(metric, unit, None, Figure::from_rows(all));
+            for (stratum, rows) in parts {
+                put(metric, unit, Some(stratum.clone()), Figure::from_rows(rows));
+            }
         }
-        for (dimension, stratum, rows) in pass_strata(language, &group) {
-            side.strata.push(StratumFigure {
-                version: model.to_owned(),
-                configuration: configuration.clone(),
-                dimension,
-                stratum,
-                metric: PASS.to_owned(),
-                rows,
-            });
+        let mut mixes: BTreeMap<SampleDimension, BTreeMap<String, usize>> = BTreeMap::new();
+        for stratum in strata.values().flatten() {
+            let counts = mixes.entry(stratum.dimension).or_default();
+            *counts.entry(stratum.name.clone()).or_default() += 1;
         }
-        for (dimension, counts) in mixes(language, &group) {
+        mixes.insert(
+            SampleDimension::Language,
+            [(language.to_owned(), strata.len())].into(),
+        );
+        for (dimension, counts) in mixes {
             side.mixes.push(SampleMix {
                 dimension,
                 version: model.to_owned(),
@@ -88,6 +102,13 @@ pub fn offline_side(
         }
     }
     side
+}
+
+/// The rows of a figure, each with the attempt that it is of.
+struct FigureSamples<'a> {
+    metric: &'static str,
+    unit: FigureUnit,
+    rows: Vec<(&'a ReplayedAttempt<'a>, FigureRow)>,
 }
 
 /// A row of a figure: its cluster, its weight, its value.
@@ -119,46 +140,31 @@ fn pass_rows<'a>(
     rows.collect()
 }
 
-/// The rows of pass@1 by language and by the cursor's position.
-fn pass_strata(
-    language: &str,
-    group: &[&ReplayedAttempt<'_>],
-) -> Vec<(&'static str, String, Vec<FigureRow>)> {
-    let mut languages = Vec::new();
-    let mut places: BTreeMap<&'static str, Vec<FigureRow>> = BTreeMap::new();
-    for (one, row) in pass_rows(group).into_values() {
-        if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
-            let place = place_name(LinePosition::between(prefix, suffix));
-            places.entry(place).or_default().push(row.clone());
-        }
-        languages.push(row);
+/// By hole, the strata that it belongs to.
+fn strata_of_holes<'a>(group: &[&'a ReplayedAttempt<'a>]) -> BTreeMap<&'a str, Vec<Stratum>> {
+    let mut strata: BTreeMap<&str, Vec<Stratum>> = BTreeMap::new();
+    for one in group {
+        strata.entry(&one.hole.id).or_insert_with(|| {
+            let mut own = hole_strata(one.hole);
+            if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
+                own.push(Stratum {
+                    dimension: SampleDimension::Place,
+                    name: place_name(LinePosition::between(prefix, suffix)).to_owned(),
+                });
+            }
+            own
+        });
     }
-    let places = places.into_iter();
-    places
-        .map(|(place, rows)| ("place", place.to_owned(), rows))
-        .chain([("language", language.to_owned(), languages)])
-        .filter(|(_, _, rows)| !rows.is_empty())
-        .collect()
+    strata
 }
 
-/// How many holes there are by the cursor's position, and by language.
-fn mixes(
-    language: &str,
-    group: &[&ReplayedAttempt<'_>],
-) -> [(&'static str, BTreeMap<String, usize>); 2] {
-    let holes: BTreeMap<&str, &ReplayedAttempt<'_>> = group
-        .iter()
-        .map(|one| (one.hole.id.as_str(), *one))
-        .collect();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for one in holes.values() {
-        if let Ok((prefix, suffix)) = one.hole.cut(one.contents) {
-            let place = LinePosition::between(prefix, suffix);
-            *places.entry(place_name(place).to_owned()).or_default() += 1;
-        }
-    }
-    let languages = [(language.to_owned(), holes.len())].into();
-    [("place", places), ("language", languages)]
+/// The strata that a hole belongs to whatever its file.
+pub(super) fn hole_strata(hole: &Hole) -> Vec<Stratum> {
+    let kind = Stratum {
+        dimension: SampleDimension::Kind,
+        name: hole.kind.to_string(),
+    };
+    vec![kind, Stratum::of_length(hole.reference.lines().count())]
 }
 
 /// The configuration of a run's first samples, as the others have another seed each. `None` if no
@@ -181,19 +187,19 @@ fn place_name(place: LinePosition) -> &'static str {
     }
 }
 
-fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Figure)> {
+fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
     let mut figures = Vec::new();
-    let mut put = |metric, unit, rows: Vec<(String, f64, f64)>| {
+    let mut put = |metric, unit, rows: Vec<(&'a ReplayedAttempt<'a>, FigureRow)>| {
         if !rows.is_empty() {
-            figures.push((metric, unit, Figure::from_rows(rows)));
+            figures.push(FigureSamples { metric, unit, rows });
         }
     };
-    let passes = pass_rows(group).into_values().map(|(_, row)| row);
+    let passes = pass_rows(group).into_values();
     put(PASS, FigureUnit::Share, passes.collect());
 
-    let mut texts: BTreeMap<&'static str, Vec<(String, f64, f64)>> = BTreeMap::new();
+    let mut texts: BTreeMap<&'static str, Vec<(&ReplayedAttempt<'_>, FigureRow)>> = BTreeMap::new();
     let mut invocations = Vec::new();
-    for one in group
+    for &one in group
         .iter()
         .filter(|one| one.attempt.verdict.outcome.is_counted())
     {
@@ -211,10 +217,14 @@ fn figures(group: &[&ReplayedAttempt<'_>]) -> Vec<(&'static str, FigureUnit, Fig
         };
         for (metric, value) in text_scores(&sample) {
             let rows = texts.entry(metric.metric.name).or_default();
-            rows.push((cluster(one), 1.0, value));
+            rows.push((one, (cluster(one), 1.0, value)));
         }
         let rates = InvocationRates::score(one.hole, one.attempt.completion());
-        invocations.extend(rates.repository.map(|rate| (cluster(one), 1.0, rate)));
+        invocations.extend(
+            rates
+                .repository
+                .map(|rate| (one, (cluster(one), 1.0, rate))),
+        );
     }
     for (metric, is_share) in TEXT_METRICS {
         let unit = if is_share {

@@ -14,6 +14,7 @@ use super::figure::{self, Figure, FigureUnit, MeasuredFigure};
 use super::format::{bound, decimals, p_value};
 use super::input::{SecondSide, StudyOptions};
 use super::pool::PooledFigure;
+use super::strata::ContraryStratum;
 
 /// Two metrics compared over the versions that have both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -304,16 +305,17 @@ impl MetricPair {
         }
     }
 
-    /// Takes back a conclusion that groups of the samples contradict, which are given with their
-    /// names, their r and their number of versions.
-    pub(super) fn contradict(&mut self, groups: &[(String, f64, usize)]) {
+    /// Takes back a conclusion that strata of the samples contradict.
+    pub(super) fn contradict(&mut self, strata: &[ContraryStratum]) {
         let is_conclusive = [Conclusion::Together, Conclusion::Opposed].contains(&self.conclusion);
-        if groups.is_empty() || !is_conclusive {
+        if strata.is_empty() || !is_conclusive {
             return;
         }
-        let names: Vec<String> = groups
+        let names: Vec<String> = strata
             .iter()
-            .map(|(name, r, n)| format!("{name} (r = {}, n = {n} versions)", decimals(*r, 3)))
+            .map(|ContraryStratum { name, r, versions }| {
+                format!("{name} (r = {}, n = {versions} versions)", decimals(*r, 3))
+            })
             .collect();
         self.conclusion = Conclusion::DependsOnMix;
         self.sentences.insert(
@@ -321,7 +323,7 @@ impl MetricPair {
             format!(
                 "Depends on the mix: within {} the two figures go the other way than pooled, so \
                  the pooled r shows how samples are mixed, not what versions do. Compare within \
-                 languages with --by version,language.",
+                 languages with --by version,language, and versions on the same holes.",
                 names.join(" and ")
             ),
         );

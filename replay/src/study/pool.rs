@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::figure::{Figure, FigureUnit, RowSpread};
-use super::input::{Grouping, Observation, StudyError};
+use super::input::{Observation, SampleDimension, StudyError};
 use fillrate_metrics::ClusterTotal;
 
 /// Identifies a figure of one side.
@@ -11,20 +11,21 @@ use fillrate_metrics::ClusterTotal;
 pub(super) struct FigureKey {
     pub(super) version: String,
     pub(super) configuration: Option<String>,
-    pub(super) language: Option<String>,
+    /// What its samples have in common in the dimension that figures are pooled by.
+    pub(super) group: Option<String>,
     pub(super) metric: String,
 }
 
 impl FigureKey {
     pub(super) fn new(
         (version, configuration): &(String, Option<String>),
-        language: Option<&str>,
+        group: Option<&str>,
         metric: &str,
     ) -> Self {
         Self {
             version: version.clone(),
             configuration: configuration.clone(),
-            language: language.map(str::to_owned),
+            group: group.map(str::to_owned),
             metric: metric.to_owned(),
         }
     }
@@ -40,47 +41,51 @@ pub(super) struct PooledFigure {
 /// The figures of one side.
 pub(super) type PooledFigures = BTreeMap<FigureKey, PooledFigure>;
 
-/// Pools the observations of each version, language and metric.
+/// Pools the observations of each version and metric, within each group of a dimension, or all of
+/// them.
+///
+/// Observations that are told apart by the same dimensions are parts of the same samples. Where there
+/// are several such divisions, the coarsest counts.
 ///
 /// # Errors
 /// Values without their rows occur twice, or lack the n that pooling needs.
 pub(super) fn pool_observations(
     observations: &[Observation],
-    by: Grouping,
+    by: Option<SampleDimension>,
 ) -> Result<PooledFigures, StudyError> {
-    let mut groups: BTreeMap<FigureKey, Vec<&Observation>> = BTreeMap::new();
+    let mut groups: BTreeMap<FigureKey, BTreeMap<Division, Vec<&Observation>>> = BTreeMap::new();
     for observation in observations {
-        let language = match by {
-            Grouping::Version => None,
-            Grouping::VersionAndLanguage => observation.language.clone(),
-        };
+        let group = by.and_then(|dimension| observation.group(dimension));
+        if group.is_none() && by.is_some_and(|by| by != SampleDimension::Language) {
+            continue;
+        }
         let key = FigureKey {
             version: observation.version.clone(),
             configuration: observation.configuration.clone(),
-            language,
+            group: group.map(str::to_owned),
             metric: observation.metric.clone(),
         };
-        groups.entry(key).or_default().push(observation);
+        let division = (
+            observation.stratum.as_ref().map(|it| it.dimension),
+            observation.language.is_some(),
+        );
+        let divisions = groups.entry(key).or_default();
+        divisions.entry(division).or_default().push(observation);
     }
     groups
         .into_iter()
-        .map(|(key, group)| {
-            // A figure of all languages replaces those of each.
-            let whole: Vec<&Observation> = match by {
-                Grouping::Version => group
-                    .iter()
-                    .filter(|one| one.language.is_none())
-                    .copied()
-                    .collect(),
-                Grouping::VersionAndLanguage => Vec::new(),
-            };
-            let group = if whole.is_empty() { group } else { whole };
-            let figure = pool(&group)?;
-            let unit = group[0].unit;
+        .filter_map(|(key, divisions)| Some((key, divisions.into_values().next()?)))
+        .map(|(key, parts)| {
+            let figure = pool(&parts)?;
+            let unit = parts[0].unit;
             Ok((key, PooledFigure { figure, unit }))
         })
         .collect()
 }
+
+/// By which dimension beside the language observations are told apart, and whether by language; the
+/// coarsest division first.
+type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
     let [first, rest @ ..] = group else {
@@ -122,13 +127,16 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
             spread,
         });
     }
-    let languages: BTreeSet<&Option<String>> = group.iter().map(|one| &one.language).collect();
+    let parts: BTreeSet<_> = group
+        .iter()
+        .map(|one| (&one.language, &one.stratum))
+        .collect();
     let (source_name, metric, version) = (
         first.source.clone(),
         first.metric.clone(),
         first.version.clone(),
     );
-    if rows > 0 || languages.len() < group.len() {
+    if rows > 0 || parts.len() < group.len() {
         return Err(StudyError::Duplicate {
             source_name,
             metric,

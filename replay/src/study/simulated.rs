@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use fillrate_metrics::Metric;
 
 use super::figure::{Figure, FigureUnit};
-use super::input::{Observation, SampleMix, StudySide};
+use super::input::{Observation, SampleDimension, SampleMix, Stratum, StudySide};
+use super::offline::hole_strata;
 use crate::report::policies::{TypedHole, named, typing_samples};
 use crate::store::TypingAttempt;
 use crate::task::Hole;
@@ -41,27 +42,52 @@ pub fn simulated_side(
     for ((model, configuration, language), policies) in groups {
         let configuration = configuration.map(str::to_owned);
         // Every policy types the same holes.
-        let holes = policies.values().map(Vec::len).max().unwrap_or(0);
-        for (policy, group) in policies {
-            for (metric, figure) in figures(&group) {
-                side.observations.push(Observation {
-                    version: model.to_owned(),
-                    configuration: configuration.clone(),
-                    label: label.map(str::to_owned),
-                    language: Some(language.to_owned()),
-                    metric: named(metric.name, policy),
-                    unit: FigureUnit::Share,
-                    figure,
-                    source: source.to_owned(),
-                });
+        let most = policies.values().max_by_key(|group| group.len());
+        let mut mixes: BTreeMap<SampleDimension, BTreeMap<String, usize>> = BTreeMap::new();
+        for (_, hole) in most.into_iter().flatten() {
+            let mut count = |dimension, name: String| {
+                *mixes.entry(dimension).or_default().entry(name).or_default() += 1;
+            };
+            count(SampleDimension::Language, language.to_owned());
+            for stratum in hole_strata(hole) {
+                count(stratum.dimension, stratum.name);
             }
         }
-        side.mixes.push(SampleMix {
-            dimension: "language",
-            version: model.to_owned(),
-            configuration,
-            counts: [(language.to_owned(), holes)].into(),
-        });
+        for (dimension, counts) in mixes {
+            side.mixes.push(SampleMix {
+                dimension,
+                version: model.to_owned(),
+                configuration: configuration.clone(),
+                counts,
+            });
+        }
+        for (policy, group) in policies {
+            let mut put = |stratum: Option<&Stratum>, group: &[(&TypingAttempt, &Hole)]| {
+                for (metric, figure) in figures(group) {
+                    side.observations.push(Observation {
+                        version: model.to_owned(),
+                        configuration: configuration.clone(),
+                        label: label.map(str::to_owned),
+                        language: Some(language.to_owned()),
+                        stratum: stratum.cloned(),
+                        metric: named(metric.name, policy),
+                        unit: FigureUnit::Share,
+                        figure,
+                        source: source.to_owned(),
+                    });
+                }
+            };
+            put(None, &group);
+            let mut parts: BTreeMap<Stratum, Vec<(&TypingAttempt, &Hole)>> = BTreeMap::new();
+            for (typing, hole) in &group {
+                for stratum in hole_strata(hole) {
+                    parts.entry(stratum).or_default().push((typing, hole));
+                }
+            }
+            for (stratum, group) in &parts {
+                put(Some(stratum), group);
+            }
+        }
     }
     side
 }

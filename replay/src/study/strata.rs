@@ -1,22 +1,182 @@
-//! Holes weighted to the mix that people see: post-stratification.
+//! Figures within strata of the samples: those that go the other way than pooled, and holes weighted
+//! to the mix that people see, which is post-stratification.
 
 use std::collections::BTreeMap;
 
-use fillrate_metrics::Coefficient;
+use fillrate_metrics::{Coefficient, exact_permutation_p, permutation_p_by_draws, sign_agreement};
 use serde::Serialize;
+use strum::VariantArray as _;
 
-use super::MetricPair;
-use super::figure::{Figure, FigureUnit, MeasuredFigure};
-use super::format;
-use super::input::{StratumFigure, StudySide};
+use super::figure::{Figure, MeasuredFigure};
+use super::input::{SampleDimension, StudyError, StudySide};
 use super::join::{JoinedVersion, VersionKey};
-use super::mix::counts;
+use super::mix::{Counts, counts};
+use super::pool::pool_observations;
+use super::{MetricPair, SideFigures, format};
+
+/// The figures of both sides within the strata of each dimension.
+pub(super) struct StratifiedFigures(Vec<(SampleDimension, SideFigures)>);
+
+/// A stratum in which the figures of a pair go the other way than pooled.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ContraryStratum {
+    /// What its samples have in common, e.g. `python` or `kind api`.
+    pub(super) name: String,
+    /// Pearson's r within it.
+    pub(super) r: f64,
+    /// The number of versions.
+    pub(super) versions: usize,
+}
+
+/// One-sided, the level at which a stratum by itself goes the other way beyond chance.
+const LEVEL: f64 = 0.05;
+
+impl StratifiedFigures {
+    /// Pools the observations of both sides within each stratum.
+    ///
+    /// # Errors
+    /// Values can't be pooled.
+    pub(super) fn new(
+        offline: &StudySide,
+        second: &StudySide,
+        metrics: &SideFigures,
+    ) -> Result<Self, StudyError> {
+        let dimensions = SampleDimension::VARIANTS.iter().map(|&dimension| {
+            let figures = SideFigures {
+                offline: pool_observations(&offline.observations, Some(dimension))?,
+                second: pool_observations(&second.observations, Some(dimension))?,
+                offline_metrics: metrics.offline_metrics.clone(),
+                second_metrics: metrics.second_metrics.clone(),
+            };
+            Ok((dimension, figures))
+        });
+        dimensions.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The strata in which the figures of a pair go the other way than pooled, both by r and by most
+    /// pairs of versions. Of a dimension other than the language, whose strata are many and small,
+    /// they count if they hold half of the offline samples, or if one goes the other way beyond
+    /// chance.
+    pub(super) fn contrary(
+        &self,
+        versions: &[JoinedVersion],
+        pooled: &MetricPair,
+    ) -> Vec<ContraryStratum> {
+        let Some(pooled_r) = pooled.pearson.map(|pearson| pearson.value) else {
+            return Vec::new();
+        };
+        let metrics = (pooled.offline.as_str(), pooled.second.as_str());
+        let mut contrary = Vec::new();
+        for (dimension, figures) in &self.0 {
+            let (mut all, mut against, mut beyond_chance) = (0.0, 0.0, false);
+            let mut own = Vec::new();
+            for stratum in figures.common_groups().into_iter().flatten() {
+                let paired = figures.paired(versions, Some(&stratum), metrics);
+                let values: Vec<(f64, f64)> = paired
+                    .iter()
+                    .filter_map(|one| {
+                        Some((one.offline.figure.value()?, one.second.figure.value()?))
+                    })
+                    .collect();
+                let Some(r) = Coefficient::Pearson.correlate(&values) else {
+                    continue;
+                };
+                let samples = paired.iter().filter_map(|one| one.offline.figure.n());
+                let samples = samples.sum::<usize>().max(1) as f64;
+                all += samples;
+                let signs = sign_agreement(&values);
+                let (same, opposite) = match pooled_r > 0.0 {
+                    true => (signs.agreeing, signs.disagreeing),
+                    false => (signs.disagreeing, signs.agreeing),
+                };
+                if values.len() >= 3 && r * pooled_r < 0.0 && opposite > same {
+                    against += samples;
+                    // Half of the two-sided p, as the direction is given.
+                    beyond_chance |= permutation_p(&values).is_some_and(|p| p / 2.0 <= LEVEL);
+                    let name = match dimension {
+                        SampleDimension::Language => stratum,
+                        _ => format!("{} {stratum}", dimension.name()),
+                    };
+                    own.push(ContraryStratum {
+                        name,
+                        r,
+                        versions: values.len(),
+                    });
+                }
+            }
+            let counts = *dimension == SampleDimension::Language;
+            if counts || beyond_chance || against >= all / 2.0 {
+                contrary.extend(own);
+            }
+        }
+        contrary
+    }
+
+    /// Weights the offline figures of a pair to the second side's mix, by each dimension that both
+    /// sides have. Dimensions with one stratum are left out.
+    pub(super) fn weighted(
+        &self,
+        second: &StudySide,
+        versions: &[JoinedVersion],
+        pair: &MetricPair,
+    ) -> Vec<WeightedFigures> {
+        if pair.language.is_some() {
+            return Vec::new();
+        }
+        let weighted = self.0.iter().filter_map(|(dimension, figures)| {
+            let mix = mix_of_second(*dimension, figures, second, versions, pair);
+            let strata: Vec<Strata<'_>> = pair
+                .points
+                .iter()
+                .map(|point| {
+                    let key = versions[point.version].offline_key();
+                    figures.offline_strata(&key, &pair.offline)
+                })
+                .collect();
+            weight(*dimension, &mix, &strata, pair)
+        });
+        weighted.collect()
+    }
+}
+
+/// The two-sided p of Pearson's r, estimated where the versions are too many for all their orders.
+fn permutation_p(values: &[(f64, f64)]) -> Option<f64> {
+    let pearson = Coefficient::Pearson;
+    let drawn = || permutation_p_by_draws(pearson, values, 9_999, 0);
+    exact_permutation_p(pearson, values).or_else(drawn)
+}
+
+/// How many samples each stratum of the second side has: what people saw, or of a table the n of its
+/// figures.
+fn mix_of_second(
+    dimension: SampleDimension,
+    figures: &SideFigures,
+    second: &StudySide,
+    versions: &[JoinedVersion],
+    pair: &MetricPair,
+) -> Counts {
+    let keys: Vec<VersionKey> = versions.iter().map(JoinedVersion::second_key).collect();
+    let seen = counts(second, dimension, &keys);
+    if !seen.is_empty() {
+        return seen;
+    }
+    let mut stated = Counts::new();
+    for (key, pooled) in &figures.second {
+        let is_joined = keys.contains(&(key.version.clone(), key.configuration.clone()));
+        if let (true, Some(group), Some(n)) = (is_joined, &key.group, pooled.figure.n())
+            && key.metric == pair.second
+        {
+            *stated.entry(group.clone()).or_default() += n;
+        }
+    }
+    stated
+}
 
 /// The main offline figure with the holes of each stratum weighted to the second side's share of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WeightedFigures {
-    /// The dimension, e.g. `language`.
-    pub dimension: &'static str,
+    /// The dimension.
+    pub dimension: SampleDimension,
     /// The share of each stratum on the second side, of those that have holes of every version.
     pub shares: BTreeMap<String, f64>,
     /// The share of the second side's samples in strata without holes.
@@ -41,7 +201,7 @@ impl WeightedFigures {
             .collect();
         let mut text = format!(
             "{metric} with holes weighted to the {side} mix of {} ({}): r = {}, raw {}",
-            self.dimension,
+            self.dimension.name(),
             shares.join(", "),
             format::decimals(self.weighted_r, 3),
             format::decimals(self.raw_r, 3)
@@ -62,61 +222,12 @@ impl WeightedFigures {
     }
 }
 
-/// Weights the offline figures of a pair to the second side's mix, by each dimension that both
-/// sides have. Dimensions with one stratum are left out.
-pub(super) fn weighted_figures(
-    offline: &StudySide,
-    second: &StudySide,
-    versions: &[JoinedVersion],
-    pair: &MetricPair,
-) -> Vec<WeightedFigures> {
-    let mut dimensions: Vec<&'static str> = Vec::new();
-    for stratum in &offline.strata {
-        if stratum.metric == pair.offline && !dimensions.contains(&stratum.dimension) {
-            dimensions.push(stratum.dimension);
-        }
-    }
-    if pair.language.is_some() {
-        dimensions.clear();
-    }
-    let keys: Vec<VersionKey> = versions.iter().map(JoinedVersion::second_key).collect();
-    let weighted = dimensions.into_iter().filter_map(|dimension| {
-        let mix = counts(second, dimension, &keys);
-        let strata: Vec<Strata<'_>> = pair
-            .points
-            .iter()
-            .map(|point| {
-                let key = versions[point.version].offline_key();
-                strata(offline, dimension, &pair.offline, &key)
-            })
-            .collect();
-        weight(dimension, &mix, &strata, pair)
-    });
-    weighted.collect()
-}
-
 /// A version's figures by stratum.
-type Strata<'a> = BTreeMap<&'a str, Vec<&'a StratumFigure>>;
-
-fn strata<'a>(
-    side: &'a StudySide,
-    dimension: &str,
-    metric: &str,
-    version: &VersionKey,
-) -> Strata<'a> {
-    let mut strata = Strata::new();
-    for one in &side.strata {
-        let is_version = one.version == version.0 && one.configuration == version.1;
-        if one.dimension == dimension && one.metric == metric && is_version {
-            strata.entry(&one.stratum).or_default().push(one);
-        }
-    }
-    strata
-}
+pub(super) type Strata<'a> = BTreeMap<&'a str, &'a Figure>;
 
 fn weight(
-    dimension: &'static str,
-    mix: &BTreeMap<String, usize>,
+    dimension: SampleDimension,
+    mix: &Counts,
     strata: &[Strata<'_>],
     pair: &MetricPair,
 ) -> Option<WeightedFigures> {
@@ -135,8 +246,15 @@ fn weight(
         .map(|(name, count)| ((*name).to_owned(), *count as f64 / total as f64))
         .collect();
     let correlate = |shares: &BTreeMap<String, f64>| -> Option<(Vec<Figure>, f64)> {
-        let figures: Option<Vec<Figure>> = strata.iter().map(|own| combine(own, shares)).collect();
-        let figures = figures?;
+        let whole: f64 = shares.values().sum();
+        let combine = |own: &Strata<'_>| {
+            let parts: Option<Vec<(&Figure, f64)>> = shares
+                .iter()
+                .map(|(name, share)| Some((*own.get(name.as_str())?, share / whole)))
+                .collect();
+            Figure::weighted(&parts?, pair.offline_unit)
+        };
+        let figures: Vec<Figure> = strata.iter().map(combine).collect::<Option<_>>()?;
         let values: Option<Vec<(f64, f64)>> = figures
             .iter()
             .zip(&pair.points)
@@ -155,7 +273,7 @@ fn weight(
     let measured = figures
         .iter()
         .zip(&pair.points)
-        .filter_map(|(figure, point)| Some((point.version, figure.measured(FigureUnit::Share)?)));
+        .filter_map(|(figure, point)| Some((point.version, figure.measured(pair.offline_unit)?)));
     Some(WeightedFigures {
         dimension,
         uncovered: 1.0 - total as f64 / whole as f64,
@@ -165,24 +283,4 @@ fn weight(
         disagreeing: best.filter(|(_, r)| *r > weighted_r + 0.01),
         shares,
     })
-}
-
-/// One figure of the strata, each of which counts as much as its share.
-fn combine(strata: &Strata<'_>, shares: &BTreeMap<String, f64>) -> Option<Figure> {
-    let whole: f64 = shares.values().sum();
-    let mut rows: Vec<(String, f64, f64)> = Vec::new();
-    for (name, share) in shares {
-        let own: Vec<&(String, f64, f64)> = strata
-            .get(name.as_str())?
-            .iter()
-            .flat_map(|one| &one.rows)
-            .collect();
-        let weight: f64 = own.iter().map(|row| row.1).sum();
-        let scale = share / whole / weight;
-        rows.extend(
-            own.into_iter()
-                .map(|(cluster, w, value)| (cluster.clone(), w * scale, *value)),
-        );
-    }
-    (!rows.is_empty()).then(|| Figure::from_rows(rows))
 }

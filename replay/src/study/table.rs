@@ -3,7 +3,8 @@
 //! commas, or as spreadsheets export them by semicolons or tabs; then a decimal comma is a point.
 //!
 //! `language` and `n` may be empty; `*` is all languages. Optional columns are `error`, the figure's
-//! standard error, and `configuration`, the fingerprint of the settings. If every value of a metric
+//! standard error, `configuration`, the fingerprint of the settings, and `kind`, `place` and `length`,
+//! of which a row may have one: the part of the samples that it is of. If every value of a metric
 //! has its n and lies between 0 and 1, it is a share of n independent outcomes; any other value is
 //! taken as stated, and its error is unknown without `error`. Any other column is an error, so that
 //! a misspelt one is not ignored. So is a rate below 0 or above 100, a column that mixes fractions
@@ -12,9 +13,10 @@
 use std::collections::BTreeMap;
 
 use fillrate_metrics::{Metric, Unit};
+use strum::VariantArray as _;
 
 use super::figure::{Figure, FigureUnit};
-use super::input::Observation;
+use super::input::{Observation, SampleDimension, Stratum};
 
 /// Why a table is invalid.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +31,8 @@ pub enum TableError {
     },
     /// A column is missing or unknown.
     #[error(
-        "{name}: {what}; the columns are version, language, metric, value, n, and optionally error \
-         and configuration"
+        "{name}: {what}; the columns are version, language, metric, value, n, and optionally error, \
+         configuration, kind, place and length"
     )]
     Columns {
         /// The table's name.
@@ -53,7 +55,7 @@ pub enum TableError {
     Empty(String),
 }
 
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 10] = [
     "version",
     "language",
     "metric",
@@ -61,6 +63,9 @@ const COLUMNS: [&str; 7] = [
     "n",
     "error",
     "configuration",
+    "kind",
+    "place",
+    "length",
 ];
 
 /// Parses a table; errors call it `name`.
@@ -179,6 +184,26 @@ impl Fields<'_> {
         }
     }
 
+    /// The part of the samples that the row is of.
+    fn stratum(&self) -> Result<Option<Stratum>, String> {
+        let named = SampleDimension::VARIANTS.iter().filter_map(|&dimension| {
+            let name = self.get(dimension.name()).filter(|name| *name != "*")?;
+            (dimension != SampleDimension::Language).then(|| Stratum {
+                dimension,
+                name: name.to_lowercase(),
+            })
+        });
+        match named.collect::<Vec<_>>().as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            [one, other, ..] => Err(format!(
+                "the row has both a `{}` and a `{}`; give one, and the other in rows of its own",
+                one.dimension.name(),
+                other.dimension.name()
+            )),
+        }
+    }
+
     fn observation(&self, source: &str) -> Result<Observation, String> {
         let n = match self.get("n").map(|text| (text, text.parse::<usize>())) {
             None => None,
@@ -196,6 +221,7 @@ impl Fields<'_> {
                 .get("language")
                 .filter(|language| *language != "*")
                 .map(str::to_lowercase),
+            stratum: self.stratum()?,
             metric: self.required("metric")?.to_owned(),
             unit: FigureUnit::Plain,
             figure: Figure::Stated {

@@ -75,6 +75,7 @@ impl World {
                 configuration: None,
                 label: None,
                 language: None,
+                stratum: None,
                 metric: metric.to_owned(),
                 unit: FigureUnit::Share,
                 figure: Figure::from_rows(rows),
@@ -448,7 +449,7 @@ fn differing_mixes_are_warned_about() {
     let side = |python: usize, of_b: usize| StudySide {
         mixes: [("a", 50), ("b", of_b)]
             .map(|(version, python_share)| SampleMix {
-                dimension: "language",
+                dimension: SampleDimension::Language,
                 version: version.to_owned(),
                 configuration: None,
                 counts: [
@@ -487,8 +488,8 @@ fn invalid_tables_are_errors_with_their_line() {
         error("version,language,metric,value,n\n"),
     ];
     insta::assert_snapshot!(errors.join("\n"), @"
-    t.csv: the column `n` is missing; the columns are version, language, metric, value, n, and optionally error and configuration
-    t.csv: there is no column `valeu`; the columns are version, language, metric, value, n, and optionally error and configuration
+    t.csv: the column `n` is missing; the columns are version, language, metric, value, n, and optionally error, configuration, kind, place and length
+    t.csv: there is no column `valeu`; the columns are version, language, metric, value, n, and optionally error, configuration, kind, place and length
     t.csv, line 2: `value` is not a valid number: `x`
     t.csv, line 2: `n` must be a whole number above 0, not `0`
     t.csv, line 2: `metric` is empty
@@ -555,6 +556,112 @@ fn contradicting_languages_make_the_conclusion_depend_on_the_mix() {
             .pairs
             .iter()
             .all(|pair| pair.conclusion == Conclusion::Opposed)
+    );
+}
+
+/// A table of figures by a stratum's dimension: of each version and stratum, its value and its n.
+fn table_by(column: &str, metric: &str, cells: &[(&str, [f64; 5], [usize; 5])]) -> StudySide {
+    let rows = cells.iter().flat_map(|(name, values, counts)| {
+        let values = values.iter().zip(counts).enumerate();
+        values
+            .map(move |(version, (value, n))| format!("v{version},,{metric},{value},{n},{name}\n"))
+    });
+    table(&format!(
+        "version,language,metric,value,n,{column}\n{}",
+        rows.collect::<String>()
+    ))
+}
+
+#[test]
+fn contradicting_strata_make_the_conclusion_depend_on_the_mix() {
+    let (rising, falling) = ([100, 250, 500, 700, 900], [900, 700, 500, 250, 100]);
+    for (column, easy, hard) in [
+        ("kind", "line", "body"),
+        ("place", "line_end", "mid_line"),
+        ("length", "1 line", "6 lines or more"),
+    ] {
+        let offline = table_by(
+            column,
+            "m",
+            &[
+                (easy, [0.70, 0.71, 0.72, 0.73, 0.74], rising),
+                (hard, [0.10, 0.11, 0.12, 0.13, 0.14], falling),
+            ],
+        );
+        let online = table_by(
+            column,
+            "k",
+            &[
+                (easy, [0.60, 0.59, 0.58, 0.57, 0.56], rising),
+                (hard, [0.10, 0.09, 0.08, 0.07, 0.06], falling),
+            ],
+        );
+        let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
+        let pair = &study.pairs[0];
+        assert_eq!(pair.conclusion, Conclusion::DependsOnMix, "{column}");
+        let said = &pair.sentences[0];
+        let begins = format!("Depends on the mix: within {column} ");
+        assert!(said.starts_with(&begins) && said.contains(easy), "{said}");
+        let text = study.text();
+        assert!(text.starts_with("[DEPENDS ON THE MIX]"), "{text}");
+        // The mix of a table is the n of its figures.
+        let weighted = &study.decision.as_ref().unwrap().weighted[0];
+        assert_eq!(weighted.dimension.name(), column);
+        assert!((weighted.shares[easy] - 0.5).abs() < 1e-12, "{weighted:?}");
+        // Half of .70 and .10 for the first version, which raw is .16.
+        let (_, first) = weighted.figures[0];
+        assert!((first.value - 0.4).abs() < 1e-12, "{weighted:?}");
+    }
+}
+
+/// A stratum of a tenth of the samples whose figures go the other way by chance contradicts nothing.
+#[test]
+fn a_small_noisy_stratum_contradicts_nothing() {
+    let offline = table_by(
+        "kind",
+        "m",
+        &[
+            ("line", [0.1, 0.2, 0.3, 0.4, 0.5], [900; 5]),
+            ("api", [0.20, 0.25, 0.22, 0.30, 0.24], [100; 5]),
+        ],
+    );
+    let online = table_by(
+        "kind",
+        "k",
+        &[
+            ("line", [0.11, 0.19, 0.31, 0.40, 0.52], [900; 5]),
+            ("api", [0.30, 0.24, 0.29, 0.25, 0.22], [100; 5]),
+        ],
+    );
+    let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
+    assert_eq!(study.pairs[0].conclusion, Conclusion::Together);
+}
+
+#[test]
+fn figures_of_all_samples_replace_those_of_parts() {
+    let cells = "v,,m,0.5,10,\nv,,m,0.1,5,line\nv,,m,0.2,5,body\n";
+    let side = table(&format!("version,language,metric,value,n,kind\n{cells}"));
+    let value = |by| {
+        let pooled = pool_observations(&side.observations, by).unwrap();
+        let figures = pooled.into_iter();
+        let named = figures.map(|(key, pooled)| (key.group, pooled.figure.value().unwrap()));
+        named.collect::<Vec<_>>()
+    };
+    assert_eq!(value(None), [(None, 0.5)]);
+    assert_eq!(
+        value(Some(SampleDimension::Kind)),
+        [
+            (Some("body".to_owned()), 0.2),
+            (Some("line".to_owned()), 0.1)
+        ]
+    );
+    let error = super::table::parse_table(
+        "version,language,metric,value,n,kind,place\nv,,m,1,5,line,line_end\n",
+        "t.csv",
+    );
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "t.csv, line 2: the row has both a `kind` and a `place`; give one, and the other in rows of its own"
     );
 }
 

@@ -272,8 +272,9 @@ impl Executor {
     /// run at the same time. [`Self::execute`] doubles a time limit before it counts, unless the
     /// manifest sets it.
     pub(super) fn limits(&self, tests: &[&str]) -> Limits {
-        let share = tests.len() as f64 / self.baseline.stable().len().max(1) as f64;
-        let usual = self.baseline.slowest().mul_f64(share) + self.baseline.seconds(tests);
+        let all = self.baseline.seconds(&self.baseline.stable());
+        let start = self.baseline.slowest().saturating_sub(all);
+        let usual = start + self.baseline.seconds(tests);
         let wall = match self.runner.timeout() {
             Some(timeout) => timeout + self.baseline.slowest(),
             None => Duration::from_secs(3) + usual.mul_f64(5.0),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::study::input::{SampleMix, StratumFigure};
-use crate::study::{Study, StudyOptions, StudySide, table};
+use crate::study::input::{Observation, SampleDimension, SampleMix, Stratum};
+use crate::study::{Figure, Study, StudyOptions, StudySide, table};
 
 fn side(rows: &[(&str, f64)], metric: &str) -> StudySide {
     let rows: String = rows
@@ -177,17 +177,23 @@ fn holes_are_weighted_to_the_mix_that_people_see() {
                 let passed = f64::from(u8::from(hole < passing));
                 (format!("{stratum}{}", hole % 5), 1.0, passed)
             });
-            offline.strata.push(StratumFigure {
+            offline.observations.push(Observation {
                 version: (*name).to_owned(),
                 configuration: None,
-                dimension: "place",
-                stratum: stratum.to_owned(),
+                label: None,
+                language: None,
+                stratum: Some(Stratum {
+                    dimension: SampleDimension::Place,
+                    name: stratum.to_owned(),
+                }),
                 metric: "pass@1".to_owned(),
-                rows: rows.collect(),
+                unit: FigureUnit::Share,
+                figure: Figure::from_rows(rows),
+                source: String::new(),
             });
         }
         online.mixes.push(SampleMix {
-            dimension: "place",
+            dimension: SampleDimension::Place,
             version: (*name).to_owned(),
             configuration: None,
             counts: [("mid_line", 10), ("line_end", 80), ("new_block", 10)]
@@ -199,7 +205,7 @@ fn holes_are_weighted_to_the_mix_that_people_see() {
     let [weighted] = decision.weighted.as_slice() else {
         panic!("{:?}", decision.weighted);
     };
-    assert_eq!(weighted.dimension, "place");
+    assert_eq!(weighted.dimension, SampleDimension::Place);
     assert!((weighted.shares["line_end"] - 8.0 / 9.0).abs() < 1e-12);
     assert!((weighted.uncovered - 0.1).abs() < 1e-12);
     // 1/9 · 30/50 + 8/9 · 4/20 for the first version.

@@ -9,7 +9,7 @@ use fillrate_server::telemetry::{
 use super::impression::{Impression, collect_impressions};
 use super::variant::VariantSamples;
 use crate::study::figure::{Figure, FigureUnit};
-use crate::study::input::{Observation, SampleMix, StudySide};
+use crate::study::input::{Observation, SampleDimension, SampleMix, Stratum, StudySide};
 
 /// What the figures of one group have in common: model, configuration, language.
 type GroupKey<'a> = (&'a str, &'a str, &'a str);
@@ -44,22 +44,39 @@ pub fn online_side(contents: &StoreContents, source: &str) -> Option<StudySide> 
     let mut side = StudySide::default();
     for ((model, configuration, language), (impressions, entered)) in groups {
         let configuration = Some(configuration.to_owned()).filter(|it| !it.is_empty());
-        let samples =
-            VariantSamples::from_impressions(&impressions, &|one: &Impression<'_>| one.cluster());
-        for (variant, samples) in samples.with_entered(&impressions, &entered).into_variants() {
-            let rows = samples.into_iter().map(|((session, file), weight, value)| {
-                (format!("{source}\0{session}\0{file}"), weight, value)
-            });
-            side.observations.push(Observation {
-                version: model.to_owned(),
-                configuration: configuration.clone(),
-                label: None,
-                language: Some(language.to_owned()),
-                metric: variant.name(),
-                unit: FigureUnit::Share,
-                figure: Figure::from_rows(rows),
-                source: source.to_owned(),
-            });
+        let mut put = |stratum: Option<&Stratum>, samples: VariantSamples| {
+            for (variant, samples) in samples.into_variants() {
+                let rows = samples.into_iter().map(|((session, file), weight, value)| {
+                    (format!("{source}\0{session}\0{file}"), weight, value)
+                });
+                side.observations.push(Observation {
+                    version: model.to_owned(),
+                    configuration: configuration.clone(),
+                    label: None,
+                    language: Some(language.to_owned()),
+                    stratum: stratum.cloned(),
+                    metric: variant.name(),
+                    unit: FigureUnit::Share,
+                    figure: Figure::from_rows(rows),
+                    source: source.to_owned(),
+                });
+            }
+        };
+        let samples = |impressions: &[&Impression<'_>]| {
+            VariantSamples::from_impressions(impressions, &|one| one.cluster())
+        };
+        put(
+            None,
+            samples(&impressions).with_entered(&impressions, &entered),
+        );
+        let mut parts: BTreeMap<Stratum, Vec<&Impression<'_>>> = BTreeMap::new();
+        for one in &impressions {
+            for stratum in strata(one) {
+                parts.entry(stratum).or_default().push(one);
+            }
+        }
+        for (stratum, impressions) in &parts {
+            put(Some(stratum), samples(impressions));
         }
         for (dimension, counts) in mixes(language, &impressions) {
             side.mixes.push(SampleMix {
@@ -95,21 +112,36 @@ fn entered_key<'a>(
     Some((model, configuration, language))
 }
 
-/// How many completions were shown by the cursor's position, and by language.
+/// The strata that a completion belongs to.
+fn strata(one: &Impression<'_>) -> Vec<Stratum> {
+    let place = match one.answered.place {
+        CursorKind::MidLine => "mid_line",
+        CursorKind::LineEnd => "line_end",
+        CursorKind::NewBlock => "new_block",
+    };
+    let place = Stratum {
+        dimension: SampleDimension::Place,
+        name: place.to_owned(),
+    };
+    let length = one.answered.candidates.first();
+    let length = length.map(|size| Stratum::of_length(size.lines));
+    [place].into_iter().chain(length).collect()
+}
+
+/// How many completions were shown by language and by each stratum's dimension.
 fn mixes(
     language: &str,
     impressions: &[&Impression<'_>],
-) -> [(&'static str, BTreeMap<String, usize>); 2] {
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+) -> BTreeMap<SampleDimension, BTreeMap<String, usize>> {
+    let mut mixes: BTreeMap<SampleDimension, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut count = |dimension, name: String| {
+        *mixes.entry(dimension).or_default().entry(name).or_default() += 1;
+    };
     for one in impressions.iter().filter(|one| one.shown.is_some()) {
-        let place = match one.answered.place {
-            CursorKind::MidLine => "mid_line",
-            CursorKind::LineEnd => "line_end",
-            CursorKind::NewBlock => "new_block",
-        };
-        *places.entry(place.to_owned()).or_default() += 1;
+        count(SampleDimension::Language, language.to_owned());
+        for stratum in strata(one) {
+            count(stratum.dimension, stratum.name);
+        }
     }
-    let shown: usize = places.values().sum();
-    let languages = [(language.to_owned(), shown)].into();
-    [("place", places), ("language", languages)]
+    mixes
 }
