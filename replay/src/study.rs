@@ -34,7 +34,7 @@ use serde::Serialize;
 
 pub use decision::{BestPair, StudyDecision, Trust, VersionPrediction};
 pub use design::{PowerAt, StudyDesign, VersionsNeeded};
-pub use figure::{Figure, FigureUnit, MeasuredFigure};
+pub use figure::{Figure, FigureUnit, MeasuredFigure, StatedFigure};
 pub use input::{
     Grouping, Observation, SampleDimension, SampleMix, SecondSide, Stratum, StudyError,
     StudyOptions, StudySide,

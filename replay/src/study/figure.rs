@@ -33,14 +33,45 @@ pub enum Figure {
         spread: RowSpread,
     },
     /// A value without its rows.
-    Stated {
-        /// The value.
-        value: f64,
-        /// Its standard error, if stated.
-        error: Option<f64>,
-        /// The number of rows behind it, if stated.
-        n: Option<usize>,
-    },
+    Stated(StatedFigure),
+}
+
+/// What a table says of a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StatedFigure {
+    /// The value.
+    pub value: f64,
+    /// Its standard error, if stated.
+    pub error: Option<f64>,
+    /// The number of rows behind it, if stated.
+    pub n: Option<usize>,
+    /// The number of clusters that the rows come in, if stated.
+    pub clusters: Option<usize>,
+    /// How many times as large the variance is as that of n independent rows, if stated (Kish 1965).
+    pub design_effect: Option<f64>,
+    /// The correlation of its error with that of another version on the same holes, if stated.
+    pub correlation: Option<f64>,
+}
+
+impl StatedFigure {
+    /// The number of independent rows that say as much.
+    fn effective_n(&self) -> Option<f64> {
+        Some(self.n? as f64 / self.design_effect.unwrap_or(1.0))
+    }
+
+    /// The interval of a share whose error is not stated: Wilson's, with the effective number of
+    /// rows, and as many degrees of freedom as clusters allow.
+    fn share_bounds(&self) -> Option<(f64, f64)> {
+        let (n, effective) = (self.n?, self.effective_n()?);
+        if self.clusters.is_none() && self.design_effect.is_none() {
+            let estimate = wilson((self.value * effective).round() as usize, n)?;
+            return estimate.low.zip(estimate.high);
+        }
+        let error = (self.value * (1.0 - self.value) / effective)
+            .max(0.0)
+            .sqrt();
+        share_bounds(self.value, error, self.clusters.unwrap_or(n))
+    }
 }
 
 /// Sums over rows of weights and values, from which the error of independent rows follows.
@@ -129,21 +160,24 @@ impl Figure {
                     rows += n;
                     sums.add(spread.scaled(scale));
                 }
-                Self::Stated { value, .. } => {
-                    mean += share * value;
+                Self::Stated(stated) => {
+                    mean += share * stated.value;
                     variance = variance
                         .zip(part.error(unit))
                         .map(|(sum, error)| sum + (share * error).powi(2));
                 }
             }
         }
-        let sampled = parts.iter().filter(|(part, _)| part.clusters().is_some());
+        let sampled = parts
+            .iter()
+            .filter(|(part, _)| matches!(part, Self::Sampled { .. }));
         match sampled.count() {
-            0 if !parts.is_empty() => Some(Self::Stated {
+            0 if !parts.is_empty() => Some(Self::Stated(StatedFigure {
                 value: mean,
                 error: variance.map(f64::sqrt),
                 n: parts.iter().map(|(part, _)| part.n()).sum(),
-            }),
+                ..StatedFigure::default()
+            })),
             count if count == parts.len() && rows > 0 => Some(Self::Sampled {
                 clusters: whole,
                 n: rows,
@@ -157,7 +191,7 @@ impl Figure {
     pub fn value(&self) -> Option<f64> {
         match self {
             Self::Sampled { .. } => self.drawable(FigureUnit::Plain).value(),
-            Self::Stated { value, .. } => Some(*value),
+            Self::Stated(stated) => Some(stated.value),
         }
     }
 
@@ -165,15 +199,15 @@ impl Figure {
     pub fn n(&self) -> Option<usize> {
         match self {
             Self::Sampled { n, .. } => Some(*n),
-            Self::Stated { n, .. } => *n,
+            Self::Stated(stated) => stated.n,
         }
     }
 
-    /// The number of clusters that its rows come in, if it has rows.
+    /// The number of clusters that its rows come in, if known.
     fn clusters(&self) -> Option<usize> {
         match self {
             Self::Sampled { clusters, .. } => Some(clusters.len()),
-            Self::Stated { .. } => None,
+            Self::Stated(stated) => stated.clusters,
         }
     }
 
@@ -187,17 +221,13 @@ impl Figure {
                 let squares = influences.values().map(|influence| influence * influence);
                 Some(squares.sum::<f64>().sqrt())
             }
-            Self::Stated {
-                error: Some(error), ..
-            } => Some(*error),
-            Self::Stated {
-                value, n: Some(n), ..
-            } if unit == FigureUnit::Share => {
-                let n = *n as f64;
-                let share = (value * n + 2.0) / (n + 4.0);
+            Self::Stated(stated) if stated.error.is_some() => stated.error,
+            Self::Stated(stated) if unit == FigureUnit::Share => {
+                let n = stated.effective_n()?;
+                let share = (stated.value * n + 2.0) / (n + 4.0);
                 Some((share * (1.0 - share) / (n + 4.0)).sqrt())
             }
-            Self::Stated { .. } => None,
+            Self::Stated(_) => None,
         }
     }
 
@@ -235,17 +265,13 @@ impl Figure {
                 let half = student_quantile(tail, freedom)? * error?;
                 Some(cut_to_range((value - half, value + half)))
             }
-            Self::Stated {
-                error: None,
-                n: Some(n),
-                ..
-            } if is_share => {
-                let estimate = wilson((value * *n as f64).round() as usize, *n)?;
-                estimate.low.zip(estimate.high)
-            }
-            Self::Stated { .. } => {
+            Self::Stated(stated) if is_share && stated.error.is_none() => stated.share_bounds(),
+            Self::Stated(stated) => {
                 // With so many degrees of freedom Student's t is the normal distribution.
-                let half = student_quantile(tail, 1e6)? * error?;
+                let freedom = stated
+                    .clusters
+                    .map_or(1e6, |clusters| clusters as f64 - 1.0);
+                let half = student_quantile(tail, freedom)? * error?;
                 Some(cut_to_range((value - half, value + half)))
             }
         }
@@ -257,8 +283,8 @@ impl Figure {
             Self::Sampled { clusters, .. } => {
                 SampledFigure::Clusters(clusters.values().copied().collect())
             }
-            Self::Stated { value, .. } => SampledFigure::Normal {
-                value: *value,
+            Self::Stated(stated) => SampledFigure::Normal {
+                value: stated.value,
                 error: self.error(unit).unwrap_or(0.0),
             },
         }
@@ -322,13 +348,28 @@ pub(super) fn error_variance(figures: &[(&Figure, FigureUnit)]) -> Option<f64> {
                         .map(|name| at(&one, name) - at(&other, name));
                     apart.map(|apart| apart * apart).sum::<f64>()
                 }
-                _ => one.error(*unit)?.powi(2) + other.error(*other_unit)?.powi(2),
+                _ => {
+                    let (first, second) = (one.error(*unit)?, other.error(*other_unit)?);
+                    let shared = 2.0 * stated_correlation(one, other) * first * second;
+                    first.powi(2) + second.powi(2) - shared
+                }
             };
             sum += squared / 2.0;
             count += 1.0;
         }
     }
     (count > 0.0).then(|| sum / count)
+}
+
+/// The correlation of the errors of two stated figures, 0 unless both tables say one.
+fn stated_correlation(one: &Figure, other: &Figure) -> f64 {
+    match (one, other) {
+        (Figure::Stated(one), Figure::Stated(other)) => {
+            let both = one.correlation.zip(other.correlation);
+            both.map_or(0.0, |(one, other)| one.min(other))
+        }
+        _ => 0.0,
+    }
 }
 
 /// Whether two figures differ beyond chance: the interval of their difference excludes 0. `None` if

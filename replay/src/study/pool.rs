@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::figure::{Figure, FigureUnit, RowSpread};
+use super::figure::{Figure, FigureUnit, RowSpread, StatedFigure};
 use super::input::{Observation, SampleDimension, StudyError};
 use fillrate_metrics::ClusterTotal;
 
@@ -89,11 +89,10 @@ type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
     let [first, rest @ ..] = group else {
-        return Ok(Figure::Stated {
+        return Ok(Figure::Stated(StatedFigure {
             value: f64::NAN,
-            error: None,
-            n: None,
-        });
+            ..StatedFigure::default()
+        }));
     };
     if rest.is_empty() {
         return Ok(first.figure.clone());
@@ -101,7 +100,7 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
     let mut clusters: BTreeMap<String, ClusterTotal> = BTreeMap::new();
     let mut rows = 0;
     let mut spread = RowSpread::default();
-    let mut stated: Vec<(f64, Option<f64>, Option<usize>)> = Vec::new();
+    let mut stated: Vec<StatedFigure> = Vec::new();
     for one in group {
         match &one.figure {
             Figure::Sampled {
@@ -117,7 +116,7 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
                     sum.weight += cluster.weight;
                 }
             }
-            Figure::Stated { value, error, n } => stated.push((*value, *error, *n)),
+            Figure::Stated(one) => stated.push(*one),
         }
     }
     if stated.is_empty() {
@@ -143,26 +142,30 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
             version,
         });
     }
-    let counted: Option<Vec<(f64, Option<f64>, usize)>> = stated
-        .iter()
-        .map(|(value, error, n)| Some((*value, *error, (*n)?)))
-        .collect();
-    let Some(counted) = counted else {
+    let Some(whole) = stated.iter().map(|one| one.n).sum::<Option<usize>>() else {
         return Err(StudyError::NotPoolable {
             source_name,
             metric,
             version,
         });
     };
-    let whole: usize = counted.iter().map(|(_, _, n)| n).sum();
-    let share = |n: usize| n as f64 / whole as f64;
-    let error: Option<f64> = counted
+    let share = |one: &StatedFigure| one.n.unwrap_or_default() as f64 / whole as f64;
+    let mean = |value: fn(&StatedFigure) -> Option<f64>| -> Option<f64> {
+        stated
+            .iter()
+            .map(|one| Some(value(one)? * share(one)))
+            .sum()
+    };
+    let error: Option<f64> = stated
         .iter()
-        .map(|(_, error, n)| Some((error.as_ref()? * share(*n)).powi(2)))
+        .map(|one| Some((one.error? * share(one)).powi(2)))
         .sum();
-    Ok(Figure::Stated {
-        value: counted.iter().map(|(value, _, n)| value * share(*n)).sum(),
+    Ok(Figure::Stated(StatedFigure {
+        value: mean(|one| Some(one.value)).unwrap_or(f64::NAN),
         error: error.map(f64::sqrt),
         n: Some(whole),
-    })
+        clusters: stated.iter().map(|one| one.clusters).sum(),
+        design_effect: mean(|one| one.design_effect),
+        correlation: mean(|one| one.correlation),
+    }))
 }

@@ -3,7 +3,9 @@
 //! commas, or as spreadsheets export them by semicolons or tabs; then a decimal comma is a point.
 //!
 //! `language` and `n` may be empty; `*` is all languages. Optional columns are `error`, the figure's
-//! standard error, `configuration`, the fingerprint of the settings, and `kind`, `place` and `length`,
+//! standard error, `configuration`, the fingerprint of the settings, `clusters`, the number of files
+//! or people that the n come in, `design_effect`, by which clusters make the variance larger,
+//! `error_correlation`, that of the errors of two versions on the same holes, and `kind`, `place` and `length`,
 //! of which a row may have one: the part of the samples that it is of. If every value of a metric
 //! has its n and lies between 0 and 1, it is a share of n independent outcomes; any other value is
 //! taken as stated, and its error is unknown without `error`. Any other column is an error, so that
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use fillrate_metrics::{Metric, Unit};
 use strum::VariantArray as _;
 
-use super::figure::{Figure, FigureUnit};
+use super::figure::{Figure, FigureUnit, StatedFigure};
 use super::input::{Observation, SampleDimension, Stratum};
 
 /// Why a table is invalid.
@@ -32,7 +34,7 @@ pub enum TableError {
     /// A column is missing or unknown.
     #[error(
         "{name}: {what}; the columns are version, language, metric, value, n, and optionally error, \
-         configuration, kind, place and length"
+         configuration, clusters, design_effect, error_correlation, kind, place and length"
     )]
     Columns {
         /// The table's name.
@@ -55,7 +57,7 @@ pub enum TableError {
     Empty(String),
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 13] = [
     "version",
     "language",
     "metric",
@@ -63,6 +65,9 @@ const COLUMNS: [&str; 10] = [
     "n",
     "error",
     "configuration",
+    "clusters",
+    "design_effect",
+    "error_correlation",
     "kind",
     "place",
     "length",
@@ -184,6 +189,28 @@ impl Fields<'_> {
         }
     }
 
+    /// A whole number, at least so many.
+    fn count(&self, column: &str, least: usize) -> Result<Option<usize>, String> {
+        match self.get(column).map(|text| (text, text.parse::<usize>())) {
+            None => Ok(None),
+            Some((_, Ok(count))) if count >= least => Ok(Some(count)),
+            Some((text, _)) => Err(format!(
+                "`{column}` must be a whole number above {}, not `{text}`",
+                least - 1
+            )),
+        }
+    }
+
+    fn correlation(&self) -> Result<Option<f64>, String> {
+        let correlation = self.number("error_correlation", -1.0)?;
+        match correlation.filter(|correlation| *correlation > 1.0) {
+            Some(beyond) => Err(format!(
+                "`error_correlation` is {beyond}, but lies between -1 and 1"
+            )),
+            None => Ok(correlation),
+        }
+    }
+
     /// The part of the samples that the row is of.
     fn stratum(&self) -> Result<Option<Stratum>, String> {
         let named = SampleDimension::VARIANTS.iter().filter_map(|&dimension| {
@@ -205,13 +232,6 @@ impl Fields<'_> {
     }
 
     fn observation(&self, source: &str) -> Result<Observation, String> {
-        let n = match self.get("n").map(|text| (text, text.parse::<usize>())) {
-            None => None,
-            Some((_, Ok(n))) if n > 0 => Some(n),
-            Some((text, _)) => {
-                return Err(format!("`n` must be a whole number above 0, not `{text}`"));
-            }
-        };
         self.required("value")?;
         Ok(Observation {
             version: self.required("version")?.to_owned(),
@@ -224,11 +244,14 @@ impl Fields<'_> {
             stratum: self.stratum()?,
             metric: self.required("metric")?.to_owned(),
             unit: FigureUnit::Plain,
-            figure: Figure::Stated {
+            figure: Figure::Stated(StatedFigure {
                 value: self.number("value", f64::NEG_INFINITY)?.unwrap_or_default(),
                 error: self.number("error", 0.0)?,
-                n,
-            },
+                n: self.count("n", 1)?,
+                clusters: self.count("clusters", 2)?,
+                design_effect: self.number("design_effect", 0.01)?,
+                correlation: self.correlation()?,
+            }),
             source: source.to_owned(),
         })
     }
@@ -274,7 +297,7 @@ struct StatedValue {
 fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
     let mut metrics: BTreeMap<&str, Vec<StatedValue>> = BTreeMap::new();
     for row in rows {
-        if let Figure::Stated { value, n, .. } = row.observation.figure {
+        if let Figure::Stated(StatedFigure { value, n, .. }) = row.observation.figure {
             let metric = metrics.entry(&row.observation.metric).or_default();
             metric.push(StatedValue {
                 line: row.line,
@@ -320,7 +343,8 @@ fn mark_shares(observations: &mut [Observation]) {
         all.iter().filter(|it| it.metric == metric).all(|it| {
             matches!(
                 it.figure,
-                Figure::Stated { value, n: Some(_), .. } if (0.0..=1.0).contains(&value)
+                Figure::Stated(StatedFigure { value, n: Some(_), .. })
+                    if (0.0..=1.0).contains(&value)
             )
         })
     };
