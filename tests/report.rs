@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -1257,6 +1257,33 @@ fn inspect_reads_the_logs_that_it_writes() {
     assert!((read["pass"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(read["answer"], read["output"]);
     assert_eq!(read["target"], json!(["total_0 = a + 1"]));
+
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let mut viewer = Command::new(inspect.with_file_name("inspect"))
+        .args(["view", "start", "--port", &port, "--log-dir"])
+        .arg(&out)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let output = browser
+        .command("inspect", &format!("http://127.0.0.1:{port}/"))
+        .output()
+        .unwrap();
+    viewer.kill().unwrap();
+    viewer.wait().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = seen(&output.stdout)["text"].as_str().unwrap().to_owned();
+    assert!(
+        text.contains("alpha") && text.contains("return None"),
+        "{text}"
+    );
+    assert!(!text.contains("NaN"), "{text}");
 }
 
 #[test]

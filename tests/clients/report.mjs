@@ -349,7 +349,25 @@ async function live() {
   return { before, after, hole: await page.locator('h1').innerText() };
 }
 
-const tasks = { pages, overview, questions, study, attempts, files, hostile, live };
+/** Reads a log in Inspect's viewer, the address's. What that complains of is not ours. */
+async function inspect() {
+  const page = await open();
+  const end = Date.now() + 120_000;
+  // It listens some seconds after its start.
+  for (let listens = false; !listens; ) {
+    listens = await page.goto(address).then(() => true, (error) => {
+      if (Date.now() > end) throw error;
+      return new Promise((resolve) => setTimeout(() => resolve(false), 200));
+    });
+  }
+  await page.getByText('total_0 = a + 1').first().waitFor();
+  const text = await page.locator('body').innerText();
+  await page.screenshot({ path: join(pictures, 'inspect.png') });
+  seen.complaints.length = 0;
+  return { text };
+}
+
+const tasks = { pages, overview, questions, study, attempts, files, hostile, live, inspect };
 try {
   const found = await tasks[task]();
   process.stdout.write(JSON.stringify({ ...found, ...seen }));

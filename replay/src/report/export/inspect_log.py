@@ -21,12 +21,18 @@ try:
         EvalSample,
         EvalScore,
         EvalSpec,
+        EvalStats,
         write_eval_log,
     )
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import Score
 except ImportError as error:
     sys.exit(f"{error}; install inspect_ai for this Python, or name another with --python")
+
+
+def seconds(row):
+    """How long the completion took; 0 if it was not asked for here."""
+    return (row["performance"]["latency_ms"] or 0) / 1000
 
 
 def sample(row):
@@ -46,6 +52,7 @@ def sample(row):
         target=row["input"]["reference"],
         output=ModelOutput.from_content(row["model_id"], answer),
         scores={"tests": score},
+        total_time=seconds(row),
         metadata={**metadata, "performance": row["performance"], "prompt": row["input"]["formatted"]},
     )
 
@@ -66,6 +73,8 @@ def log(record, rows):
     name = record["evaluation_id"].split("/")[0]
     ids = sorted({row["sample_id"] for row in rows})
     at = datetime.datetime.fromtimestamp(int(record["retrieved_timestamp"]), datetime.timezone.utc)
+    # The viewer takes their difference for the duration: here, of all answers together.
+    end = at + datetime.timedelta(seconds=sum(seconds(row) for row in rows))
     metrics = [metric(result) for result in results]
     return EvalLog(
         status="success",
@@ -83,6 +92,7 @@ def log(record, rows):
             completed_samples=len(rows),
             scores=[EvalScore(name="tests", scorer="tests", metrics={one.name: one for one in metrics})],
         ),
+        stats=EvalStats(started_at=at.isoformat(), completed_at=end.isoformat()),
         samples=[sample(row) for row in rows],
     )
 
