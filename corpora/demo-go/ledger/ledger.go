@@ -4,6 +4,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"example.com/household/internal/text"
@@ -21,7 +22,7 @@ type Entry struct {
 
 // Ledger is a list of entries.
 type Ledger struct {
-	people  map[string]bool
+	people  []string // In the order of names.
 	entries []Entry
 }
 
@@ -34,11 +35,9 @@ var (
 
 // New is an empty ledger for people.
 func New(people ...string) *Ledger {
-	known := make(map[string]bool, len(people))
-	for _, person := range people {
-		known[person] = true
-	}
-	return &Ledger{people: known}
+	known := slices.Clone(people)
+	slices.Sort(known)
+	return &Ledger{people: slices.Compact(known)}
 }
 
 // Add adds an entry.
@@ -50,7 +49,7 @@ func (l *Ledger) Add(entry Entry) error {
 		return fmt.Errorf("%s: %w", entry.Title, ErrNobody)
 	}
 	for _, person := range append([]string{entry.Payer}, entry.Sharers...) {
-		if !l.people[person] {
+		if !slices.Contains(l.people, person) {
 			return fmt.Errorf("%s: %s: %w", entry.Title, person, ErrUnknown)
 		}
 	}
@@ -66,7 +65,7 @@ func (l *Ledger) Len() int {
 // Balances are what people are owed, or owe if negative. They add up to nothing.
 func (l *Ledger) Balances() map[string]money.Amount {
 	balances := make(map[string]money.Amount, len(l.people))
-	for person := range l.people {
+	for _, person := range l.people {
 		balances[person] = 0
 	}
 	for _, entry := range l.entries {
@@ -98,7 +97,9 @@ func (l *Ledger) Settle() []Payment {
 		amount money.Amount
 	}
 	var debtors, creditors []account
-	for person, amount := range l.Balances() {
+	balances := l.Balances()
+	for _, person := range l.people {
+		amount := balances[person]
 		switch {
 		case amount < 0:
 			debtors = append(debtors, account{person, -amount})
@@ -157,13 +158,8 @@ func (l *Ledger) Largest() (Entry, bool) {
 // Summary is a table of the balances, the names in order, and a line for each payment.
 func (l *Ledger) Summary() string {
 	balances := l.Balances()
-	var people []string
-	for person := range balances {
-		people = append(people, person)
-	}
-	sort.Strings(people)
 	var rows [][]string
-	for _, person := range people {
+	for _, person := range l.people {
 		rows = append(rows, []string{person, balances[person].String()})
 	}
 	summary := text.Columns(rows)

@@ -10,7 +10,7 @@ import (
 
 func flat(t *testing.T) *Ledger {
 	t.Helper()
-	ledger := New("Ada", "Ben", "Cleo")
+	ledger := New("Cleo", "Ada", "Ben")
 	for _, entry := range []Entry{
 		{"rent", "Ada", 90000, []string{"Ada", "Ben", "Cleo"}},
 		{"power", "Ben", 10000, []string{"Ada", "Ben", "Cleo"}},
@@ -72,7 +72,7 @@ func TestSettle(t *testing.T) {
 }
 
 func TestSettleTakesNamesInOrder(t *testing.T) {
-	ledger := New("Ada", "Ben", "Cleo")
+	ledger := New("Cleo", "Ada", "Ben")
 	if err := ledger.Add(Entry{"tea", "Cleo", 300, []string{"Ben", "Ada", "Cleo"}}); err != nil {
 		t.Fatal(err)
 	}
