@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::input::{SampleDimension, SecondSide, StudySide};
+use super::input::{SampleDimension, SampleMix, SecondSide, Stratum, StudySide};
 use super::join::{JoinedVersion, VersionKey};
 
 /// The share of samples that would have to change before a warning reports a difference.
@@ -62,6 +62,35 @@ pub(super) fn warnings(
         }
     }
     warnings
+}
+
+/// The mixes of a version's samples in one language, given the strata of each sample.
+pub(super) fn mixes(
+    version: &str,
+    configuration: Option<&str>,
+    language: &str,
+    samples: impl IntoIterator<Item = Vec<Stratum>>,
+) -> Vec<SampleMix> {
+    let mut mixes: BTreeMap<SampleDimension, Counts> = BTreeMap::new();
+    for strata in samples {
+        let language = Stratum {
+            dimension: SampleDimension::Language,
+            name: language.to_owned(),
+        };
+        for stratum in strata.into_iter().chain([language]) {
+            let counts = mixes.entry(stratum.dimension).or_default();
+            *counts.entry(stratum.name).or_default() += 1;
+        }
+    }
+    let mixes = mixes.into_iter();
+    mixes
+        .map(|(dimension, counts)| SampleMix {
+            dimension,
+            version: version.to_owned(),
+            configuration: configuration.map(str::to_owned),
+            counts,
+        })
+        .collect()
 }
 
 /// The samples of these versions together.

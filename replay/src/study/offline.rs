@@ -7,7 +7,8 @@ use fillrate_metrics::{Sample, text_scores};
 use fillrate_server::syntax::Language;
 
 use super::figure::{Figure, FigureUnit};
-use super::input::{Observation, SampleDimension, SampleMix, Stratum, StudySide};
+use super::input::{Observation, SampleDimension, Stratum, StudySide};
+use super::mix::mixes;
 use crate::developer::policy::LinePosition;
 use crate::language::scoring::ScoringLanguage;
 use crate::mine::invocation::InvocationRates;
@@ -83,23 +84,9 @@ pub fn offline_side(
                 put(metric, unit, Some(stratum.clone()), Figure::from_rows(rows));
             }
         }
-        let mut mixes: BTreeMap<SampleDimension, BTreeMap<String, usize>> = BTreeMap::new();
-        for stratum in strata.values().flatten() {
-            let counts = mixes.entry(stratum.dimension).or_default();
-            *counts.entry(stratum.name.clone()).or_default() += 1;
-        }
-        mixes.insert(
-            SampleDimension::Language,
-            [(language.to_owned(), strata.len())].into(),
-        );
-        for (dimension, counts) in mixes {
-            side.mixes.push(SampleMix {
-                dimension,
-                version: model.to_owned(),
-                configuration: configuration.clone(),
-                counts,
-            });
-        }
+        let strata = strata.into_values();
+        side.mixes
+            .extend(mixes(model, configuration.as_deref(), language, strata));
     }
     side
 }

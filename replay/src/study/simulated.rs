@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use fillrate_metrics::Metric;
 
 use super::figure::{Figure, FigureUnit};
-use super::input::{Observation, SampleDimension, SampleMix, Stratum, StudySide};
+use super::input::{Observation, Stratum, StudySide};
+use super::mix::mixes;
 use super::offline::hole_strata;
 use crate::report::policies::{TypedHole, named, typing_samples};
 use crate::store::TypingAttempt;
@@ -43,24 +44,12 @@ pub fn simulated_side(
         let configuration = configuration.map(str::to_owned);
         // Every policy types the same holes.
         let most = policies.values().max_by_key(|group| group.len());
-        let mut mixes: BTreeMap<SampleDimension, BTreeMap<String, usize>> = BTreeMap::new();
-        for (_, hole) in most.into_iter().flatten() {
-            let mut count = |dimension, name: String| {
-                *mixes.entry(dimension).or_default().entry(name).or_default() += 1;
-            };
-            count(SampleDimension::Language, language.to_owned());
-            for stratum in hole_strata(hole) {
-                count(stratum.dimension, stratum.name);
-            }
-        }
-        for (dimension, counts) in mixes {
-            side.mixes.push(SampleMix {
-                dimension,
-                version: model.to_owned(),
-                configuration: configuration.clone(),
-                counts,
-            });
-        }
+        let strata = most
+            .into_iter()
+            .flatten()
+            .map(|(_, hole)| hole_strata(hole));
+        side.mixes
+            .extend(mixes(model, configuration.as_deref(), language, strata));
         for (policy, group) in policies {
             let mut put = |stratum: Option<&Stratum>, group: &[(&TypingAttempt, &Hole)]| {
                 for (metric, figure) in figures(group) {

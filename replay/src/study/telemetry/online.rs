@@ -9,7 +9,8 @@ use fillrate_server::telemetry::{
 use super::impression::{Impression, collect_impressions};
 use super::variant::VariantSamples;
 use crate::study::figure::{Figure, FigureUnit};
-use crate::study::input::{Observation, SampleDimension, SampleMix, Stratum, StudySide};
+use crate::study::input::{Observation, SampleDimension, Stratum, StudySide};
+use crate::study::mix::mixes;
 
 /// What the figures of one group have in common: model, configuration, language.
 type GroupKey<'a> = (&'a str, &'a str, &'a str);
@@ -78,14 +79,10 @@ pub fn online_side(contents: &StoreContents, source: &str) -> Option<StudySide> 
         for (stratum, impressions) in &parts {
             put(Some(stratum), samples(impressions));
         }
-        for (dimension, counts) in mixes(language, &impressions) {
-            side.mixes.push(SampleMix {
-                dimension,
-                version: model.to_owned(),
-                configuration: configuration.clone(),
-                counts,
-            });
-        }
+        let shown = impressions.iter().filter(|one| one.shown.is_some());
+        let strata = shown.map(|one| strata(one));
+        side.mixes
+            .extend(mixes(model, configuration.as_deref(), language, strata));
     }
     (!side.observations.is_empty()).then_some(side)
 }
@@ -126,22 +123,4 @@ fn strata(one: &Impression<'_>) -> Vec<Stratum> {
     let length = one.answered.candidates.first();
     let length = length.map(|size| Stratum::of_length(size.lines));
     [place].into_iter().chain(length).collect()
-}
-
-/// How many completions were shown by language and by each stratum's dimension.
-fn mixes(
-    language: &str,
-    impressions: &[&Impression<'_>],
-) -> BTreeMap<SampleDimension, BTreeMap<String, usize>> {
-    let mut mixes: BTreeMap<SampleDimension, BTreeMap<String, usize>> = BTreeMap::new();
-    let mut count = |dimension, name: String| {
-        *mixes.entry(dimension).or_default().entry(name).or_default() += 1;
-    };
-    for one in impressions.iter().filter(|one| one.shown.is_some()) {
-        count(SampleDimension::Language, language.to_owned());
-        for stratum in strata(one) {
-            count(stratum.dimension, stratum.name);
-        }
-    }
-    mixes
 }
