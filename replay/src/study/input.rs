@@ -41,7 +41,7 @@ impl Observation {
     }
 }
 
-/// By what samples are told apart.
+/// What samples are grouped by.
 #[derive(
     Clone,
     Copy,
@@ -77,7 +77,7 @@ impl SampleDimension {
 /// A part of the samples: those that have something in common beside the language.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stratum {
-    /// By what they are told apart; not by language.
+    /// What they are grouped by; not the language.
     pub dimension: SampleDimension,
     /// What they have in common, e.g. `mid_line`.
     pub name: String,

@@ -44,8 +44,8 @@ pub(super) type PooledFigures = BTreeMap<FigureKey, PooledFigure>;
 /// Pools the observations of each version and metric, within each group of a dimension, or all of
 /// them.
 ///
-/// Observations that are told apart by the same dimensions are parts of the same samples. Where there
-/// are several such divisions, the coarsest counts.
+/// Observations grouped by the same dimensions are parts of the same samples. Where there are several
+/// such divisions, the coarsest counts.
 ///
 /// # Errors
 /// Values without their rows occur twice, or lack the n that pooling needs.
@@ -83,8 +83,8 @@ pub(super) fn pool_observations(
         .collect()
 }
 
-/// By which dimension beside the language observations are told apart, and whether by language; the
-/// coarsest division first.
+/// The dimension beside the language that observations are grouped by, and whether they are grouped by
+/// language; the coarsest division first.
 type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
