@@ -454,6 +454,34 @@ fn a_study_answers_on_its_first_screen() {
 }
 
 #[test]
+fn holes_of_runs_are_weighted_to_the_kinds_of_a_table() {
+    let dir = TestDir::new();
+    let [first, second] = small(&dir).map(|run| text(&run));
+    let mut table = "version,language,metric,value,n,kind\n".to_owned();
+    for (version, value) in [("alpha", 0.2), ("beta", 0.4)] {
+        for (kind, n) in [("line", 300), ("statement", 100)] {
+            table += &format!("{version},,acceptance,{value},{n},{kind}\n");
+        }
+    }
+    let online = text(&dir.write("online.csv", &table));
+    let sides = ["study", "--offline", &first, &second, "--online", &online];
+    let arguments = [&sides[..], &["-o", "study", "--json"]].concat();
+    let study = dir.fillrate(&arguments).exits_with(0).json();
+    let weighted = &study["decision"]["weighted"];
+    assert_eq!(weighted.as_array().unwrap().len(), 1, "{weighted}");
+    assert_eq!(weighted[0]["dimension"], "kind");
+    assert_eq!(
+        weighted[0]["shares"],
+        json!({"line": 0.75, "statement": 0.25})
+    );
+    let figures = weighted[0]["figures"].as_array().unwrap();
+    for (figure, share) in figures.iter().zip([1.0 / 3.0, 2.0 / 3.0]) {
+        assert!((figure[1]["value"].as_f64().unwrap() - share).abs() < 1e-12);
+        assert_eq!(figure[1]["n"], 12);
+    }
+}
+
+#[test]
 fn the_overview_is_grouped_sorted_and_coloured() {
     let Some(browser) = Browser::new() else {
         return;

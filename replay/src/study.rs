@@ -106,14 +106,12 @@ impl Study {
         options: &StudyOptions,
     ) -> Result<Self, StudyError> {
         let joined = join::join_versions(offline, second_side, second)?;
-        let sides = SideFigures {
-            offline_metrics: choose_metrics(offline, &options.offline_metrics, "offline")?,
-            second_metrics: choose_metrics(second_side, &options.second_metrics, second.name())?,
-            offline: pool_observations(&offline.observations, options.by.dimension())?,
-            second: pool_observations(&second_side.observations, options.by.dimension())?,
-        };
-        let strata = StratifiedFigures::new(offline, second_side, &sides)?;
-        let mut pairs = sides.compare(&joined.versions, second, options);
+        let offline_metrics = choose_metrics(offline, &options.offline_metrics, "offline")?;
+        let second_metrics = choose_metrics(second_side, &options.second_metrics, second.name())?;
+        let sides = SideFigures::pooled(offline, second_side, options.by.dimension())?;
+        let strata = StratifiedFigures::new(offline, second_side)?;
+        let metrics = (&*offline_metrics, &*second_metrics);
+        let mut pairs = sides.compare(&joined.versions, metrics, second, options);
         for pair in pairs.iter_mut().filter(|pair| pair.language.is_none()) {
             let contrary = strata.contrary(&joined.versions, pair);
             pair.contradict(&contrary);
@@ -175,26 +173,37 @@ impl Study {
     }
 }
 
-/// The pooled figures of both sides and the metrics to compare.
+/// The pooled figures of both sides.
 struct SideFigures {
-    offline_metrics: Vec<String>,
-    second_metrics: Vec<String>,
     offline: PooledFigures,
     second: PooledFigures,
 }
 
 impl SideFigures {
+    /// Pools the observations of both sides within each group of a dimension, or all of them.
+    fn pooled(
+        offline: &StudySide,
+        second: &StudySide,
+        by: Option<SampleDimension>,
+    ) -> Result<Self, StudyError> {
+        Ok(Self {
+            offline: pool_observations(&offline.observations, by)?,
+            second: pool_observations(&second.observations, by)?,
+        })
+    }
+
     /// Compares each offline metric with each of the second side, in each language that both have.
     fn compare(
         &self,
         versions: &[JoinedVersion],
+        (offline_metrics, second_metrics): (&[String], &[String]),
         second: SecondSide,
         options: &StudyOptions,
     ) -> Vec<MetricPair> {
         let mut pairs = Vec::new();
         for language in self.common_groups() {
-            for offline_metric in &self.offline_metrics {
-                for second_metric in &self.second_metrics {
+            for offline_metric in offline_metrics {
+                for second_metric in second_metrics {
                     let metrics = (offline_metric.as_str(), second_metric.as_str());
                     let figures = self.paired(versions, language.as_deref(), metrics);
                     if !figures.is_empty() {

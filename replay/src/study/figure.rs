@@ -62,11 +62,12 @@ impl StatedFigure {
     /// The interval of a share whose error is not stated: Wilson's, with the effective number of
     /// rows, and as many degrees of freedom as clusters allow.
     fn share_bounds(&self) -> Option<(f64, f64)> {
-        let (n, effective) = (self.n?, self.effective_n()?);
+        let n = self.n?;
         if self.clusters.is_none() && self.design_effect.is_none() {
-            let estimate = wilson((self.value * effective).round() as usize, n)?;
+            let estimate = wilson((self.value * n as f64).round() as usize, n)?;
             return estimate.low.zip(estimate.high);
         }
+        let effective = self.effective_n()?;
         let error = (self.value * (1.0 - self.value) / effective)
             .max(0.0)
             .sqrt();

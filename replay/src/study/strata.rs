@@ -11,7 +11,6 @@ use super::figure::{Figure, MeasuredFigure};
 use super::input::{SampleDimension, StudyError, StudySide};
 use super::join::{JoinedVersion, VersionKey};
 use super::mix::{Counts, counts};
-use super::pool::pool_observations;
 use super::{MetricPair, SideFigures, format};
 
 /// The figures of both sides within the strata of each dimension.
@@ -36,18 +35,9 @@ impl StratifiedFigures {
     ///
     /// # Errors
     /// Values can't be pooled.
-    pub(super) fn new(
-        offline: &StudySide,
-        second: &StudySide,
-        metrics: &SideFigures,
-    ) -> Result<Self, StudyError> {
+    pub(super) fn new(offline: &StudySide, second: &StudySide) -> Result<Self, StudyError> {
         let dimensions = SampleDimension::VARIANTS.iter().map(|&dimension| {
-            let figures = SideFigures {
-                offline: pool_observations(&offline.observations, Some(dimension))?,
-                second: pool_observations(&second.observations, Some(dimension))?,
-                offline_metrics: metrics.offline_metrics.clone(),
-                second_metrics: metrics.second_metrics.clone(),
-            };
+            let figures = SideFigures::pooled(offline, second, Some(dimension))?;
             Ok((dimension, figures))
         });
         dimensions.collect::<Result<_, _>>().map(Self)

@@ -631,16 +631,17 @@ fn a_small_noisy_stratum_contradicts_nothing() {
             ("api", [0.20, 0.25, 0.22, 0.30, 0.24], [100; 5]),
         ],
     );
-    let online = table_by(
-        "kind",
-        "k",
-        &[
-            ("line", [0.11, 0.19, 0.31, 0.40, 0.52], [900; 5]),
-            ("api", [0.30, 0.24, 0.29, 0.25, 0.22], [100; 5]),
-        ],
-    );
-    let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
-    assert_eq!(study.pairs[0].conclusion, Conclusion::Together);
+    let conclusion = |api: [f64; 5]| {
+        let line = ("line", [0.11, 0.19, 0.31, 0.40, 0.52], [900; 5]);
+        let online = table_by("kind", "k", &[line, ("api", api, [100; 5])]);
+        let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
+        study.pairs[0].conclusion
+    };
+    let by_chance = conclusion([0.30, 0.24, 0.29, 0.25, 0.22]);
+    assert_eq!(by_chance, Conclusion::Together);
+    // The offline order turned round: beyond chance, however small the stratum.
+    let beyond_chance = conclusion([0.30, 0.25, 0.28, 0.20, 0.26]);
+    assert_eq!(beyond_chance, Conclusion::DependsOnMix);
 }
 
 #[test]
@@ -995,10 +996,12 @@ fn online_side_counts_by_the_definitions_of_the_variants() {
     rest.answered.source = CompletionOrigin::TypedThrough;
     let mut replayed = recorded("c", 7, Some(900.0), true);
     replayed.answered.simulated = true;
+    let mut long = recorded("a", 6, Some(800.0), false);
+    long.answered.candidates[0].lines = 3;
     let contents = StoreContents {
         completions: vec![
             kept,
-            recorded("a", 6, Some(800.0), false),
+            long,
             recorded("a", 6, Some(100.0), false),
             recorded("b", 8, Some(500.0), false),
             rest,
@@ -1018,6 +1021,22 @@ fn online_side_counts_by_the_definitions_of_the_variants() {
     assert_eq!(figure("retained@30"), Some((1.0, 1)));
     assert_eq!(figure("still-in-code@30"), Some((0.0, 1)));
     assert_eq!(figure("retained@120"), None);
+    let within = |name: &str| {
+        let is = |it: &&Observation| {
+            it.metric == "acceptance/shown" && it.stratum.as_ref().is_some_and(|it| it.name == name)
+        };
+        let one = side.observations.iter().find(is).unwrap();
+        (one.figure.value().unwrap(), one.figure.n().unwrap())
+    };
+    assert_eq!(within("1 line"), (2.0 / 3.0, 3));
+    assert_eq!(within("2 to 5 lines"), (0.0, 1));
+    assert_eq!(within("line_end"), (2.0 / 4.0, 4));
+    let lengths = side
+        .mixes
+        .iter()
+        .find(|it| it.dimension == SampleDimension::Length);
+    let counts = [("1 line".to_owned(), 3), ("2 to 5 lines".to_owned(), 1)];
+    assert_eq!(lengths.unwrap().counts, counts.into());
     let replays = StoreContents {
         completions: vec![replayed],
         entered: Vec::new(),
