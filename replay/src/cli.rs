@@ -42,6 +42,7 @@ mod progress;
 mod replay;
 mod report;
 mod retrieve;
+mod runs;
 mod score;
 mod serve;
 mod show;

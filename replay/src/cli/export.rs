@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
         }
         super::check_writable_file(out)?;
     }
-    let runs = super::report::open(&arguments.runs)?;
+    let runs = super::runs::open_runs(&arguments.runs)?;
     let Some(out) = out else {
         if format == ExportFormat::Parquet && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
             return Err(CliError::Refused(
@@ -136,7 +136,7 @@ fn write_evaluations(arguments: &ExportArguments, format: Format) -> Result<Succ
             folder.display()
         )));
     }
-    let runs = super::report::open(&arguments.runs)?;
+    let runs = super::runs::open_runs(&arguments.runs)?;
     std::fs::create_dir_all(folder).map_err(CliError::file(folder))?;
     let written = match format {
         Format::Inspect => export::write_inspect(&runs, &arguments.python, folder),

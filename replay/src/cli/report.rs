@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::fit::read_completions;
-use super::show::name;
+use super::runs::{open_runs, run_name};
 use super::{CliError, Success};
 use crate::developer::gate::{GateFit, GateObservation, fit_gate};
 use crate::report::compare_in_markdown;
 use crate::report::pages::HtmlReport;
-use crate::store::{FILE_NAME, Run};
+use crate::store::Run;
 
 /// Write a report on runs as pages that a browser opens from the disk.
 #[derive(Args)]
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     if let Some(out) = &arguments.out {
         super::check_writable(out)?;
     }
-    let runs = open(&arguments.runs)?;
+    let runs = open_runs(&arguments.runs)?;
     let mut site = HtmlReport::load(runs, arguments.live)?;
     if !arguments.gate.is_empty() {
         site.show_gate(&fitted_gate(&arguments.gate)?);
@@ -77,41 +77,14 @@ fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
 
 /// Prints one run against another in Markdown.
 fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
-    let (mut first, mut second) = ((name(old), Run::open(old)?), (name(new), Run::open(new)?));
+    let (mut first, mut second) = (
+        (run_name(old), Run::open(old)?),
+        (run_name(new), Run::open(new)?),
+    );
     if first.0 == second.0 {
         first.0 = old.display().to_string();
         second.0 = new.display().to_string();
     }
     out!("{}", compare_in_markdown(&first, &second)?);
     Ok(Success::Whole)
-}
-
-/// Opens runs, in the order in which they are named.
-pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {
-    let mut runs = Vec::new();
-    for folder in folders {
-        let inner = if folder.join(FILE_NAME).is_file() {
-            Vec::new()
-        } else {
-            runs_within(folder)
-        };
-        if inner.is_empty() {
-            runs.push(Run::open(folder)?);
-        }
-        for folder in inner {
-            runs.push(Run::open(&folder)?);
-        }
-    }
-    Ok(runs)
-}
-
-/// The runs that a folder holds, by name.
-pub(super) fn runs_within(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut runs: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.join(FILE_NAME).is_file())
-        .collect();
-    runs.sort();
-    runs
 }

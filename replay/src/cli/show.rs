@@ -1,15 +1,15 @@
 //! `fillrate show`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use fillrate_server::completion::Trace;
 
-use super::report::runs_within;
+use super::runs::{inner_runs, run_name};
 use super::{CliError, Success};
 use crate::mutate::MutationScore;
 use crate::report::{Comparison, RunReport};
-use crate::store::{Attempt, FILE_NAME, Run};
+use crate::store::{Attempt, Run};
 use crate::task::Hole;
 use crate::verdict::feedback::without_control_characters;
 
@@ -33,10 +33,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     if arguments.run.is_file() {
         return show_tasks(arguments);
     }
-    let contexts = match arguments.run.join(FILE_NAME).is_file() {
-        true => Vec::new(),
-        false => runs_within(&arguments.run),
-    };
+    let contexts = inner_runs(&arguments.run);
     if !contexts.is_empty() {
         return show_contexts(&contexts, arguments);
     }
@@ -96,7 +93,7 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
     }
     let mut runs = Vec::new();
     for folder in folders {
-        runs.push((name(folder), Run::open(folder)?));
+        runs.push((run_name(folder), Run::open(folder)?));
     }
     let comparison = Comparison::load(&runs)?;
     if arguments.json {
@@ -108,9 +105,9 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
 }
 
 fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
-    let mut runs = vec![(name(&arguments.run), first)];
+    let mut runs = vec![(run_name(&arguments.run), first)];
     for folder in &arguments.beside {
-        runs.push((name(folder), Run::open(folder)?));
+        runs.push((run_name(folder), Run::open(folder)?));
     }
     let comparison = Comparison::load(&runs)?;
     if arguments.json {
@@ -131,12 +128,6 @@ fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliErro
         }
     }
     Ok(Success::Whole)
-}
-
-/// What a run is called in a table: its folder's name.
-pub(super) fn name(folder: &Path) -> String {
-    let name = folder.file_name().unwrap_or(folder.as_os_str());
-    name.to_string_lossy().into_owned()
 }
 
 fn show_attempt(attempt: &Attempt) {

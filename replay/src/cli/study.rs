@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::report::runs_within;
+use super::runs::expand_runs;
 use super::{CliError, Success};
 use crate::store::Run;
 use crate::store::TypingAttempt;
@@ -134,7 +134,7 @@ fn read_side(
     read_other: impl Fn(&Path) -> Result<StudySide, CliError>,
 ) -> Result<StudySide, CliError> {
     let mut whole = StudySide::default();
-    for path in paths.iter().flat_map(|path| with_inner_runs(path)) {
+    for path in paths.iter().flat_map(|path| expand_runs(path)) {
         let path = &path;
         let is_table = path
             .extension()
@@ -150,18 +150,6 @@ fn read_side(
         }
     }
     Ok(whole)
-}
-
-/// The path itself, or the runs with several contexts that the folder holds.
-fn with_inner_runs(path: &Path) -> Vec<PathBuf> {
-    let inner = match path.join(crate::store::FILE_NAME).is_file() {
-        true => Vec::new(),
-        false => runs_within(path),
-    };
-    match inner.is_empty() {
-        true => vec![path.to_owned()],
-        false => inner,
-    }
 }
 
 /// Reads the offline figures of a run.
