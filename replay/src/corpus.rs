@@ -117,7 +117,7 @@ impl Corpus {
             added: Vec::new(),
         };
         let prepared = added::with_generated(&self.cache, prepared, &report_step)?;
-        if tree::hole_files(&prepared)?.is_empty() {
+        if prepared.hole_files()?.is_empty() {
             return Err(CorpusError::unusable(
                 &project.name,
                 "no file of its source matches `holes` without matching `exclude`; \

@@ -30,6 +30,7 @@ mod executor;
 pub mod feedback;
 mod flaky;
 mod judge;
+mod judged_code;
 mod outcome;
 mod runner;
 mod selection;

@@ -111,7 +111,7 @@ fn derive(
         },
         |folder| {
             let root = folder.join("tree");
-            tree::copy_source(&prepared, &root)?;
+            prepared.copy_source(&root)?;
             fill(&root)?;
             Ok(Record {
                 digest: tree::digest(&root)?,

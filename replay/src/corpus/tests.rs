@@ -765,8 +765,8 @@ fn added_tests_are_part_of_the_source_and_no_language_server_sees_them() {
     assert!(with.source.join("src/a.py").is_file());
     assert!(!plain.source.join("tests/test_more.py").exists());
     assert_eq!(
-        tree::visible_files(&with).unwrap(),
-        tree::visible_files(&plain).unwrap()
+        with.visible_files().unwrap(),
+        plain.visible_files().unwrap()
     );
     assert_eq!(lay().unwrap().source, with.source);
 
@@ -791,21 +791,21 @@ fn the_visible_tree_has_no_excluded_file_and_holes_only_where_they_may_be() {
     let source = bring(cache.path(), &project).unwrap();
     let prepared = prepared(project, source);
     assert_eq!(
-        tree::visible_files(&prepared).unwrap(),
+        prepared.visible_files().unwrap(),
         [".gitignore", "src/a.py", "tests/test_a.py"]
     );
     // `src/sub/b.py` matches `holes`, but it is excluded.
-    assert_eq!(tree::hole_files(&prepared).unwrap(), ["src/a.py"]);
+    assert_eq!(prepared.hole_files().unwrap(), ["src/a.py"]);
 
     let into = folder.path().join("shown");
-    tree::materialise(&prepared, &into).unwrap();
+    prepared.materialise(&into).unwrap();
     assert_snapshot!(listing(&into), @r#"
 f .gitignore
 f src/a.py
 f tests/test_a.py
 "#);
     let again = folder.path().join("again");
-    tree::materialise(&prepared, &again).unwrap();
+    prepared.materialise(&again).unwrap();
     let modified = |root: &Path| {
         fs::metadata(root.join("src/a.py"))
             .unwrap()
@@ -814,7 +814,7 @@ f tests/test_a.py
     };
     assert_eq!(modified(&into), modified(&again));
     // A folder with something in it is not overwritten.
-    assert!(tree::materialise(&prepared, &into).is_err());
+    assert!(prepared.materialise(&into).is_err());
 }
 
 #[test]
@@ -825,16 +825,16 @@ fn what_is_hidden_is_there_for_tests_and_holes_and_shown_to_nobody() {
     project.hidden = globs(&["tests/", "src/a.py"]);
     let source = bring(cache.path(), &project).unwrap();
     let prepared = prepared(project, source);
-    let visible = tree::visible_files(&prepared).unwrap();
+    let visible = prepared.visible_files().unwrap();
     assert!(
         !visible
             .iter()
             .any(|path| path == "src/a.py" || path.starts_with("tests/"))
     );
-    let holes = tree::hole_files(&prepared).unwrap();
+    let holes = prepared.hole_files().unwrap();
     assert!(holes.iter().any(|path| path == "src/a.py"));
     let copy = folder.path().join("copy");
-    tree::copy_source(&prepared, &copy).unwrap();
+    prepared.copy_source(&copy).unwrap();
     assert!(copy.join("src/a.py").exists() && copy.join("tests/test_a.py").exists());
 }
 
@@ -891,7 +891,8 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
     let prepared = corpus.prepare_project(hl7, &progress).unwrap();
     assert!(prepared.source.join("hl7/parser.py").is_file());
     assert!(
-        tree::hole_files(&prepared)
+        prepared
+            .hole_files()
             .unwrap()
             .contains(&"hl7/parser.py".to_owned())
     );
@@ -947,7 +948,7 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
 
     let zod = manifest.project("zod").unwrap();
     let prepared = corpus.prepare_project(zod, &progress).unwrap();
-    let visible = tree::visible_files(&prepared).unwrap();
+    let visible = prepared.visible_files().unwrap();
     assert!(visible.contains(&"src/v4/core/schemas.ts".to_owned()));
     // What the package has compiled would give every hole away.
     let compiled = [".js", ".cjs", ".mjs", ".d.ts", ".d.cts"];
@@ -957,7 +958,8 @@ fn published_packages_are_fetched_verified_and_installed_without_their_code() {
             .any(|path| compiled.iter().any(|end| path.ends_with(end)))
     );
     assert!(
-        !tree::hole_files(&prepared)
+        !prepared
+            .hole_files()
             .unwrap()
             .iter()
             .any(|path| path.contains("/tests/") || path.starts_with("src/v4/locales/"))

@@ -1,10 +1,9 @@
-//! What a repository consists of: its files in one order, a digest over them, and the part that
-//! a language server is shown.
+//! What a repository consists of: its files in one order, and a digest over them.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
 use fillrate_server::syntax::Language;
@@ -13,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use super::cache::hex;
 use super::error::CorpusError;
-use super::prepared::Prepared;
 use crate::language::SourceFile;
 
 /// Folders that no source keeps: they are made by tools and differ between machines.
@@ -43,70 +41,6 @@ pub(super) enum EntryKind {
     },
     /// A symbolic link and where it points to, as it stands in the link.
     Link(String),
-}
-
-/// The files that a language server is shown and the tests see: everything but `exclude`,
-/// `hidden` and [added tests](Prepared::added), relative to the source, with `/` between names,
-/// sorted by bytes.
-///
-/// # Errors
-/// If the cached source cannot be read.
-pub fn visible_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
-    Ok(visible(prepared)?
-        .into_iter()
-        .map(|entry| entry.path)
-        .collect())
-}
-
-/// The files that holes may be cut into: regular files that match `holes`, and are visible or
-/// `hidden`, in the order of [`visible_files`].
-///
-/// # Errors
-/// If the cached source cannot be read.
-pub fn hole_files(prepared: &Prepared) -> Result<Vec<String>, CorpusError> {
-    Ok(kept(prepared)?
-        .into_iter()
-        .filter(|entry| matches!(entry.kind, EntryKind::File { .. }))
-        .filter(|entry| prepared.project.holes.matches(&entry.path))
-        .map(|entry| entry.path)
-        .collect())
-}
-
-/// All that the tests see of a project but the files that holes may be cut into.
-///
-/// # Errors
-/// If the cached source cannot be read.
-pub fn other_files(prepared: &Prepared) -> Result<Vec<PathBuf>, CorpusError> {
-    let holes = &prepared.project.holes;
-    Ok(entries(&prepared.source)?
-        .into_iter()
-        .filter(|entry| !holes.matches(&entry.path))
-        .map(|entry| entry.path.into())
-        .collect())
-}
-
-/// Copies the visible files into a folder that does not exist yet or is empty. Two copies are
-/// equal to the byte, times included.
-///
-/// # Errors
-/// If `into` has something in it or cannot be written.
-pub fn materialise(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> {
-    fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
-    let mut there = fs::read_dir(into).map_err(CorpusError::io("reading", into))?;
-    if there.next().is_some() {
-        let error = io::Error::from(io::ErrorKind::DirectoryNotEmpty);
-        return Err(CorpusError::io("copying a project into", into)(error));
-    }
-    copy(&prepared.source, &visible(prepared)?, into)
-}
-
-/// Copies all that the tests see of a project into a folder that does not exist yet.
-///
-/// # Errors
-/// If `into` cannot be written.
-pub fn copy_source(prepared: &Prepared, into: &Path) -> Result<(), CorpusError> {
-    fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
-    copy(&prepared.source, &entries(&prepared.source)?, into)
 }
 
 /// Copies what of a person's folder belongs to a project into a folder that does not exist yet.
@@ -149,22 +83,6 @@ pub fn source_files(root: &Path) -> Result<Vec<SourceFile>, CorpusError> {
 /// If a file cannot be read or a path is not UTF-8.
 pub fn digest(root: &Path) -> Result<String, CorpusError> {
     digest_of(root, &entries(root)?)
-}
-
-fn visible(prepared: &Prepared) -> Result<Vec<TreeEntry>, CorpusError> {
-    let mut entries = kept(prepared)?;
-    entries.retain(|entry| !prepared.project.hidden.matches(&entry.path));
-    Ok(entries)
-}
-
-/// The visible files and the hidden ones.
-fn kept(prepared: &Prepared) -> Result<Vec<TreeEntry>, CorpusError> {
-    let mut entries = entries(&prepared.source)?;
-    entries.retain(|entry| {
-        !prepared.project.exclude.matches(&entry.path)
-            && prepared.added.binary_search(&entry.path).is_err()
-    });
-    Ok(entries)
 }
 
 /// Everything in a tree, sorted by path. Folders made by tools are included: a source in the

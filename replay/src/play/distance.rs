@@ -13,7 +13,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use super::PlayError;
 use super::events::Listener;
 use super::projects::{AbsentProject, check_projects, load_sources, prepare, visible_sources};
-use crate::corpus::{Corpus, Prepared, tree};
+use crate::corpus::{Corpus, Prepared};
 use crate::language::SourceFile;
 use crate::mine::dependencies::{DependencyIndex, DocumentedFunction};
 use crate::task::{self, Hole, sha256_hex};
@@ -192,7 +192,7 @@ fn add_real(
     let name = &project.project.name;
     let sources = visible_sources(project)?;
     let repository = DependencyIndex::new(&sources);
-    let wanted: BTreeSet<String> = tree::hole_files(project)?.into_iter().collect();
+    let wanted: BTreeSet<String> = project.hole_files()?.into_iter().collect();
     let of_language = real.entry(project.project.language.name).or_default();
     for file in sources.iter().filter(|file| wanted.contains(&file.path)) {
         for function in repository.documented_functions(&file.path) {

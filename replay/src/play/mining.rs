@@ -13,7 +13,7 @@ use super::projects::{
     none_ready, visible_sources,
 };
 use crate::corpus::manifest::Manifest;
-use crate::corpus::{Corpus, Prepared, tree};
+use crate::corpus::{Corpus, Prepared};
 use crate::mine::candidates::{self, HoleCandidate, LineCoverage};
 use crate::mine::dependencies::DependencyIndex;
 use crate::mine::leak::LeakIndex;
@@ -198,7 +198,7 @@ fn choose_holes(
         judge,
     } = project;
     let name = project.name();
-    let visible = tree::visible_files(prepared)?;
+    let visible = prepared.visible_files()?;
     let audit = LeakIndex::new(visible.iter().filter_map(|path| {
         let bytes = std::fs::read(prepared.source.join(path)).ok()?;
         // Bytecode and archives hold strings too.

@@ -7,7 +7,7 @@ use fillrate_server::syntax::Language;
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
 use crate::corpus::manifest::Manifest;
-use crate::corpus::{Corpus, CorpusError, CorpusStep, Prepared, tree};
+use crate::corpus::{Corpus, CorpusError, CorpusStep, Prepared};
 use crate::language::SourceFile;
 use crate::language::environment::{EnvironmentError, Packages};
 use crate::store::{ProjectState, ProjectStatus};
@@ -443,7 +443,7 @@ pub(crate) fn check_projects(
 /// The source can't be listed.
 pub(crate) fn visible_sources(prepared: &Prepared) -> Result<Vec<SourceFile>, PlayError> {
     let mut files = Vec::new();
-    for path in tree::visible_files(prepared)? {
+    for path in prepared.visible_files()? {
         let Some(language) = Language::for_path(Path::new(&path)) else {
             continue;
         };
@@ -461,7 +461,7 @@ pub(crate) fn visible_sources(prepared: &Prepared) -> Result<Vec<SourceFile>, Pl
 
 fn source_files(prepared: &Prepared) -> Result<Vec<SourceFile>, PlayError> {
     let mut files = Vec::new();
-    for path in tree::hole_files(prepared)? {
+    for path in prepared.hole_files()? {
         let absolute = prepared.source.join(&path);
         let Some(language) = Language::for_path(Path::new(&path)) else {
             continue;

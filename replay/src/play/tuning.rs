@@ -13,7 +13,7 @@ use super::events::Listener;
 use super::projects::{AbsentProject, load_sources, prepare, visible_sources};
 use crate::corpus::license::find_license;
 use crate::corpus::manifest::Manifest;
-use crate::corpus::{Corpus, Prepared, tree};
+use crate::corpus::{Corpus, Prepared};
 use crate::language::SourceFile;
 use crate::mine::contexts::{ContextLevel, PromptForm, TaskPrompts};
 use crate::mine::dependencies::{DependencyIndex, DocumentedFunction};
@@ -191,7 +191,7 @@ impl TuningExport<'_> {
     fn add(&mut self, prepared: &Prepared, split: &'static str) -> Result<TuningCounts, PlayError> {
         let sources = visible_sources(prepared)?;
         let repository = DependencyIndex::new(&sources);
-        let wanted: BTreeSet<String> = tree::hole_files(prepared)?.into_iter().collect();
+        let wanted: BTreeSet<String> = prepared.hole_files()?.into_iter().collect();
         let mut counts = TuningCounts {
             project: prepared.project.name.clone(),
             license: find_license(&prepared.source),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::PlayError;
 use super::projects::PlayableProject;
-use crate::corpus::tree;
 use crate::developer::{Developer, ServerCommand};
 use crate::task::Hole;
 
@@ -93,7 +92,7 @@ impl ReplayWorker {
         let name = project.name();
         if !self.copies.contains_key(name) {
             let folder = tempfile::tempdir().map_err(PlayError::file(std::env::temp_dir()))?;
-            tree::materialise(&project.prepared, &folder.path().join(name))?;
+            project.prepared.materialise(&folder.path().join(name))?;
             self.copies.insert(name.to_owned(), folder);
         }
         // The folder has the project's name because prompts contain it.

@@ -8,7 +8,6 @@ use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
-use crate::corpus::tree;
 use crate::queue::run_jobs;
 use fillrate_sandbox::{End, Limits, SandboxError};
 
@@ -71,10 +70,12 @@ fn measure(
 ) -> Result<Baseline, VerdictError> {
     let prepared = runner.prepared();
     let project = prepared.project.name.clone();
-    let files = tree::hole_files(prepared).map_err(|error| VerdictError::NotRunnable {
-        project: project.clone(),
-        reason: error.to_string(),
-    })?;
+    let files = prepared
+        .hole_files()
+        .map_err(|error| VerdictError::NotRunnable {
+            project: project.clone(),
+            reason: error.to_string(),
+        })?;
     let plain = TestRun {
         replaced: &[],
         select: None,

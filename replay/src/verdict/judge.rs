@@ -15,6 +15,7 @@ use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
 use super::flaky::FlakyTests;
+use super::judged_code::{CodeOrigin, JudgedCode};
 use super::outcome::{Outcome, Verdict};
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
 use super::twin_check::TwinCheck;
@@ -47,47 +48,6 @@ pub struct CompiledForms {
     pub original: String,
     /// The others', in their order; `None` for one that does not compile.
     pub others: Vec<Option<String>>,
-}
-
-/// The code that a verdict is on.
-#[derive(Clone, Copy)]
-pub(super) struct JudgedCode<'a> {
-    /// The changed file's path in the project.
-    pub(super) path: &'a str,
-    /// Its contents.
-    pub(super) contents: &'a str,
-    pub(super) origin: CodeOrigin,
-}
-
-impl<'a> JudgedCode<'a> {
-    /// Code that somebody else wrote.
-    fn foreign(path: &'a str, contents: &'a str) -> Self {
-        let origin = CodeOrigin::Foreign;
-        Self {
-            path,
-            contents,
-            origin,
-        }
-    }
-
-    /// Code that this program wrote.
-    pub(super) fn own(path: &'a str, contents: &'a str) -> Self {
-        let origin = CodeOrigin::Own;
-        Self {
-            path,
-            contents,
-            origin,
-        }
-    }
-}
-
-/// Who wrote the code that a verdict is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CodeOrigin {
-    /// Somebody who may want it to pass: what it makes the tests say is checked by twins.
-    Foreign,
-    /// This program, as a mutant or a canary.
-    Own,
 }
 
 impl Judge {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
-use super::judge::JudgedCode;
+use super::judged_code::JudgedCode;
 use super::outcome::{Evidence, Outcome, Verdict};
 use super::runner::{TestRun, TestRunResult};
 use crate::language::twins::{self, SourceEdit, TestFunction};

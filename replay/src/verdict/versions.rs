@@ -7,7 +7,8 @@
 use std::sync::atomic::Ordering;
 
 use super::error::VerdictError;
-use super::judge::{Judge, JudgedCode, breaks_syntax, change_key};
+use super::judge::{Judge, breaks_syntax, change_key};
+use super::judged_code::JudgedCode;
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
 

@@ -13,7 +13,7 @@ use fillrate_sandbox::{Bind, Overlay};
 use super::report::TestReport;
 
 /// A test framework: how it starts and which scripts run beside it.
-pub(super) trait TestFramework: Sync {
+pub(super) trait TestFramework: Send + Sync {
     /// The scripts that run beside the tests, as name and contents.
     fn scripts(&self) -> &'static [(&'static str, &'static str)];
 

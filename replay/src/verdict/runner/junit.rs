@@ -17,7 +17,6 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use super::framework::TestFramework;
-use super::frameworks::framework_for;
 use super::report::{TestOutcome, TestReport, TestResult};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -25,7 +24,10 @@ use crate::verdict::outcome::Evidence;
 use fillrate_sandbox::{Bind, Overlay};
 
 /// The command of the manifest.
-pub(super) struct Junit;
+pub(super) struct Junit {
+    /// The framework of the language's own runner: its programs are there for the command.
+    pub(super) own: Box<dyn TestFramework>,
+}
 
 /// The longest failure message that is kept, in characters, as in the other runners' scripts.
 const MESSAGE_LIMIT: usize = 4000;
@@ -69,9 +71,8 @@ impl TestFramework for Junit {
 
     /// That of the language's own runner, with its programs on the search path.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
-        let own = own_framework(project);
-        let mut environment = own.environment(project);
-        let mut folders = own.program_folders().to_vec();
+        let mut environment = self.own.environment(project);
+        let mut folders = self.own.program_folders().to_vec();
         folders.extend(["/usr/local/bin", "/usr/bin", "/bin"]);
         environment.retain(|(name, _)| *name != "PATH");
         environment.push(("PATH", folders.join(":")));
@@ -79,20 +80,14 @@ impl TestFramework for Junit {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        let own = own_framework(&prepared.project);
-        let mut binds = own.binds(prepared);
-        binds.extend(own.program_binds(prepared));
+        let mut binds = self.own.binds(prepared);
+        binds.extend(self.own.program_binds(prepared));
         binds
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        own_framework(&prepared.project).overlays(prepared)
+        self.own.overlays(prepared)
     }
-}
-
-/// The first runner of a project's language.
-fn own_framework(project: &Project) -> &'static dyn TestFramework {
-    framework_for(project.language.runners[0])
 }
 
 /// Parses a report. One that is no complete XML document gives an incomplete report.

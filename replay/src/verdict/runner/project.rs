@@ -9,7 +9,7 @@ use super::frameworks::framework_for;
 use super::harness::{RunInstructions, write_scripts};
 use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
-use crate::corpus::{CorpusError, Prepared, tree};
+use crate::corpus::{CorpusError, Prepared};
 use crate::language::runner::{DEFAULT_MIN_SHARE, TestSettings};
 use crate::task::sha256_hex;
 use crate::verdict::error::VerdictError;
@@ -21,7 +21,7 @@ pub(in crate::verdict) struct ProjectRunner {
     prepared: Prepared,
     /// The manifest's settings for its tests.
     test: TestSettings,
-    pub(super) framework: &'static dyn TestFramework,
+    pub(super) framework: Box<dyn TestFramework>,
     /// The folder with the scripts that run beside the tests.
     scripts: PathBuf,
     /// The project's files that tests must not change, by their paths in it.
@@ -104,7 +104,7 @@ impl ProjectRunner {
         let Some(test) = &prepared.project.test else {
             return Err(not_runnable("it has none".to_owned()));
         };
-        let framework = framework_for(test.runner);
+        let framework = framework_for(test.runner, prepared.project.language);
         if let Some(reason) = framework.refusal(prepared) {
             return Err(not_runnable(reason));
         }
@@ -120,9 +120,10 @@ impl ProjectRunner {
         Ok(Self {
             prepared: prepared.clone(),
             test: test.clone(),
-            framework,
             scripts: write_scripts(framework.scripts(), cache)?,
-            guarded: tree::other_files(prepared)
+            framework,
+            guarded: prepared
+                .other_files()
                 .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
             left_out: Vec::new(),
         })
@@ -279,10 +280,12 @@ impl ProjectRunner {
         };
         let folder = tempfile::tempdir().map_err(cache_error)?;
         let copy = folder.path().join("project");
-        tree::copy_source(&self.prepared, &copy).map_err(|error| VerdictError::NotRunnable {
-            project: self.prepared.project.name.clone(),
-            reason: error.to_string(),
-        })?;
+        self.prepared
+            .copy_source(&copy)
+            .map_err(|error| VerdictError::NotRunnable {
+                project: self.prepared.project.name.clone(),
+                reason: error.to_string(),
+            })?;
         for (path, contents) in run.replaced {
             std::fs::write(copy.join(path), contents).map_err(cache_error)?;
         }

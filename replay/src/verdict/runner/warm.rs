@@ -61,7 +61,7 @@ impl WarmWorkers {
         if collected && (run.coverage.is_some() || self.uncollectable.load(Ordering::Relaxed)) {
             return Ok(None);
         }
-        let framework = runner.framework;
+        let framework = &runner.framework;
         if framework.waits_for_instructions() {
             if collected || run.coverage.is_some() {
                 return Ok(None);

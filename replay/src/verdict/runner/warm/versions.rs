@@ -100,7 +100,7 @@ impl WarmWorkers {
             true => Readiness::Collected,
             false => Readiness::Loaded,
         };
-        let framework = runner.framework;
+        let framework = &runner.framework;
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
             return Ok(None);
         };
