@@ -9,10 +9,8 @@ use fillrate_server::cleanup::CompletionExtent;
 
 use super::error::RecordFault;
 use super::located_hole::LocatedHole;
-use super::record::BenchmarkRecord;
-use super::task::{
-    BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests, plain_file_name,
-};
+use super::record::{BenchmarkRecord, plain_file_name};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests};
 use crate::task::{HoleKind, sha256_hex};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {

@@ -11,7 +11,6 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value};
 
 use super::error::{ImportError, RecordFault};
-use super::task::plain_file_name;
 
 /// One record.
 pub(super) struct BenchmarkRecord<'a> {
@@ -142,6 +141,14 @@ impl<'a> BenchmarkRecord<'a> {
         }
         Some(value).filter(|value| !value.is_null())
     }
+}
+
+/// A benchmark's task id as the name of a file.
+pub(super) fn plain_file_name(id: &str) -> String {
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect::<String>()
+        .to_ascii_lowercase()
 }
 
 /// Refuses a path that does not stay where it is relative to.

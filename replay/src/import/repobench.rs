@@ -12,8 +12,8 @@ use std::path::Path;
 
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
-use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, plain_file_name};
+use super::record::{BenchmarkRecord, plain_file_name};
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
 use crate::language::name_for_path;
 use crate::task::{HoleKind, sha256_hex};
 

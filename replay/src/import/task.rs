@@ -170,14 +170,6 @@ pub(super) fn project_name(name: &str) -> String {
     plain_project_name(name, "project")
 }
 
-/// A benchmark's task id as the name of a file.
-pub(super) fn plain_file_name(id: &str) -> String {
-    id.chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect::<String>()
-        .to_ascii_lowercase()
-}
-
 /// Whether holes in this file can be played.
 pub(super) fn is_playable(path: &str) -> bool {
     Language::for_path(Path::new(path)).is_some()
