@@ -7,6 +7,7 @@
 pub(crate) mod category;
 pub(crate) mod csharp;
 pub(crate) mod definitions;
+pub(crate) mod dependencies;
 pub mod detection;
 pub mod environment;
 pub(crate) mod go;

@@ -10,8 +10,8 @@ mod outline;
 mod test_conventions;
 
 use super::category::CategoryRules;
+use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
-use super::imports::DependencyRules;
 use super::support::LanguageSupport;
 
 pub(super) static CSHARP: LanguageSupport = LanguageSupport {

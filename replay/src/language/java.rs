@@ -11,8 +11,8 @@ mod test_conventions;
 mod twins;
 
 use super::category::CategoryRules;
+use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
-use super::imports::DependencyRules;
 use super::runner::RunnerName;
 use super::support::LanguageSupport;
 

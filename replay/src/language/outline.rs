@@ -5,7 +5,6 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::definitions::{Definition, DefinitionKind};
-use super::imports::DependencyRules;
 use super::source::SourceFile;
 
 /// How much of a definition a model sees: the three sizes of RepoExec's contexts, §5.1 of
@@ -21,10 +20,13 @@ pub enum Detail {
     Signature,
 }
 
+/// Writes a definition without its body; the node is where it stands.
+pub(crate) type OutlineWriter = for<'t> fn(&mut Outline<'_>, &Definition, Node<'t>);
+
 /// A definition in some detail, moved to the left margin. What has no body to leave out, a
 /// variable or a type, is whole in each.
 pub(crate) fn outline(
-    rules: &DependencyRules,
+    write: OutlineWriter,
     definition: &Definition,
     root: Node<'_>,
     file: &SourceFile,
@@ -45,7 +47,7 @@ pub(crate) fn outline(
         lines: Vec::new(),
     };
     match short {
-        Some(node) => (rules.outline)(&mut outline, definition, node),
+        Some(node) => write(&mut outline, definition, node),
         None if detail == Detail::Signature => {
             outline.put(definition.statement..definition.range.end);
         }

@@ -13,8 +13,8 @@ mod twins;
 use tree_sitter::Node;
 
 use super::category::CategoryRules;
+use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
-use super::imports::DependencyRules;
 use super::runner::RunnerName;
 use super::support::LanguageSupport;
 

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::category::CategoryRules;
+use super::dependencies::DependencyRules;
 use super::detection::{DetectedProject, RepositoryFiles};
 use super::environment::PackageManager;
 use super::holes::HoleRules;
-use super::imports::DependencyRules;
 use super::mutation::MutationRules;
 use super::names::NameRules;
 use super::runner::RunnerName;

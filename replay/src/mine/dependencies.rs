@@ -340,7 +340,7 @@ impl<'a> DependencyIndex<'a> {
         let definition = &parsed.definitions.all[dependency.index];
         let rules = LanguageSupport::for_language(known.file.language).dependencies;
         outline(
-            rules,
+            rules.outline,
             definition,
             parsed.tree.root_node(),
             known.file,

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions};
-use super::twins::test_functions;
+use super::twins::{is_test, test_functions};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     framework: "Go with its package testing",
@@ -27,10 +27,4 @@ fn test_in(node: Node<'_>, text: &str) -> Option<FoundTest> {
         range: node.byte_range(),
         name: Some(name.to_owned()),
     })
-}
-
-/// Whether a function of this name is a test: `Test`, and then nothing or no small letter.
-pub(super) fn is_test(name: &str) -> bool {
-    name.strip_prefix("Test")
-        .is_some_and(|rest| !rest.starts_with(char::is_lowercase))
 }

@@ -7,7 +7,6 @@ use super::super::twins::{
     AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
     named_children, opposite,
 };
-use super::test_conventions::is_test;
 
 /// Methods of `testing.T` that make a test fail.
 const REPORTS: [&str; 6] = ["Error", "Errorf", "Fail", "FailNow", "Fatal", "Fatalf"];
@@ -74,6 +73,12 @@ pub(super) fn test_functions(root: Node<'_>, text: &str) -> Vec<TestFunction> {
         }
     }
     functions
+}
+
+/// Whether a function of this name is a test: `Test`, and then nothing or no small letter.
+pub(super) fn is_test(name: &str) -> bool {
+    name.strip_prefix("Test")
+        .is_some_and(|rest| !rest.starts_with(char::is_lowercase))
 }
 
 /// The body of a test, and its file.

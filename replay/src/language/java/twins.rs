@@ -6,7 +6,6 @@ use super::super::twins::{
     AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children,
     opposite, value_used_once,
 };
-use super::test_conventions::is_test;
 
 /// Assertions and their complements, of JUnit first and then of AssertJ.
 const OPPOSITES: [(&str, &str); 13] = [
@@ -38,6 +37,15 @@ const EQUALITIES: [(&str, usize); 11] = [
     ("hasMessage", 0),
     ("startsWith", 0),
     ("endsWith", 0),
+];
+
+/// Annotations of methods that JUnit runs.
+const ANNOTATIONS: [&str; 5] = [
+    "Test",
+    "ParameterizedTest",
+    "RepeatedTest",
+    "TestFactory",
+    "TestTemplate",
 ];
 
 /// What may be altered in a value that is compared with what the code returns.
@@ -80,6 +88,31 @@ fn collect(
         }
         around.pop();
     }
+}
+
+/// Whether a member of a class is a method that JUnit runs.
+pub(super) fn is_test(member: Node<'_>, text: &str) -> bool {
+    member.kind() == "method_declaration"
+        && annotations(member, text).any(|name| ANNOTATIONS.contains(&name))
+}
+
+/// The names of the annotations of a declaration, without their packages.
+fn annotations<'a>(declaration: Node<'_>, text: &'a str) -> impl Iterator<Item = &'a str> {
+    let mut cursor = declaration.walk();
+    let modifiers = declaration
+        .named_children(&mut cursor)
+        .find(|child| child.kind() == "modifiers");
+    let mut names = Vec::new();
+    if let Some(modifiers) = modifiers {
+        let mut cursor = modifiers.walk();
+        for annotation in modifiers.named_children(&mut cursor) {
+            let name = annotation.child_by_field_name("name");
+            names.extend(name.map(|name| &text[name.byte_range()]));
+        }
+    }
+    names
+        .into_iter()
+        .map(|name| name.rsplit('.').next().unwrap_or(name))
 }
 
 fn find_assertions<'t>(
