@@ -8,12 +8,14 @@ use tempfile::TempDir;
 use super::no_objects::UnavailableObjects as ObjectPrefix;
 #[cfg(feature = "object-store")]
 use super::objects::ObjectPrefix;
-use super::part::{PARTS, SOURCES};
 use super::segment::{Segment, is_segment, put, segments_in};
 use super::{Partition, StoreError};
 
-/// Receives the name and the contents of each object that is read.
-pub(super) type ObjectReceiver<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), StoreError> + Send + 'a;
+/// The folder of the parts' folders.
+pub(super) const PARTS: &str = "parts";
+
+/// The folder of the files that holes were cut into.
+pub(super) const SOURCES: &str = "sources";
 
 /// Whether what a person names is an address, as those of object stores are, and not a folder.
 pub fn is_object_address(location: &Path) -> bool {

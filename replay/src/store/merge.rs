@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::location::LocalFolders;
-use super::part::{AttemptIndex, PARTS, SOURCES};
+use super::location::{LocalFolders, PARTS, SOURCES};
+use super::part::AttemptIndex;
 use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
     ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,

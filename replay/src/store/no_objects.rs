@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::StoreError;
-use super::location::ObjectReceiver;
+use super::segment::ObjectReceiver;
 
 /// There is none.
 pub(super) enum UnavailableObjects {}

@@ -16,7 +16,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use tokio::runtime::Runtime;
 
 use super::StoreError;
-use super::location::ObjectReceiver;
+use super::segment::ObjectReceiver;
 
 /// How many objects are read at once.
 const READS: usize = 16;

@@ -21,12 +21,6 @@ use crate::verdict::Outcome;
 /// what it made since its last segment.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The folder of the parts' folders.
-pub(super) const PARTS: &str = "parts";
-
-/// The folder of the files that holes were cut into.
-pub(super) const SOURCES: &str = "sources";
-
 /// Where the segments of a part go.
 pub(super) struct PartFolder {
     partition: Partition,

@@ -28,6 +28,9 @@ use serde_json::Value;
 use super::{DeveloperSettings, Machine, Partition, ProjectState, StoreError};
 use crate::task::sha256_hex;
 
+/// Receives the name and the contents of each object that is read.
+pub(super) type ObjectReceiver<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), StoreError> + Send + 'a;
+
 /// The version of the format.
 pub const SEGMENT_SCHEMA: u32 = 1;
 

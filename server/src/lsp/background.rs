@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
 use super::indexing::IndexingProgress;
-use super::reporting::{report, report_indexed, report_indexing, report_switch};
+use super::reporting::{report, report_indexed, report_indexing, report_switch, suspend};
 use super::session::{BackgroundJob, EditorSession};
 use super::status::ServerState;
 use crate::completion::{EngineError, Engines};
@@ -38,7 +38,7 @@ pub(super) async fn run(
 async fn put_in_force(session: &EditorSession, anew: bool) {
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
-        Err(error) => return session.suspend(error).await,
+        Err(error) => return suspend(session, error).await,
     };
     match anew {
         true => configure(session, configuration.clone()).await,
@@ -121,7 +121,7 @@ async fn give_up(session: &EditorSession, reason: String) {
     if let Some(mut state) = session.state() {
         state.indexing = None;
     }
-    session.suspend(reason).await;
+    suspend(session, reason).await;
 }
 
 /// Applies settings, over the same index if it serves them.
@@ -149,7 +149,7 @@ async fn switch(session: &EditorSession, configuration: &Configuration) {
             report_switch(session, &engines).await;
         }
         Ok(None) => configure(session, configuration.clone()).await,
-        Err(reason) => session.suspend(reason).await,
+        Err(reason) => suspend(session, reason).await,
     }
 }
 

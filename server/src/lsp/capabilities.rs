@@ -8,8 +8,11 @@ use tower_lsp::lsp_types::{
     WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
-use super::requests::execute_command::ACCEPT;
 use crate::text::Encoding;
+
+/// The command of every item: its text was accepted. Any client runs it after the text is inserted,
+/// as the protocol requires.
+pub(super) const ACCEPT: &str = "fillrate.accept";
 
 /// What the client supports.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,7 @@
 //! Reports the session's state to the client, without repeating itself.
 
+use std::fmt::Display;
+
 use tower_lsp::lsp_types::MessageType;
 
 use super::session::EditorSession;
@@ -54,6 +56,15 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
     report_status(session, Some(uri), status).await;
 }
 
+/// Stops answering until other settings are in force, and reports why.
+pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
+    if let Some(mut state) = session.state() {
+        state.suspended = true;
+        state.running.clear();
+    }
+    report_fault(session, None, ServerFault::new(error.to_string(), None)).await;
+}
+
 /// Reports a fault, and notifies the person once of each.
 pub(super) async fn report_fault(session: &EditorSession, uri: Option<&str>, fault: ServerFault) {
     let is_new = {
@@ -105,7 +116,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
             model: answering.or(answered_last),
             trial,
             files: last.and_then(|last| last.files),
-            ..status.unless_indexing(session.indexing.as_ref())
+            ..status.unless_indexing(session.indexing_percent())
         };
         // What is under way is said in spite of a fault; a silence is not its end.
         let is_over = matches!(
@@ -183,7 +194,7 @@ async fn report_engines(session: &EditorSession, engines: &Engines, files: Optio
             model: engines.model_names(None),
             trial: engines.configuration().trial().is_some(),
             ..ServerStatus::new(ServerState::Ready, files)
-                .unless_indexing(session.indexing.as_ref())
+                .unless_indexing(session.indexing_percent())
         };
         session.status.insert(status.with_text()).clone()
     };

@@ -1,7 +1,6 @@
 //! The state of one client's session.
 
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use tower_lsp::Client;
 
 use super::capabilities::ClientFeatures;
 use super::options::ServerOptions;
-use super::reporting::report_fault;
 use super::status::{ServerFault, ServerStatus};
 use crate::completion::{Completion, Engines};
 use crate::configuration::{Configuration, ConfigurationError};
@@ -59,6 +57,13 @@ pub(super) struct SessionState {
     pub(super) jobs: mpsc::UnboundedSender<BackgroundJob>,
     /// What `initialized` starts to consume.
     pub(super) queues: Option<Queues>,
+}
+
+impl SessionState {
+    /// How much of the repository is read, in percent; `None` once all of it is.
+    pub(super) fn indexing_percent(&self) -> Option<usize> {
+        self.indexing.as_ref().map(|indexing| indexing.percent)
+    }
 }
 
 /// How far the repository is read.
@@ -180,15 +185,6 @@ impl EditorSession {
         // Closing an index takes time, which the lock is not held for.
         drop(replaced);
         engines
-    }
-
-    /// Stops answering until other settings are in force, and reports why.
-    pub(super) async fn suspend(&self, error: impl Display) {
-        if let Some(mut state) = self.state() {
-            state.suspended = true;
-            state.running.clear();
-        }
-        report_fault(self, None, ServerFault::new(error.to_string(), None)).await;
     }
 
     /// Tells the engines that a file changed on disk. The file of an open document does not count.

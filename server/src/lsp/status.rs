@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::notification::Notification;
 
-use super::session::IndexingState;
-
 /// The parameters of `fillrate/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -125,12 +123,13 @@ impl ServerStatus {
         }
     }
 
-    /// Says `indexing` in place of `ready` while the repository is read.
-    pub(super) fn unless_indexing(self, indexing: Option<&IndexingState>) -> Self {
-        match (self.state, indexing) {
-            (ServerState::Ready, Some(indexing)) => Self {
+    /// Says `indexing` in place of `ready` while the repository is read, of which so many percent
+    /// are done.
+    pub(super) fn unless_indexing(self, percent: Option<usize>) -> Self {
+        match (self.state, percent) {
+            (ServerState::Ready, Some(percent)) => Self {
                 state: ServerState::Indexing,
-                percent: Some(indexing.percent),
+                percent: Some(percent),
                 ..self
             },
             _ => self,

@@ -8,6 +8,9 @@ use fillrate_server::telemetry::{
     Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
 };
 
+/// With fewer shown completions, a share says little, whatever its interval.
+pub(super) const FEW: usize = 30;
+
 /// A completion that was offered to a person. Repeated offers of the same one are one impression.
 #[derive(Clone, Debug)]
 pub(super) struct Impression<'a> {

@@ -13,9 +13,6 @@ use serde::Serialize;
 use super::impression::{Impression, collect_impressions};
 use super::trial::{BlindTrial, TrialStatistics};
 use super::variant::VariantSamples;
-
-/// With fewer shown completions, a share says little, whatever its interval.
-pub(super) const FEW: usize = 30;
 use crate::developer::fit::utc_day;
 
 /// The version of the statistics' format.

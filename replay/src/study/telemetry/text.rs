@@ -7,7 +7,8 @@ use fillrate_metrics::metric::{
 };
 use fillrate_metrics::{NumberFormat, POWER, Unit};
 
-use super::statistics::{FEW, StatisticsRow, TelemetryStatistics, VariantEstimates};
+use super::impression::FEW;
+use super::statistics::{StatisticsRow, TelemetryStatistics, VariantEstimates};
 use super::trial::{ArmDifference, TrialStatistics};
 use crate::report::table::{TextTable, figure, paragraph, right};
 

@@ -13,8 +13,7 @@ use fillrate_server::configuration::{DEFAULT, TrialUnit};
 use fillrate_server::telemetry::{CompletionRow, EnteredCharacters, RecordedCompletion};
 use serde::Serialize;
 
-use super::impression::{Cluster, Impression};
-use super::statistics::FEW;
+use super::impression::{Cluster, FEW, Impression};
 use super::variant::VariantSamples;
 use crate::developer::fit::utc_day;
 

@@ -7,7 +7,7 @@ use tower_lsp::lsp_types::DidChangeConfigurationParams;
 use crate::completion::Engines;
 use crate::configuration::Configuration;
 use crate::lsp::options::unwrap_settings;
-use crate::lsp::reporting::{report_content, report_switch};
+use crate::lsp::reporting::{report_content, report_switch, suspend};
 use crate::lsp::session::{BackgroundJob, EditorSession};
 
 /// Applies the client's settings.
@@ -17,7 +17,7 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeCon
     }
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
-        Err(error) => return session.suspend(error).await,
+        Err(error) => return suspend(session, error).await,
     };
     if let Some(recorder) = session.recorder() {
         recorder.configure(&configuration.telemetry);

@@ -5,12 +5,9 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{Command, ExecuteCommandParams};
 
+use crate::lsp::capabilities::ACCEPT;
 use crate::lsp::session::EditorSession;
 use crate::telemetry::{Certainty, Displayed};
-
-/// The command of every item: its text was accepted. Any client runs it after the text is inserted,
-/// as the protocol requires.
-pub(in crate::lsp) const ACCEPT: &str = "fillrate.accept";
 
 /// The argument of [`ACCEPT`].
 #[derive(Debug, Deserialize)]

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
+use crate::lsp::reporting::suspend;
 use crate::lsp::session::{BackgroundJob, EditorSession, random_id};
 
 /// The request's method. The response is `null`, once the session's telemetry is stored and the
@@ -37,7 +38,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
         Err(error) => {
-            session.suspend(&error).await;
+            suspend(session, &error).await;
             return Err(Error {
                 code: ErrorCode::ServerError(1),
                 message: error.to_string().into(),
