@@ -1285,7 +1285,7 @@ fn everything_holds_for_an_ordinary_user_too() {
 
 // A sandbox that is kept.
 
-/// A program that waits, and runs the Python that each round asks for.
+/// A program that waits, and runs the Python that each run asks for.
 const WAITING: &str = r#"
 import ctypes, json, os, socket, sys
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
@@ -1321,7 +1321,7 @@ fn worker(repository: &Path) -> Worker {
     Worker::start(sandbox().executable, job).unwrap()
 }
 
-fn round(code: &str) -> ForkRun {
+fn fork_run(code: &str) -> ForkRun {
     ForkRun {
         replaced: Vec::new(),
         input: serde_json::to_string(code).unwrap() + "\n",
@@ -1330,10 +1330,10 @@ fn round(code: &str) -> ForkRun {
     }
 }
 
-/// Runs a round that must succeed and leave the worker fit; what it printed.
+/// Runs a fork that must succeed and leave the worker fit; what it printed.
 #[track_caller]
 fn next(worker: Worker, code: &str) -> (Worker, String) {
-    let (finished, worker) = worker.run(round(code)).unwrap();
+    let (finished, worker) = worker.run(fork_run(code)).unwrap();
     let err = finished.stderr.text().into_owned();
     assert_eq!(finished.end, End::Exited(0), "{err}");
     (worker.unwrap(), finished.stdout.text().into_owned())
@@ -1376,13 +1376,13 @@ fn a_round_has_its_own_replaced_files_question_and_statement() {
     let repository = repository();
     let mut worker = worker(repository.path());
     for number in 0..3 {
-        let mut round = round("import os\nos.write(0, open('/repo/a.py', 'rb').read())");
+        let mut run = fork_run("import os\nos.write(0, open('/repo/a.py', 'rb').read())");
         let content = format!("A = {number}");
-        round.replaced = vec![Replaced {
+        run.replaced = vec![Replaced {
             path: "a.py".into(),
             content: content.clone().into(),
         }];
-        let (finished, same) = worker.run(round).unwrap();
+        let (finished, same) = worker.run(run).unwrap();
         assert_eq!(finished.reply, content.as_bytes());
         assert_eq!(finished.changed, Vec::<PathBuf>::new());
         worker = same.unwrap();
@@ -1393,7 +1393,7 @@ fn a_round_has_its_own_replaced_files_question_and_statement() {
 fn what_a_round_changes_of_guarded_and_new_files_is_told() {
     let repository = repository();
     let changes = |code: &str| {
-        let (finished, _) = worker(repository.path()).run(round(code)).unwrap();
+        let (finished, _) = worker(repository.path()).run(fork_run(code)).unwrap();
         assert_eq!(finished.end, End::Exited(0));
         finished.changed
     };
@@ -1492,7 +1492,7 @@ fn rounds_leave_neither_kernel_objects_nor_priorities() {
     );
 }
 
-/// Each round leaves two thirds of the memory limit in files and shared mappings.
+/// Each run leaves two thirds of the memory limit in files and shared mappings.
 #[test]
 fn rounds_are_charged_for_their_own_memory_alone() {
     let repository = repository();
@@ -1546,7 +1546,7 @@ fn escaped(paths: &[PathBuf]) -> Vec<String> {
 fn unreadable_files_and_names_that_are_not_text_are_listed() {
     let repository = repository();
     for (code, changed, unreadable) in UNREADABLE {
-        let (warm, _) = worker(repository.path()).run(round(code)).unwrap();
+        let (warm, _) = worker(repository.path()).run(fork_run(code)).unwrap();
         let mut cold = in_repository(repository.path(), python(code));
         cold.overlays[0].guarded = vec!["tests/b.py".into()];
         for finished in [warm, run(&cold)] {
@@ -1578,7 +1578,7 @@ fn trees_deeper_than_a_path_can_be_are_listed() {
 fn a_round_that_stops_the_waiting_program_and_floods_its_output_ends() {
     let repository = repository();
     let (finished, _) = worker(repository.path())
-        .run(round(
+        .run(fork_run(
             "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n\
              while True: os.write(1, b'x' * 65536)",
         ))
@@ -1590,7 +1590,7 @@ fn a_round_that_stops_the_waiting_program_and_floods_its_output_ends() {
 fn a_round_that_hits_the_waiting_program_ends_the_worker_and_says_so() {
     let repository = repository();
     let (finished, worker) = worker(repository.path())
-        .run(round(
+        .run(fork_run(
             "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)",
         ))
         .unwrap();
@@ -1637,9 +1637,9 @@ print(libc.umount2(b'/hidden', 2), libc.umount2(b'/repo', 2), libc.unshare(0x100
 fn a_round_has_limits_of_its_own() {
     let repository = repository();
     let ends = |code: &str, wall| {
-        let mut round = round(code);
-        round.wall = Duration::from_millis(wall);
-        let (finished, worker) = worker(repository.path()).run(round).unwrap();
+        let mut run = fork_run(code);
+        run.wall = Duration::from_millis(wall);
+        let (finished, worker) = worker(repository.path()).run(run).unwrap();
         (finished.end, worker.is_some())
     };
     assert_eq!(
@@ -1656,7 +1656,7 @@ fn a_round_has_limits_of_its_own() {
 fn output_without_end_in_one_round_does_not_disturb_the_next() {
     let repository = repository();
     let (finished, worker) = worker(repository.path())
-        .run(round("while True: print('x' * 100000)"))
+        .run(fork_run("while True: print('x' * 100000)"))
         .unwrap();
     assert_eq!(finished.end, End::TooMuchOutput);
     let (_, said) = next(worker.unwrap(), "print('here')");

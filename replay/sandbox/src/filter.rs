@@ -201,7 +201,7 @@ fn absent(memory: MemoryControl) -> Rules {
         libc::SYS_io_uring_setup,
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
-        // What belongs to no process would outlive a round of a worker, whose program keeps its
+        // What belongs to no process would outlive a run of a worker, whose program keeps its
         // namespace.
         libc::SYS_shmget,
         libc::SYS_semget,

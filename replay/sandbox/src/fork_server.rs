@@ -1,11 +1,11 @@
 //! Pid 1 of a worker's sandbox: one program loads what is slow to load and then waits, and each
-//! round is run by a fork of it.
+//! run is executed by a fork of it.
 //!
-//! Between two rounds everything but pid 1 and the waiting program is killed, and everything that
+//! Between two runs everything but pid 1 and the waiting program is killed, and everything that
 //! can be written to is replaced: the overlays, `/tmp` and `/dev/shm` are mounted anew, and the
 //! fork has standard streams of its own. What is left in common is read-only or is the waiting
-//! program's memory, which nothing that runs in a round may touch: it is closed to tracing, and
-//! the filter refuses to change other processes' limits. A signal can reach it; then the round
+//! program's memory, which nothing that runs in a run may touch: it is closed to tracing, and
+//! the filter refuses to change other processes' limits. A signal can reach it; then the run
 //! fails and the sandbox ends.
 //!
 //! A program that is only ever shown text, and runs none of it, may also answer by itself: it is
@@ -42,7 +42,7 @@ use super::{Job, SandboxError};
 /// Longest time the dead may take to go.
 const KILL_TIME: Duration = Duration::from_secs(10);
 
-/// Serves rounds until the caller goes away.
+/// Serves runs until the caller goes away.
 pub(super) fn serve(
     order: &StageOrder,
     mut renewal: Renewal,
@@ -73,41 +73,41 @@ pub(super) fn serve(
         }
         let before = renewal.renew(next.replaced.first().map_or(&[], Vec::as_slice))?;
         send(caller, &StageReport::Begun).map_err(lost)?;
-        let mut round = Round::begin(&order.job, &next, &waiting)?;
-        let mut end = round.attend(&mut waiting, caller)?;
+        let mut fork = ForkInProgress::begin(&order.job, &next, &waiting)?;
+        let mut end = fork.attend(&mut waiting, caller)?;
         if !waiting.kill_others()? {
-            end = RoundEnd::Dead;
+            end = ListeningEnd::Dead;
         }
-        if end == RoundEnd::TooMuch && waiting.line().is_none() {
-            end = RoundEnd::Dead;
+        if end == ListeningEnd::TooMuch && waiting.line().is_none() {
+            end = ListeningEnd::Dead;
         }
-        round.drain();
+        fork.drain();
         let files = FileChanges::since(&before);
-        let over = StageReport::Round {
+        let over = StageReport::RunOver {
             status: match end {
-                _ if round.too_much() => ProgramStatus::SaidTooMuch,
-                RoundEnd::Status(status) => status,
-                RoundEnd::TooMuch | RoundEnd::Dead => {
+                _ if fork.too_much() => ProgramStatus::SaidTooMuch,
+                ListeningEnd::Status(status) => status,
+                ListeningEnd::TooMuch | ListeningEnd::Dead => {
                     ProgramStatus::Signalled(Signal::SIGKILL as i32)
                 }
             },
-            reply: STANDARD.encode(&round.channel.said),
+            reply: STANDARD.encode(&fork.channel.said),
             files,
-            stdout: round.stdout.capture.finish(),
-            stderr: round.stderr.capture.finish(),
-            last: end == RoundEnd::Dead,
+            stdout: fork.stdout.capture.finish(),
+            stderr: fork.stderr.capture.finish(),
+            last: end == ListeningEnd::Dead,
         };
         send(caller, &over).map_err(lost)?;
-        if end == RoundEnd::Dead {
+        if end == ListeningEnd::Dead {
             return Ok(());
         }
     }
 }
 
-/// A round in which the waiting program said a line, or died over it.
+/// A run in which the waiting program said a line, or died over it.
 fn answered(answer: Option<Vec<u8>>) -> StageReport {
     let nothing = || Capture::new(0).finish();
-    StageReport::Round {
+    StageReport::RunOver {
         status: match &answer {
             Some(_) => ProgramStatus::Exited(0),
             None => ProgramStatus::Signalled(Signal::SIGKILL as i32),
@@ -218,10 +218,10 @@ impl ForkingProgram {
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
-    /// Kills and reaps everything but pid 1 and this program. Whether nothing is left: what a round
+    /// Kills and reaps everything but pid 1 and this program. Whether nothing is left: what a run
     /// leaves in the kernel may outlast [`KILL_TIME`], which ends the sandbox.
     fn kill_others(&self) -> Result<bool, SandboxError> {
-        let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a round", reason);
+        let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a run", reason);
         let own = i32::try_from(self.child.id()).unwrap_or(-1);
         let deadline = Instant::now() + KILL_TIME;
         loop {
@@ -250,9 +250,9 @@ impl ForkingProgram {
     }
 }
 
-/// How the part of a round that is listened to ends.
+/// How the part of a run that is listened to ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RoundEnd {
+enum ListeningEnd {
     /// The fork is dead.
     Status(ProgramStatus),
     /// It says too much; its end will still be told once it is killed.
@@ -261,8 +261,8 @@ enum RoundEnd {
     Dead,
 }
 
-/// One fork at work.
-struct Round {
+/// A fork that runs.
+struct ForkInProgress {
     channel: InputChannel,
     stdout: Stream,
     stderr: Stream,
@@ -270,9 +270,9 @@ struct Round {
     output: u64,
 }
 
-impl Round {
+impl ForkInProgress {
     fn begin(job: &Job, next: &RunRequest, waiting: &ForkingProgram) -> Result<Self, SandboxError> {
-        let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("begin a round", reason);
+        let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("begin a run", reason);
         let (channel, theirs) =
             InputChannel::begin(&next.input, job.limits.collect).map_err(|error| failed(&error))?;
         let kept = job.limits.output_kept;
@@ -300,7 +300,7 @@ impl Round {
         &mut self,
         waiting: &mut ForkingProgram,
         caller: &UnixStream,
-    ) -> Result<RoundEnd, SandboxError> {
+    ) -> Result<ListeningEnd, SandboxError> {
         loop {
             // In this order below.
             let mut fds = vec![
@@ -320,7 +320,7 @@ impl Round {
             }
             match poll(&mut fds, PollTimeout::NONE) {
                 Ok(_) | Err(Errno::EINTR) => {}
-                Err(errno) => return Err(SandboxError::setup("attend a round", errno)),
+                Err(errno) => return Err(SandboxError::setup("attend a run", errno)),
             }
             let ready: Vec<bool> = fds.iter().map(|fd| fd.any() == Some(true)).collect();
             if ready[0] {
@@ -330,11 +330,11 @@ impl Round {
             }
             self.drain();
             if self.too_much() {
-                return Ok(RoundEnd::TooMuch);
+                return Ok(ListeningEnd::TooMuch);
             }
             if ready[1] {
                 let raw = waiting.line().and_then(|line| line.parse().ok());
-                return Ok(raw.map_or(RoundEnd::Dead, |raw| RoundEnd::Status(status(raw))));
+                return Ok(raw.map_or(ListeningEnd::Dead, |raw| ListeningEnd::Status(status(raw))));
             }
         }
     }

@@ -54,12 +54,12 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
     loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
     let kernel = Kernel::running();
-    let rounds = order.course == Course::Rounds;
-    let mut root = mounts::build(job, kernel, rounds)?;
+    let renewable = order.course == Course::Worker;
+    let mut root = mounts::build(job, kernel, renewable)?;
     order.level(root.kind).satisfies(&job.required)?;
     set_limits(&job.limits, kernel)?;
     fix_addresses()?;
-    if rounds {
+    if renewable {
         // Mounts are still to be made, so that rights are given up on the program's way only.
         close_to_tracing()?;
     } else {
@@ -73,7 +73,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     // The caller moves this process into its control group while the root is being built, which
     // takes the kernel about as long.
     let StartSignal = receive(socket).map_err(lost)?;
-    if rounds {
+    if renewable {
         return fork_server::serve(&order, root.renewal, socket);
     }
     let (child, mut channel) = start(job)?;

@@ -84,7 +84,7 @@ const MASKED: [&str; 9] = [
 ];
 
 /// A mount point below `/new` and whether writes are meant to reach it.
-struct Place {
+struct MountPoint {
     at: PathBuf,
     writable: bool,
     /// An overlay, in which missing mount points may be made: they stay in memory.
@@ -93,8 +93,8 @@ struct Place {
 
 /// Builds the root of `job`, enters it and leaves the host's behind.
 ///
-/// With `rounds`, the overlays are only tried out: [`Renewal::renew`] mounts them.
-pub(super) fn build(job: &Job, kernel: Kernel, rounds: bool) -> Result<Root, SandboxError> {
+/// With `renewable`, the overlays are only tried out: [`Renewal::renew`] mounts them.
+pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, SandboxError> {
     umask(Mode::from_bits_truncate(0o022));
     mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
         .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
@@ -113,16 +113,16 @@ pub(super) fn build(job: &Job, kernel: Kernel, rounds: bool) -> Result<Root, San
         let at = Path::new(NEW).join(inside);
         directory(&at, mode)?;
         bind(&source, &at)?;
-        places.push(Place {
+        places.push(MountPoint {
             at,
             writable: true,
             in_memory: true,
         });
     }
-    let root = job_mounts(job, &sources, kernel, rounds, &mut places)?;
+    let root = job_mounts(job, &sources, kernel, renewable, &mut places)?;
     protect(&places)?;
     enter_new_root()?;
-    if rounds {
+    if renewable {
         tmpfs(HIDDEN, 4096, 8)?;
     }
     Ok(root)
@@ -139,13 +139,13 @@ pub(super) struct Root {
     pub(super) renewal: Renewal,
 }
 
-/// All of a root that can be written to, made anew for every round.
+/// All of a root that can be written to, made anew for every run.
 #[derive(Debug)]
 pub(super) struct Renewal {
     /// Size of the one writable file system, in bytes.
     disk: u64,
     overlays: Vec<(Overlay, File)>,
-    /// Mount points that hold something of the round before.
+    /// Mount points that hold something of the run before.
     mounted: Vec<PathBuf>,
 }
 
@@ -266,7 +266,7 @@ fn enter_base(job: &Job) -> Result<(), SandboxError> {
     tmpfs("/disk", job.limits.disk, inodes(job.limits.disk))
 }
 
-fn system(places: &mut Vec<Place>) -> Result<(), SandboxError> {
+fn system(places: &mut Vec<MountPoint>) -> Result<(), SandboxError> {
     for name in SYSTEM {
         let source = Path::new(OLD).join(name);
         let at = Path::new(NEW).join(name);
@@ -284,7 +284,7 @@ fn system(places: &mut Vec<Place>) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn etc(localtime: Option<&[u8]>, places: &mut Vec<Place>) -> Result<(), SandboxError> {
+fn etc(localtime: Option<&[u8]>, places: &mut Vec<MountPoint>) -> Result<(), SandboxError> {
     let passwd = format!(
         "root:x:0:0::/root:/bin/sh\n{USERS}sandbox:x:{INSIDE_ID}:{INSIDE_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
     );
@@ -381,8 +381,8 @@ fn job_mounts(
     job: &Job,
     sources: &Sources,
     kernel: Kernel,
-    rounds: bool,
-    places: &mut Vec<Place>,
+    renewable: bool,
+    places: &mut Vec<MountPoint>,
 ) -> Result<Root, SandboxError> {
     enum Wanted<'a> {
         Bind(&'a Path, bool),
@@ -407,7 +407,7 @@ fn job_mounts(
             mounted: Vec::new(),
         },
     };
-    if rounds {
+    if renewable {
         for name in [STAGING, HIDDEN] {
             directory(&below(NEW, Path::new(name)), 0o700)?;
         }
@@ -418,7 +418,7 @@ fn job_mounts(
             Wanted::Bind(source, writable) => {
                 mount_point(&at, source.is_dir(), places)?;
                 bind(source, &at)?;
-                places.push(Place {
+                places.push(MountPoint {
                     at,
                     writable,
                     in_memory: false,
@@ -428,7 +428,7 @@ fn job_mounts(
                 mount_point(&at, true, places)?;
                 let kind = overlay_at(index, lower, &at, kernel)?;
                 root.kind = root.kind.min(kind);
-                if rounds {
+                if renewable {
                     umount2(&at, MntFlags::MNT_DETACH)
                         .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
                     let hidden = below(NEW, Path::new(HIDDEN)).join(index.to_string());
@@ -451,7 +451,7 @@ fn job_mounts(
                 };
                 let before = before.map_err(|error| SandboxError::at("look at", &at, error))?;
                 root.before.push(before);
-                places.push(Place {
+                places.push(MountPoint {
                     at,
                     writable: true,
                     in_memory: true,
@@ -625,7 +625,7 @@ fn replace(at: &Path, replaced: &Replaced) -> Result<(), SandboxError> {
 }
 
 /// Makes the mount point `at` below `/new` if it is missing.
-fn mount_point(at: &Path, is_directory: bool, places: &[Place]) -> Result<(), SandboxError> {
+fn mount_point(at: &Path, is_directory: bool, places: &[MountPoint]) -> Result<(), SandboxError> {
     let relative = at.strip_prefix(NEW).unwrap_or(at);
     let mut current = PathBuf::from(NEW);
     let last = relative.components().count().saturating_sub(1);
@@ -662,7 +662,7 @@ fn mount_point(at: &Path, is_directory: bool, places: &[Place]) -> Result<(), Sa
     Ok(())
 }
 
-fn innermost<'a>(places: &'a [Place], path: &Path) -> Option<&'a Place> {
+fn innermost<'a>(places: &'a [MountPoint], path: &Path) -> Option<&'a MountPoint> {
     places
         .iter()
         .filter(|place| path.starts_with(&place.at))
@@ -671,7 +671,7 @@ fn innermost<'a>(places: &'a [Place], path: &Path) -> Option<&'a Place> {
 
 /// Makes every mount in the new root what its place asks for. A recursive bind carries the
 /// host's own mounts below it along, each of which keeps its flags and gains the missing ones.
-fn protect(places: &[Place]) -> Result<(), SandboxError> {
+fn protect(places: &[MountPoint]) -> Result<(), SandboxError> {
     let list = Path::new(OLD).join("proc/self/mountinfo");
     let list = fs::read_to_string(&list).map_err(|error| SandboxError::at("read", &list, error))?;
     for (at, options) in list.lines().filter_map(mount_entry) {
@@ -728,10 +728,10 @@ fn enter_new_root() -> Result<(), SandboxError> {
 }
 
 /// Binds a file or directory read-only once [`protect`] has run.
-fn show(source: &Path, at: PathBuf, places: &mut Vec<Place>) -> Result<(), SandboxError> {
+fn show(source: &Path, at: PathBuf, places: &mut Vec<MountPoint>) -> Result<(), SandboxError> {
     mount_point(&at, source.is_dir(), places)?;
     bind(source, &at)?;
-    places.push(Place {
+    places.push(MountPoint {
         at,
         writable: false,
         in_memory: false,

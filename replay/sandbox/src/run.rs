@@ -122,7 +122,7 @@ pub(super) struct Session {
     peak: u64,
     /// Processor time at the last look: the kernel does not count processes that die with pid 1.
     cpu: Duration,
-    /// Processor time when the round began, in a worker's sandbox.
+    /// Processor time when the run began, in a worker's sandbox.
     cpu_before: Duration,
     /// What a worker's sandbox is at.
     state: WorkerState,
@@ -361,14 +361,14 @@ impl Session {
             } => self.used = Some((Duration::from_micros(cpu_us), peak_process)),
             StageReport::Idle => {
                 self.state = WorkerState::Idle;
-                // Nothing is due before the next round.
+                // Nothing is due before the next run.
                 self.deadline = Instant::now() + NO_DEADLINE;
             }
             StageReport::Begun => {
                 self.mark_start();
                 self.state = WorkerState::Begun;
             }
-            StageReport::Round {
+            StageReport::RunOver {
                 status,
                 reply,
                 files,
@@ -528,7 +528,7 @@ enum WorkerState {
     Over(Box<Over>),
 }
 
-/// A round's end.
+/// A run's end.
 struct Over {
     status: ProgramStatus,
     reply: String,
@@ -554,7 +554,7 @@ impl WarmSandbox {
         let mut order = job.clone();
         // A copy can't be made anew in an instant.
         order.required.overlay = super::OverlayKind::Overlayfs;
-        let mut session = Session::start(executable, order, Course::Rounds)?;
+        let mut session = Session::start(executable, order, Course::Worker)?;
         session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
         if session.used.is_some() {
             let end = session.stopped;
@@ -568,27 +568,27 @@ impl WarmSandbox {
         })
     }
 
-    /// Whether it can run another round.
+    /// Whether it can run another fork.
     pub(super) fn alive(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Runs a round to its end, in a fork or, `without_fork`, by the waiting program. A limit that is
+    /// Runs a fork to its end, in a fork or, `without_fork`, by the waiting program. A limit that is
     /// reached ends the sandbox with it.
     pub(super) fn run(
         &mut self,
-        round: &super::ForkRun,
+        run: &super::ForkRun,
         without_fork: bool,
     ) -> Result<Finished, SandboxError> {
         let mut session = self.session.take().ok_or_else(|| SandboxError::Lost {
             reason: "it has ended".into(),
         })?;
         let next = RunRequest {
-            replaced: vec![round.replaced.clone()],
-            input: round.input.clone(),
+            replaced: vec![run.replaced.clone()],
+            input: run.input.clone(),
             without_fork,
         };
-        session.request(&next, round.wall, round.cpu)?;
+        session.request(&next, run.wall, run.cpu)?;
         session.watch_until(|now| matches!(now.state, WorkerState::Over(_)))?;
         let over = match std::mem::replace(&mut session.state, WorkerState::Idle) {
             WorkerState::Over(over) if session.stopped.is_none() => over,

@@ -41,8 +41,8 @@ pub(super) enum StageReport {
     Idle,
     /// Second stage of a spare's or worker's sandbox: everything is new and a run begins.
     Begun,
-    /// Second stage of a worker's sandbox: a round is over and nothing of it is left.
-    Round {
+    /// Second stage of a worker's sandbox: a run is over and nothing of it is left.
+    RunOver {
         /// How it ended.
         status: ProgramStatus,
         /// As in [`StageReport::Ended`].
@@ -130,17 +130,17 @@ pub(super) enum Course {
     Once,
     /// Once: it is started, and waits for its input.
     Spare,
-    /// In the rounds of a worker's sandbox, which is kept.
-    Rounds,
+    /// In the runs of a worker's sandbox, which is kept.
+    Worker,
 }
 
 /// From the caller to the second stage of a spare's or worker's sandbox, in answer to
-/// [`StageReport::Idle`] or [`StageReport::Round`]: begin a run.
+/// [`StageReport::Idle`] or [`StageReport::RunOver`]: begin a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunRequest {
     /// Laid over the overlays, in their order; a worker's over the first only.
     pub(super) replaced: Vec<Vec<Replaced>>,
-    /// [`Job::input`] of the round.
+    /// [`Job::input`] of the run.
     pub(super) input: String,
     /// Whether the waiting program answers the input itself, with a line: it does not fork,
     /// and nothing is made anew.

@@ -8,23 +8,23 @@ use super::run::WarmSandbox;
 use super::{Finished, Job, Replaced, SandboxError};
 
 /// A sandbox whose program has loaded what it needs and waits. Each [`ForkRun`] is run by a fork of
-/// it, and sees and leaves nothing of the rounds before: see the protocol and what is made anew at
+/// it, and sees and leaves nothing of the runs before: see the protocol and what is made anew at
 /// the head of `fork_server.rs`.
 ///
 /// It has a thread of its own, because the kernel ends a sandbox together with the thread that
 /// started it. Dropping it ends the sandbox.
 #[derive(Debug)]
 pub struct Worker {
-    orders: Sender<(Task, Sender<Answer>)>,
+    orders: Sender<(Task, Sender<WorkerReply>)>,
 }
 
-/// How a round ended, and whether the worker can go on.
-type Answer = (Result<Finished, SandboxError>, bool);
+/// How a run ended, and whether the worker can go on.
+type WorkerReply = (Result<Finished, SandboxError>, bool);
 
 /// What a worker does next.
 #[derive(Debug)]
 struct Task {
-    round: ForkRun,
+    run: ForkRun,
     /// Whether the waiting program does it itself.
     without_fork: bool,
 }
@@ -53,7 +53,7 @@ impl Worker {
     /// is not fit for this.
     pub fn start(executable: PathBuf, job: Job) -> Result<Self, SandboxError> {
         job.check()?;
-        let (orders, rounds) = mpsc::channel::<(Task, Sender<Answer>)>();
+        let (orders, tasks) = mpsc::channel::<(Task, Sender<WorkerReply>)>();
         let (started, start) = mpsc::channel();
         std::thread::Builder::new()
             .name("sandbox".into())
@@ -65,8 +65,8 @@ impl Worker {
                 if started.send(Ok(())).is_err() {
                     return;
                 }
-                while let Ok((task, answer)) = rounds.recv() {
-                    let finished = kept.run(&task.round, task.without_fork);
+                while let Ok((task, answer)) = tasks.recv() {
+                    let finished = kept.run(&task.run, task.without_fork);
                     let alive = kept.alive();
                     if answer.send((finished, alive)).is_err() || !alive {
                         return;
@@ -78,15 +78,15 @@ impl Worker {
         Ok(Self { orders })
     }
 
-    /// Runs a round to its end. Gives the worker back if it can run another: it can't after a
+    /// Runs a fork to its end. Gives the worker back if it can run another: it can't after a
     /// limit was reached or its program was hit.
     ///
     /// # Errors
     ///
     /// As [`super::run()`].
-    pub fn run(self, round: ForkRun) -> Result<(Finished, Option<Self>), SandboxError> {
+    pub fn run(self, run: ForkRun) -> Result<(Finished, Option<Self>), SandboxError> {
         self.perform(Task {
-            round,
+            run,
             without_fork: false,
         })
     }
@@ -103,14 +103,14 @@ impl Worker {
         input: String,
         time: Duration,
     ) -> Result<(Finished, Option<Self>), SandboxError> {
-        let round = ForkRun {
+        let run = ForkRun {
             replaced: Vec::new(),
             input,
             wall: time,
             cpu: time * 2,
         };
         self.perform(Task {
-            round,
+            run,
             without_fork: true,
         })
     }
