@@ -52,15 +52,15 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
         super::check_writable(out)?;
     }
     let runs = open_runs(&arguments.runs)?;
-    let mut site = HtmlReport::load(runs, arguments.live)?;
+    let mut report = HtmlReport::load(runs, arguments.live)?;
     if !arguments.gate.is_empty() {
-        site.show_gate(&fitted_gate(&arguments.gate)?);
+        report.show_gate(&fitted_gate(&arguments.gate)?);
     }
     let Some(out) = &arguments.out else {
-        live::serve(site)?;
+        live::serve(report)?;
         return Ok(Success::Whole);
     };
-    site.write(out)?;
+    report.write(out)?;
     outln!("{}", out.join("index.html").display());
     Ok(Success::Whole)
 }

@@ -14,7 +14,7 @@ use super::tree::{self, EntryKind, TreeEntry};
 
 /// What the cache remembers of a source with files added.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct AddedFilesRecord {
     /// [`tree::digest`] of the tree when it was made.
     digest: String,
 }
@@ -106,14 +106,14 @@ fn derive(
         SOURCES,
         &entry_name(&format!("{name}-{label}"), &all),
         report_step,
-        |folder, record: &Record| {
+        |folder, record: &AddedFilesRecord| {
             tree::digest(&folder.join("tree")).is_ok_and(|digest| digest == record.digest)
         },
         |folder| {
             let root = folder.join("tree");
             prepared.copy_source(&root)?;
             fill(&root)?;
-            Ok(Record {
+            Ok(AddedFilesRecord {
                 digest: tree::digest(&root)?,
             })
         },

@@ -272,7 +272,7 @@ impl HtmlReport {
         let holes: Vec<Hole> = holes.into_values().collect();
         let places = holes.iter().enumerate();
         let places = places.map(|(place, hole)| (hole.id.clone(), place));
-        let mut site = Self {
+        let mut report = Self {
             places: places.collect(),
             reported_runs,
             holes,
@@ -281,8 +281,8 @@ impl HtmlReport {
             revision: 0,
             gate: None,
         };
-        site.refresh()?;
-        Ok(site)
+        report.refresh()?;
+        Ok(report)
     }
 
     /// Shows on the first page what a gate holds back, and what others would.

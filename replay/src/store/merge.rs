@@ -38,9 +38,9 @@ pub struct MergedParts {
     machines: BTreeMap<String, Machine>,
     projects: BTreeMap<String, ProjectState>,
     finished: FinishedParts,
-    holes: BTreeMap<String, RecordPlace>,
+    holes: BTreeMap<String, RecordLocation>,
     attempts: HashMap<String, AttemptVariants>,
-    audits: BTreeMap<String, RecordPlace>,
+    audits: BTreeMap<String, RecordLocation>,
     typings: HashMap<String, TypingVariant>,
     /// How many attempts were found, those that are there twice included.
     found: usize,
@@ -50,7 +50,7 @@ pub struct MergedParts {
 
 /// Where a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct RecordPlace {
+struct RecordLocation {
     segment: u32,
     start: u64,
     length: u32,
@@ -64,7 +64,7 @@ struct AttemptVariants {
     sample: u32,
     repair_round: u32,
     /// The record of each outcome; infrastructure failures only if there is nothing else.
-    by_outcome: BTreeMap<Outcome, RecordPlace>,
+    by_outcome: BTreeMap<Outcome, RecordLocation>,
 }
 
 /// What the parts have under one typing's key.
@@ -72,7 +72,7 @@ struct TypingVariant {
     hole: String,
     policy: String,
     failed: bool,
-    place: RecordPlace,
+    place: RecordLocation,
 }
 
 /// Attempts with one key and different outcomes.
@@ -281,7 +281,7 @@ impl MergedParts {
         self.segments.push(path.to_owned());
         for row in segment.records() {
             let (kind, start, record) = row?;
-            let place = RecordPlace {
+            let place = RecordLocation {
                 segment: number,
                 start: start as u64,
                 length: u32::try_from(record.len()).unwrap_or(u32::MAX),
@@ -298,7 +298,7 @@ impl MergedParts {
         segment: &Segment,
         kind: SegmentRow,
         record: &str,
-        place: RecordPlace,
+        place: RecordLocation,
     ) -> Result<(), StoreError> {
         match kind {
             SegmentRow::Hole => {
@@ -668,12 +668,12 @@ impl MergedParts {
         }
     }
 
-    fn parse<T: for<'a> Deserialize<'a>>(&self, place: RecordPlace) -> Result<T, StoreError> {
+    fn parse<T: for<'a> Deserialize<'a>>(&self, place: RecordLocation) -> Result<T, StoreError> {
         let record = self.reader().record(place)?;
         serde_json::from_str(&record).map_err(|error| self.strange(place, &error))
     }
 
-    fn strange(&self, place: RecordPlace, error: &serde_json::Error) -> StoreError {
+    fn strange(&self, place: RecordLocation, error: &serde_json::Error) -> StoreError {
         StoreError::Segment {
             path: self.segments[place.segment as usize].clone(),
             reason: error.to_string(),
@@ -688,7 +688,7 @@ struct RecordReader<'a> {
 }
 
 impl RecordReader<'_> {
-    fn record(&mut self, place: RecordPlace) -> Result<String, StoreError> {
+    fn record(&mut self, place: RecordLocation) -> Result<String, StoreError> {
         let path = &self.segments[place.segment as usize];
         let file = match self.open.take() {
             Some((segment, file)) if segment == place.segment => file,
@@ -734,7 +734,7 @@ fn part_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 /// The same of two records, whichever is found first.
-fn first_of(a: RecordPlace, b: RecordPlace) -> RecordPlace {
+fn first_of(a: RecordLocation, b: RecordLocation) -> RecordLocation {
     if b.digest < a.digest { b } else { a }
 }
 

@@ -12,12 +12,12 @@ pub struct ForeignToken {
     pub text: &'static str,
     /// Why it appears in raw completions.
     pub reason: &'static str,
-    place: TokenPlace,
+    place: TokenPosition,
 }
 
 /// Where a text is foreign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TokenPlace {
+enum TokenPosition {
     /// Anywhere: no code spells it.
     Anywhere,
     /// At the end of a line, as it could be markup or a type's argument elsewhere.
@@ -31,42 +31,42 @@ pub static FOREIGN_TOKENS: &[ForeignToken] = &[
     ForeignToken {
         text: "</s>",
         reason: "The end of a sequence of SentencePiece vocabularies, which a server decoded.",
-        place: TokenPlace::LineEnd,
+        place: TokenPosition::LineEnd,
     },
     ForeignToken {
         text: "<EOT>",
         reason: "The end of Code Llama's middle, where the server does not know it as a stop.",
-        place: TokenPlace::LineEnd,
+        place: TokenPosition::LineEnd,
     },
     ForeignToken {
         text: "<PRE>",
         reason: "Code Llama begins another file.",
-        place: TokenPlace::LineEnd,
+        place: TokenPosition::LineEnd,
     },
     ForeignToken {
         text: "<SUF>",
         reason: "Code Llama begins another suffix.",
-        place: TokenPlace::LineEnd,
+        place: TokenPosition::LineEnd,
     },
     ForeignToken {
         text: "<MID>",
         reason: "Code Llama repeats its prompt's last token.",
-        place: TokenPlace::LineEnd,
+        place: TokenPosition::LineEnd,
     },
     ForeignToken {
         text: "[DONE]",
         reason: "The end of an event stream, which a proxy passed through as text.",
-        place: TokenPlace::WholeLine,
+        place: TokenPosition::WholeLine,
     },
     ForeignToken {
         text: "data: [DONE]",
         reason: "The same, with the stream's field name.",
-        place: TokenPlace::WholeLine,
+        place: TokenPosition::WholeLine,
     },
     ForeignToken {
         text: "\u{FFFD}",
         reason: "A character cut in two by a token's end or a stop: its bytes are lost.",
-        place: TokenPlace::Anywhere,
+        place: TokenPosition::Anywhere,
     },
 ];
 
@@ -177,9 +177,9 @@ impl ForeignToken {
         let after = &rest[self.text.len()..];
         let line = last_line(before);
         match self.place {
-            TokenPlace::Anywhere => true,
+            TokenPosition::Anywhere => true,
             // A type's argument follows its type's name, a closing tag its opening one.
-            TokenPlace::LineEnd => {
+            TokenPosition::LineEnd => {
                 let is_argument = line.ends_with(|c: char| c.is_alphanumeric() || "_<".contains(c));
                 let opens = |text: &str| text.contains("<s>") || text.contains("<s ");
                 let is_closed = self.text == "</s>" && (opens(before) || opens(site.prefix));
@@ -187,7 +187,7 @@ impl ForeignToken {
                 let ends = ends.is_empty() || ends.starts_with(['\n', '<', '[']);
                 ends && !is_closed && (self.text == "</s>" || !is_argument)
             }
-            TokenPlace::WholeLine => {
+            TokenPosition::WholeLine => {
                 line.is_empty() && before.contains('\n') && {
                     let rest_of_line = after.split('\n').next().unwrap_or_default();
                     rest_of_line.trim().is_empty()

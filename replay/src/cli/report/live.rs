@@ -22,15 +22,15 @@ use crate::report::pages::{HtmlReport, HtmlReportError};
 const FRESH: Duration = Duration::from_secs(1);
 
 /// What the server answers from.
-struct Shown {
-    site: HtmlReport,
+struct LoadedReport {
+    report: HtmlReport,
     read: Instant,
 }
 
 /// What every request is given.
 #[derive(Clone)]
 struct LiveReport {
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<Mutex<LoadedReport>>,
     address: SocketAddr,
 }
 
@@ -38,7 +38,7 @@ struct LiveReport {
 ///
 /// # Errors
 /// This machine lets no port be opened.
-pub(super) fn serve(site: HtmlReport) -> Result<(), CliError> {
+pub(super) fn serve(report: HtmlReport) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
         CliError::Refused(format!("no port of 127.0.0.1 can be listened on: {error}"))
     };
@@ -53,8 +53,8 @@ pub(super) fn serve(site: HtmlReport) -> Result<(), CliError> {
             .map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let live = LiveReport {
-            shown: Arc::new(Mutex::new(Shown {
-                site,
+            shown: Arc::new(Mutex::new(LoadedReport {
+                report,
                 read: Instant::now(),
             })),
             address,
@@ -138,21 +138,21 @@ fn refusal(
     None
 }
 
-type Answered = Option<(&'static str, Body)>;
+type PageContents = Option<(&'static str, Body)>;
 
 /// What stands at a path.
-fn found(shown: &Mutex<Shown>, path: &str) -> Result<Answered, HtmlReportError> {
+fn found(shown: &Mutex<LoadedReport>, path: &str) -> Result<PageContents, HtmlReportError> {
     let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
     if path == "progress.json" {
         if shown.read.elapsed() >= FRESH {
-            shown.site.refresh()?;
+            shown.report.refresh()?;
             shown.read = Instant::now();
         }
-        let progress = serde_json::to_string(&shown.site.progress()).unwrap_or_default();
+        let progress = serde_json::to_string(&shown.report.progress()).unwrap_or_default();
         return Ok(Some(("application/json", progress.into())));
     }
     let path = if path.is_empty() { "index.html" } else { path };
-    let file = shown.site.file(path)?;
+    let file = shown.report.file(path)?;
     Ok(file.map(|file| (file.media_type, file.contents.into_owned().into())))
 }
 
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn only_the_printed_address_is_answered() {
-        let of = |host| status(&Method::GET, &[("host", host)]);
-        assert_eq!(of("127.0.0.1:4711"), None);
-        assert_eq!(of("LocalHost:4711"), None);
+        let status_of = |host| status(&Method::GET, &[("host", host)]);
+        assert_eq!(status_of("127.0.0.1:4711"), None);
+        assert_eq!(status_of("LocalHost:4711"), None);
         for host in [
             "127.0.0.1",
             "127.0.0.1:80",
@@ -181,25 +181,25 @@ mod tests {
             "evil.example:4711",
             "",
         ] {
-            assert_eq!(of(host), Some(421), "{host}");
+            assert_eq!(status_of(host), Some(421), "{host}");
         }
         assert_eq!(status(&Method::GET, &[]), Some(421));
     }
 
     #[test]
     fn what_another_site_asks_for_is_refused() {
-        let of = |site, mode| {
+        let status = |site, mode| {
             let host = ("host", "127.0.0.1:4711");
             status(
                 &Method::GET,
                 &[host, ("sec-fetch-site", site), ("sec-fetch-mode", mode)],
             )
         };
-        assert_eq!(of("same-origin", "no-cors"), None);
-        assert_eq!(of("none", "navigate"), None);
-        assert_eq!(of("cross-site", "navigate"), None);
-        assert_eq!(of("cross-site", "no-cors"), Some(403));
-        assert_eq!(of("same-site", "cors"), Some(403));
+        assert_eq!(status("same-origin", "no-cors"), None);
+        assert_eq!(status("none", "navigate"), None);
+        assert_eq!(status("cross-site", "navigate"), None);
+        assert_eq!(status("cross-site", "no-cors"), Some(403));
+        assert_eq!(status("same-site", "cors"), Some(403));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(in crate::mine) fn find_ranges(
         prose: Vec::new(),
         ranges: Vec::new(),
     };
-    finder.visit(tree.root_node(), VisitedPlace::default());
+    finder.visit(tree.root_node(), NodeSurroundings::default());
     let statements = Nesting::new(std::mem::take(&mut finder.statements));
     finder.lines(&statements, covered);
     FoundRanges {
@@ -64,7 +64,7 @@ enum Prose {
 
 /// Where a node stands.
 #[derive(Clone, Copy, Default)]
-struct VisitedPlace {
+struct NodeSurroundings {
     in_function: bool,
     /// Whether it is one of a block's statements.
     in_block: bool,
@@ -79,9 +79,9 @@ struct RangeFinder<'a> {
 }
 
 impl RangeFinder<'_> {
-    fn visit(&mut self, node: Node<'_>, place: VisitedPlace) {
+    fn visit(&mut self, node: Node<'_>, place: NodeSurroundings) {
         let language = self.file.language;
-        let VisitedPlace {
+        let NodeSurroundings {
             in_function,
             in_block,
         } = place;
@@ -112,13 +112,13 @@ impl RangeFinder<'_> {
             }
             let mut cursor = body.walk();
             for child in body.named_children(&mut cursor) {
-                let place = VisitedPlace {
+                let place = NodeSurroundings {
                     in_function: true,
                     in_block: true,
                 };
                 self.visit(child, place);
             }
-            let place = VisitedPlace {
+            let place = NodeSurroundings {
                 in_function,
                 in_block: self.holds_statements(node),
             };
@@ -133,7 +133,7 @@ impl RangeFinder<'_> {
         }
         // What stands in a class within a function runs when the class is made, as the function
         // runs, so it stays inside.
-        let place = VisitedPlace {
+        let place = NodeSurroundings {
             in_function,
             in_block: self.holds_statements(node),
         };

@@ -36,7 +36,7 @@ pub(super) enum Frame {
 #[derive(Debug)]
 pub(super) struct Frames {
     framing: Framing,
-    form: Form,
+    form: BodyForm,
     /// The bytes of the line that has not ended yet, or all bytes of a whole response.
     pending: Vec<u8>,
     /// The last byte was a carriage return, so that a line feed now ends no line.
@@ -50,7 +50,7 @@ pub(super) struct Frames {
 
 /// What the bytes turn out to be, whatever was asked for: some servers stream nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum BodyForm {
     /// No line has ended yet.
     Unknown,
     /// Frame by frame.
@@ -64,9 +64,9 @@ impl Frames {
         Self {
             framing,
             form: match framing {
-                Framing::Events => Form::Unknown,
+                Framing::Events => BodyForm::Unknown,
                 // Whole responses are read as a stream of one value.
-                Framing::Lines => Form::Streamed,
+                Framing::Lines => BodyForm::Streamed,
             },
             pending: Vec::new(),
             after_return: false,
@@ -77,14 +77,14 @@ impl Frames {
 
     /// Whether the response came as one value where events were awaited.
     pub(super) fn is_whole(&self) -> bool {
-        self.form == Form::Whole
+        self.form == BodyForm::Whole
     }
 
     /// Takes bytes in and gives the frames that end in them.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Frame> {
         let mut frames = Vec::new();
         for &byte in bytes {
-            if self.form == Form::Whole {
+            if self.form == BodyForm::Whole {
                 self.pending.push(byte);
                 continue;
             }
@@ -106,10 +106,10 @@ impl Frames {
     /// Takes the end of the response in and gives the frames that it ends.
     pub(super) fn end(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
-        if self.form != Form::Whole && !self.pending.is_empty() {
+        if self.form != BodyForm::Whole && !self.pending.is_empty() {
             self.end_line(b'\n', &mut frames);
         }
-        if self.form == Form::Whole {
+        if self.form == BodyForm::Whole {
             let text = String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned();
             frames.push(match serde_json::from_str(&text) {
                 Ok(value) => Frame::Value(value),
@@ -127,12 +127,12 @@ impl Frames {
 
     fn end_line(&mut self, end: u8, frames: &mut Vec<Frame>) {
         let line = String::from_utf8_lossy(&self.pending).into_owned();
-        if self.form == Form::Unknown {
+        if self.form == BodyForm::Unknown {
             let beginning = line.strip_prefix('\u{feff}').unwrap_or(&line);
             if is_event_line(beginning) {
-                self.form = Form::Streamed;
+                self.form = BodyForm::Streamed;
             } else if !beginning.trim().is_empty() {
-                self.form = Form::Whole;
+                self.form = BodyForm::Whole;
                 self.pending.push(end);
                 return;
             }
