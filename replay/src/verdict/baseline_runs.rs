@@ -197,7 +197,13 @@ fn try_warm(
             ..plain.clone()
         };
         let memory = plain.limits.memory;
-        let result = match warm.run(runner, &run, baseline.loaded(), readiness, memory) {
+        let result = match warm.run(
+            runner,
+            &run,
+            baseline.loaded(),
+            (readiness, memory),
+            Vec::new(),
+        ) {
             Ok(Some(result)) => result,
             Ok(None) => return Ok(Some("its framework supports no warm workers".to_owned())),
             Err(VerdictError::Sandbox(

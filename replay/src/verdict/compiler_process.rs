@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::Value;
 
 use super::error::VerdictError;
 use super::runner::ask;
@@ -33,15 +33,15 @@ impl CompilerProcess {
         }
     }
 
-    /// The answer on a file with other contents; `None` if the process can't check the project, dies
-    /// or exceeds the time limit. One that dies is started again with the next request.
+    /// The answer to a request, a line of JSON about changed files; `None` if the process can't check
+    /// the project, dies or exceeds the time limit. One that dies is started again with the next
+    /// request.
     ///
     /// # Errors
     /// The sandbox is unavailable.
     pub(super) fn check(
         &self,
-        path: &str,
-        contents: &str,
+        request: &Value,
         time_limit: Duration,
     ) -> Result<Option<Finished>, VerdictError> {
         let mut state = self.state.lock();
@@ -54,8 +54,7 @@ impl CompilerProcess {
             *state = ProcessState::Unfit;
             return Ok(None);
         }
-        let line = json!({"path": path, "contents": contents}).to_string();
-        let finished = ask(&mut worker, line, time_limit)?;
+        let finished = ask(&mut worker, request.to_string(), time_limit)?;
         if let Some(worker) = worker {
             *state = ProcessState::Running(worker);
         }

@@ -125,9 +125,15 @@ impl Executor {
         if collected && !self.baseline.is_collectable() {
             return Ok(None);
         }
-        let memory = self.memory_limit();
+        let compiled = match &self.compile_checker {
+            Some(checker) if !collected && !run.replaced.is_empty() => {
+                checker.compiled(run.replaced)?
+            }
+            _ => Vec::new(),
+        };
+        let how = (readiness, self.memory_limit());
         let loaded = self.baseline.loaded();
-        let result = self.warm.run(&self.runner, run, loaded, readiness, memory);
+        let result = self.warm.run(&self.runner, run, loaded, how, compiled);
         match result {
             // It worked at baseline; a worker that has only loaded the libraries still works.
             Err(VerdictError::Sandbox(SandboxError::Program { .. })) if collected => {

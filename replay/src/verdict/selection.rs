@@ -92,6 +92,9 @@ impl TestSelection<'_> {
             BTreeSet::new()
         } else if self.files(&tests).len() > 1 {
             most_specific_file(&tests, covering, lines, |id| self.runner.file_of(id))
+        } else if self.runner.waits_for_instructions() {
+            let class = |id: &'a str| id.split_once("::").map(|(class, _)| class);
+            most_specific_file(&tests, covering, lines, class)
         } else if self.baseline.is_collectable() && tests.len() >= 2 * FIRST_BATCH {
             few_of_many(&tests, lines)
         } else {

@@ -81,7 +81,8 @@ impl TypeChecker {
         path: &str,
         contents: &str,
     ) -> Result<Option<TypeCheck>, VerdictError> {
-        let finished = self.0.check(path, contents, CHECK_TIME)?;
+        let request = serde_json::json!({"path": path, "contents": contents});
+        let finished = self.0.check(&request, CHECK_TIME)?;
         let response = finished.and_then(|finished| serde_json::from_slice(&finished.reply).ok());
         Ok(match response {
             Some(CheckerResponse::Checked(checked)) => Some(checked),

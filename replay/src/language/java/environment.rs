@@ -34,6 +34,9 @@ pub(crate) const MAIN_CLASS: &str = "fillratedriver.Driver";
 /// The folder of an environment with the archives.
 pub(crate) const JARS: &str = "jars";
 
+/// The folder of an environment with what is compiled of the unchanged project.
+pub(crate) const BUILT: &str = "built";
+
 /// All of JUnit 5 in one archive.
 pub(super) const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
 
@@ -117,7 +120,7 @@ impl PackageManager for Jars {
     }
 
     fn is_intact(&self, root: &Path) -> bool {
-        root.join(driver_folder()).is_dir() && root.join(JARS).is_dir()
+        root.join(driver_folder()).is_dir() && root.join(JARS).is_dir() && root.join(BUILT).is_dir()
     }
 
     fn install(

@@ -75,11 +75,15 @@ func checkFiles(root string, arguments []string) error {
 		} else if err != nil {
 			return err
 		}
-		var request struct{ Path, Contents string }
+		var request struct{ Files map[string]string }
 		if err := json.Unmarshal(line, &request); err != nil {
 			return err
 		}
-		answer, err := json.Marshal(map[string]any{"refused": checker.refused(request.Path, request.Contents)})
+		refused := []RefusedPackage{}
+		for path, contents := range request.Files {
+			refused = append(refused, checker.refused(path, contents)...)
+		}
+		answer, err := json.Marshal(map[string]any{"refused": refused})
 		if err != nil {
 			return err
 		}

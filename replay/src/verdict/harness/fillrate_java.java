@@ -1,9 +1,10 @@
 // Compiles a project of Java, runs its tests, and reports every test out of band.
 //
-// Use: java -cp DRIVER:JARS fillratedriver.Driver ENVIRONMENT [-C=FOLDER]
-// [--leave-out=FILE ...], with the working directory at the root of the repository.
-// ENVIRONMENT holds the archives of classes in `jars` and what is compiled of the
-// unchanged project in `built`.  FOLDER holds the project.
+// Use: java -cp DRIVER:JARS fillratedriver.Driver ENVIRONMENT [--built=FOLDER]
+// [-C=FOLDER] [--leave-out=FILE ...], with the working directory at the root of the
+// repository.  ENVIRONMENT holds the archives of classes in `jars` and what is compiled
+// of the unchanged project in `built`, or elsewhere if the option says so.  The folder
+// after -C holds the project.
 //
 // Input: a line of JSON on the standard input, as harness.rs describes it.  Output:
 // lines of JSON on the standard input, as report.rs describes them, each with the
@@ -17,8 +18,8 @@
 // put into the sources, and each test runs with classes of its own then, so that what
 // runs when a class is loaded belongs to each test that loads it.
 //
-// The compiler and the tests' process are started before the instructions are read, so
-// that a run can wait for them.  Nothing of the project is read or loaded until then.
+// The tests' process is started before the instructions are read, so that a run can wait
+// for it.  Nothing of the project is read or loaded until then.
 //
 // With --check=ROOT it compiles changed files of the repository in the folder ROOT
 // instead; see fillrate_java_check.java.
@@ -93,6 +94,7 @@ import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.engine.JupiterTestEngine;
+import org.junit.platform.engine.DiscoverySelector;
 import org.junit.platform.engine.FilterResult;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.TestSource;
@@ -113,8 +115,10 @@ final class Driver {
     private static final int MESSAGE_LIMIT = 4000;
     private static final String LEAVE_OUT = "--leave-out=";
     private static final String CHECK = "--check=";
+    private static final String BUILT = "--built=";
 
     private final Path environment;
+    private final Path built;
     private final Path root;
     private final Path project;
     private final Set<String> leftOut = new HashSet<>();
@@ -136,6 +140,7 @@ final class Driver {
         environment = Path.of(arguments.get(0));
         String folder = ".";
         String checked = null;
+        Path compiled = environment.resolve("built");
         for (String argument : arguments.subList(1, arguments.size())) {
             if (argument.startsWith("-C=")) {
                 folder = argument.substring(3);
@@ -143,10 +148,13 @@ final class Driver {
                 leftOut.add(argument.substring(LEAVE_OUT.length()));
             } else if (argument.startsWith(CHECK)) {
                 checked = argument.substring(CHECK.length());
+            } else if (argument.startsWith(BUILT)) {
+                compiled = Path.of(argument.substring(BUILT.length()));
             } else {
                 throw new IllegalArgumentException(argument + " is no option of this runner");
             }
         }
+        built = compiled;
         checks = checked != null;
         root = Path.of(checks ? checked : "").toAbsolutePath();
         project = root.resolve(folder).normalize();
@@ -174,13 +182,12 @@ final class Driver {
     private int all() throws Exception {
         scratch = Files.createTempDirectory("fillrate-java-");
         if (checks) {
-            new CompileChecker(new Sources(environment, root, project, scratch, leftOut)).serve();
+            new CompileChecker(sources()).serve();
             return 0;
         }
-        Process waiting = start(Sources.usualClassPath(environment, project, scratch), List.of(), "run");
-        Sources.warmUp(environment, scratch);
+        Process waiting = start(Sources.usualClassPath(built, project, scratch), List.of(), "run");
         instructions = (Map<?, ?>) new Json(readLine()).value();
-        Sources sources = new Sources(environment, root, project, scratch, leftOut);
+        Sources sources = sources();
         int status = 1;
         Optional<String> refused = sources.compile();
         if (refused.isPresent()) {
@@ -197,6 +204,10 @@ final class Driver {
         }
         write("end", Map.of());
         return status;
+    }
+
+    private Sources sources() throws IOException {
+        return new Sources(environment, built, root, project, scratch, leftOut);
     }
 
     /** Reads to the end of the first line and no further. */
@@ -223,7 +234,10 @@ final class Driver {
         Object select = instructions.get("select");
         return select == null
                 ? null
-                : ((List<?>) select).stream().map(String::valueOf).collect(Collectors.toSet());
+                : ((List<?>) select)
+                        .stream()
+                        .map(String::valueOf)
+                        .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     private int runTests(Sources sources, Process waiting) throws Exception {
@@ -531,33 +545,13 @@ final class Sources {
             List.of("src/main/resources", "src/test/resources");
     /** The folder of classes that differ from the unchanged project's. */
     private static final String SOME = "some";
-    /** A source with what most sources have. */
-    private static final String NOTHING =
-            """
-            package fillratedriver;
-            import java.util.*;
-            import java.util.function.Function;
-            final class Nothing {
-                enum Kind { ONE, TWO }
-                record Pair(String name, Kind kind) {}
-                private final Map<String, List<Pair>> pairs = new TreeMap<>();
-                @Override public String toString() {
-                    StringBuilder text = new StringBuilder();
-                    for (Map.Entry<String, List<Pair>> entry : pairs.entrySet()) {
-                        if (entry.getValue().isEmpty()) { continue; }
-                        Function<Pair, String> name = pair -> pair.name() + pair.kind();
-                        entry.getValue().stream().map(name).forEach(text::append);
-                    }
-                    try {
-                        return switch (pairs.size()) { case 0 -> "none"; default -> text.toString(); };
-                    } catch (IllegalStateException error) {
-                        throw new IllegalArgumentException("nothing: " + error.getMessage());
-                    }
-                }
-            }
-            """;
+    /** Within the folder of what is compiled, the classes. */
+    private static final String CLASSES = "classes";
+    /** The file beside them with the digest and the name of each source that was compiled. */
+    private static final String INDEX = "index";
 
     private final Path environment;
+    private final Path built;
     private final Path root;
     private final Path project;
     private final Path scratch;
@@ -568,9 +562,16 @@ final class Sources {
     /** The files that the compiler refuses, relative to the repository. */
     final Set<String> refused = new TreeSet<>();
 
-    Sources(Path environment, Path root, Path project, Path scratch, Set<String> leftOut)
+    Sources(
+            Path environment,
+            Path built,
+            Path root,
+            Path project,
+            Path scratch,
+            Set<String> leftOut)
             throws IOException {
         this.environment = environment;
+        this.built = built;
         this.root = root;
         this.project = project;
         this.scratch = scratch;
@@ -582,17 +583,35 @@ final class Sources {
         }
     }
 
-    /** Compiles an unchanged project into an environment. What does not compile is left. */
+    /**
+     * Compiles an unchanged project into an environment. Files that the compiler refuses are left
+     * out, as tests are that lack a package, and what needs them with them.
+     */
     static void prepare(Path environment, Path project) throws IOException {
         Path built = environment.resolve("built");
-        Sources sources = new Sources(environment, project, project, built, Set.of());
-        Path output = Files.createDirectories(built.resolve("classes"));
-        Optional<String> refused = sources.javac(sources.digests.keySet(), output, List.of(), Map.of());
-        List<String> index = new ArrayList<>();
-        if (refused.isEmpty()) {
-            sources.digests.forEach((file, digest) -> index.add(digest + " " + file));
+        Sources sources = new Sources(environment, built, project, project, built, Set.of());
+        Path output = Files.createDirectories(built.resolve(CLASSES));
+        Set<String> names = sources.digests.keySet();
+        while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
+            for (Path file : filesBelow(output)) {
+                Files.delete(file);
+            }
+            if (!names.removeAll(sources.refused)) {
+                names.clear();
+            }
+            if (names.isEmpty()) {
+                break;
+            }
+            sources.refused.clear();
         }
-        Files.write(built.resolve("index"), index);
+        Files.writeString(built.resolve(INDEX), index(sources.digests));
+    }
+
+    /** The text of the file that says which sources were compiled. */
+    private static String index(Map<String, String> digests) {
+        return digests.entrySet().stream()
+                .map(one -> one.getValue() + " " + one.getKey() + "\n")
+                .collect(Collectors.joining());
     }
 
     static List<Path> jars(Path environment) throws IOException {
@@ -641,10 +660,9 @@ final class Sources {
      * difference. Returns what the compiler says if it refuses.
      */
     Optional<String> compile() throws IOException {
-        Path built = environment.resolve("built");
-        Path unchanged = unchanged(environment);
+        Path unchanged = built.resolve(CLASSES);
         Map<String, String> before = new TreeMap<>();
-        Path index = built.resolve("index");
+        Path index = built.resolve(INDEX);
         if (Files.exists(index)) {
             for (String line : Files.readAllLines(index)) {
                 before.put(line.substring(65), line.substring(0, 64));
@@ -673,26 +691,48 @@ final class Sources {
     }
 
     /**
-     * Compiles a file with other contents against the classes that were compiled before, which are
-     * those of the unchanged project. Returns what the compiler says if it refuses.
+     * Compiles files with other contents, by their paths in the repository, against the classes
+     * that were compiled before, which are those of the unchanged project. Returns what the
+     * compiler says if it refuses. If it does not, `compiled` has what differs from the folder of
+     * what is compiled, by the paths in it, unless other classes may see the difference.
      */
-    Optional<String> check(String path, String contents) throws IOException {
-        String name = project.relativize(root.resolve(path)).toString();
-        if (!digests.containsKey(name)) {
+    Optional<String> check(Map<String, String> contents, Map<String, byte[]> compiled)
+            throws IOException {
+        Map<String, String> texts = new TreeMap<>();
+        contents.forEach(
+                (path, text) -> texts.put(project.relativize(root.resolve(path)).toString(), text));
+        if (!digests.keySet().containsAll(texts.keySet())) {
             return Optional.empty();
         }
         refused.clear();
-        Path output = Files.createDirectories(scratch.resolve("checked"));
-        return javac(Set.of(name), output, classes, Map.of(name, contents));
+        Path output = Files.createTempDirectory(scratch, "checked-");
+        Optional<String> said = javac(texts.keySet(), output, classes, texts);
+        Path unchanged = built.resolve(CLASSES);
+        if (said.isEmpty() && hasUsualClassPath() && looksAlike(output, unchanged)) {
+            for (Path file : filesBelow(output)) {
+                String name = CLASSES + "/" + output.relativize(file);
+                compiled.put(name, Files.readAllBytes(file));
+            }
+            Map<String, String> now = new TreeMap<>(digests);
+            texts.forEach(
+                    (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
+            compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
+        }
+        for (Path file : filesBelow(output)) {
+            Files.delete(file);
+        }
+        return said;
+    }
+
+    private static List<Path> filesBelow(Path folder) throws IOException {
+        try (Stream<Path> walk = Files.walk(folder)) {
+            return walk.filter(Files::isRegularFile).toList();
+        }
     }
 
     /** Whether no other class can tell these classes from the unchanged ones of their names. */
     private static boolean looksAlike(Path some, Path unchanged) throws IOException {
-        List<Path> files;
-        try (Stream<Path> walk = Files.walk(some)) {
-            files = walk.filter(Files::isRegularFile).toList();
-        }
-        for (Path file : files) {
+        for (Path file : filesBelow(some)) {
             String face = ClassFace.of(Files.readAllBytes(file));
             Path old = unchanged.resolve(some.relativize(file).toString());
             String before = Files.exists(old) ? ClassFace.of(Files.readAllBytes(old)) : "";
@@ -775,18 +815,14 @@ final class Sources {
     }
 
     /** What most changes run with: some classes before those of the unchanged project. */
-    static List<Path> usualClassPath(Path environment, Path project, Path scratch) throws IOException {
+    static List<Path> usualClassPath(Path built, Path project, Path scratch) throws IOException {
         Path some = Files.createDirectories(scratch.resolve(SOME));
-        return withResources(List.of(some, unchanged(environment)), project);
+        return withResources(List.of(some, built.resolve(CLASSES)), project);
     }
 
     /** Whether what was compiled runs with the usual class path. */
     boolean hasUsualClassPath() {
-        return classes.contains(unchanged(environment));
-    }
-
-    private static Path unchanged(Path environment) {
-        return environment.resolve("built").resolve("classes");
+        return classes.contains(built.resolve(CLASSES));
     }
 
     private static List<Path> withResources(List<Path> classes, Path project) {
@@ -796,19 +832,6 @@ final class Sources {
         }
         path.removeIf(folder -> !Files.exists(folder));
         return path;
-    }
-
-    /** Has the compiler load most of itself, by a class that the project does not have. */
-    static void warmUp(Path environment, Path scratch) throws IOException {
-        Path output = Files.createDirectories(scratch.resolve("nothing"));
-        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
-        try (StandardJavaFileManager manager =
-                compiler.getStandardFileManager(found, Locale.ROOT, StandardCharsets.UTF_8)) {
-            Text text = new Text(URI.create("string:///fillratedriver/Nothing.java"), NOTHING);
-            List<String> options = options(List.of(), jars(environment), output);
-            compiler.getTask(null, manager, found, options, null, List.of(text)).call();
-        }
     }
 
     List<Path> recordingClassPath() {
@@ -850,6 +873,8 @@ final class ClassFace {
     private final DataInputStream input;
     private final Object[] constants;
     private final StringBuilder face = new StringBuilder();
+    /** Its name. */
+    private String name;
 
     private ClassFace(DataInputStream input, int count) {
         this.input = input;
@@ -889,7 +914,8 @@ final class ClassFace {
 
     private String readClass() throws IOException {
         face.append(input.readUnsignedShort());
-        face.append(' ').append(constant(input.readUnsignedShort()));
+        name = constant(input.readUnsignedShort());
+        face.append(' ').append(name);
         face.append(' ').append(constant(input.readUnsignedShort()));
         for (int left = input.readUnsignedShort(); left > 0; left--) {
             face.append(' ').append(constant(input.readUnsignedShort()));
@@ -898,39 +924,51 @@ final class ClassFace {
         for (int kind = 0; kind < 2; kind++) {
             for (int left = input.readUnsignedShort(); left > 0; left--) {
                 int flags = input.readUnsignedShort();
-                String name = constant(input.readUnsignedShort());
+                String member = constant(input.readUnsignedShort());
                 String type = constant(input.readUnsignedShort());
-                String rest = attributes();
+                String rest = attributes(input);
                 if ((flags & (PRIVATE | SYNTHETIC)) == 0) {
-                    members.add(kind + " " + flags + " " + name + " " + type + rest);
+                    members.add(kind + " " + flags + " " + member + " " + type + rest);
                 }
             }
         }
-        String attributes = attributes();
+        String attributes = attributes(input);
         // No other class names one that stands in a method.
         return attributes.contains("\nlocal") ? "local" : face + "\n" + members + attributes;
     }
 
     /** The attributes that others see, without the order of the constants. */
-    private String attributes() throws IOException {
+    private String attributes(DataInputStream input) throws IOException {
         StringBuilder found = new StringBuilder();
         for (int left = input.readUnsignedShort(); left > 0; left--) {
-            String name = constant(input.readUnsignedShort());
+            String attribute = constant(input.readUnsignedShort());
             byte[] content = input.readNBytes(input.readInt());
-            if (name.equals("EnclosingMethod")) {
+            if (attribute.equals("EnclosingMethod")) {
                 found.append("\nlocal");
-            } else if (SEEN.contains(name)) {
-                found.append('\n').append(name).append(' ').append(read(name, content));
+            } else if (SEEN.contains(attribute)) {
+                String said = read(attribute, content);
+                if (!said.equals("[]")) {
+                    found.append('\n').append(attribute).append(' ').append(said);
+                }
             }
         }
         return found.toString();
     }
 
-    private String read(String name, byte[] content) throws IOException {
+    private String read(String attribute, byte[] content) throws IOException {
         DataInputStream input = new DataInputStream(new ByteArrayInputStream(content));
-        switch (name) {
+        switch (attribute) {
             case "ConstantValue", "Signature" -> {
                 return constant(input.readUnsignedShort());
+            }
+            case "Record" -> {
+                StringBuilder components = new StringBuilder();
+                for (int left = input.readUnsignedShort(); left > 0; left--) {
+                    components.append(constant(input.readUnsignedShort())).append(' ');
+                    components.append(constant(input.readUnsignedShort()));
+                    components.append(attributes(input)).append(' ');
+                }
+                return components.toString();
             }
             case "Exceptions", "PermittedSubclasses" -> {
                 StringBuilder names = new StringBuilder();
@@ -943,10 +981,11 @@ final class ClassFace {
                 TreeSet<String> inner = new TreeSet<>();
                 for (int left = input.readUnsignedShort(); left > 0; left--) {
                     String of = constant(input.readUnsignedShort());
-                    int outer = input.readUnsignedShort();
+                    String outer = constant(input.readUnsignedShort());
                     input.readUnsignedShort();
                     int flags = input.readUnsignedShort();
-                    if (outer != 0) {
+                    // Others are only named in it, as is one by every class that joins texts.
+                    if (outer.equals(name) || of.equals(name)) {
                         inner.add(of + " " + flags);
                     }
                 }
@@ -1218,21 +1257,46 @@ final class Runner {
                 roots.add(folder);
             }
         }
-        boolean failed = execute("test", roots, null, Thread.currentThread().getContextClassLoader());
+        List<? extends DiscoverySelector> tests =
+                selected == null
+                        ? DiscoverySelectors.selectClasspathRoots(roots)
+                        : selectorsOf(selected, Runner.class.getClassLoader());
+        boolean failed = execute("test", tests);
         Sentinel.token = mark;
-        boolean held = execute("sentinel", Set.of(), Sentinel.class, Sentinel.class.getClassLoader());
+        boolean held =
+                execute("sentinel", List.of(DiscoverySelectors.selectClass(Sentinel.class)));
         return failed || held;
     }
 
-    /** Runs the tests of folders or of a class; returns whether any failed. */
-    private boolean execute(String kind, Set<Path> roots, Class<?> only, ClassLoader loader) {
+    /**
+     * Selects the classes of tests, in the order of these, without a look at all others. A class
+     * within another may be one of its tests or stand for itself.
+     */
+    private static List<DiscoverySelector> selectorsOf(Set<String> ids, ClassLoader loader) {
+        Set<Class<?>> classes = new LinkedHashSet<>();
+        for (String id : ids) {
+            int end = id.indexOf("::");
+            String name = id.substring(0, end);
+            String[] inner = id.substring(end + 2).split("/");
+            for (int depth = 0; depth < inner.length; depth++) {
+                name += depth == 0 ? "" : "$" + inner[depth - 1];
+                try {
+                    classes.add(Class.forName(name, false, loader));
+                } catch (ClassNotFoundException | LinkageError error) {
+                    System.err.println(error);
+                }
+            }
+        }
+        return classes.stream()
+                .<DiscoverySelector>map(DiscoverySelectors::selectClass)
+                .collect(Collectors.toList());
+    }
+
+    /** Runs the tests that selectors find; returns whether any failed. */
+    private boolean execute(String kind, List<? extends DiscoverySelector> selectors) {
         boolean sentinels = kind.equals("sentinel");
         LauncherDiscoveryRequestBuilder builder = LauncherDiscoveryRequestBuilder.request();
-        if (only != null) {
-            builder.selectors(DiscoverySelectors.selectClass(only));
-        } else {
-            builder.selectors(DiscoverySelectors.selectClasspathRoots(roots));
-        }
+        builder.selectors(selectors);
         PostDiscoveryFilter filter =
                 descriptor -> {
                     String id = descriptor.getSource().map(Runner::idOf).orElse(null);
@@ -1258,9 +1322,8 @@ final class Runner {
             try (URLClassLoader loader =
                     new URLClassLoader(urls.toArray(URL[]::new), Runner.class.getClassLoader())) {
                 Thread.currentThread().setContextClassLoader(loader);
-                String outermost = id.substring(0, id.indexOf("::"));
-                one.execute("test", Set.of(), loader.loadClass(outermost), loader);
-            } catch (ClassNotFoundException | IOException | LinkageError error) {
+                one.execute("test", selectorsOf(Set.of(id), loader));
+            } catch (IOException | LinkageError error) {
                 System.err.println(error);
             }
             Lines.said((file, lines) -> say("lines", id, String.valueOf(file), lines));

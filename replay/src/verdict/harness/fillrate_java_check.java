@@ -10,11 +10,13 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
-/** Compiles one changed file after the other against the classes of the unchanged project. */
+/** Compiles one change after the other against the classes of the unchanged project. */
 final class CompileChecker {
     private final BufferedReader requests =
             new BufferedReader(
@@ -30,23 +32,35 @@ final class CompileChecker {
     /** Answers a line for every line on the standard input. */
     void serve() throws IOException {
         requests.readLine();
-        Optional<String> refused = sources.compile();
-        if (refused.isPresent()) {
-            write("unfit " + refused.get().lines().findFirst().orElse(""));
+        Optional<String> unfit = sources.compile();
+        if (unfit.isPresent()) {
+            write("unfit " + unfit.get().lines().findFirst().orElse(""));
             return;
         }
         write("ready");
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             Map<?, ?> request = (Map<?, ?>) new Json(line).value();
-            String path = String.valueOf(request.get("path"));
-            Optional<String> said = sources.check(path, String.valueOf(request.get("contents")));
-            List<?> found =
+            Map<String, String> contents = new TreeMap<>();
+            ((Map<?, ?>) request.get("files"))
+                    .forEach((path, text) -> contents.put(String.valueOf(path), String.valueOf(text)));
+            Map<String, byte[]> compiled = new TreeMap<>();
+            Optional<String> said = sources.check(contents, compiled);
+            List<?> refused =
                     said.isEmpty()
                             ? List.of()
                             : sources.refused.stream()
                                     .map(file -> Map.of("id", file, "message", Driver.limited(said.get())))
                                     .toList();
-            write(Json.text(Map.of("refused", found)));
+            Base64.Encoder encoder = Base64.getEncoder();
+            List<?> files =
+                    compiled.entrySet().stream()
+                            .map(
+                                    file ->
+                                            Map.of(
+                                                    "path", file.getKey(),
+                                                    "content", encoder.encodeToString(file.getValue())))
+                            .toList();
+            write(Json.text(Map.of("refused", refused, "compiled", files)));
         }
     }
 

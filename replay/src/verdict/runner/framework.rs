@@ -96,8 +96,10 @@ pub(super) trait TestFramework: Send + Sync {
 
     /// A long-lived program that compiles files with other contents and runs none of them; `None` if
     /// there is none. It gets the arguments of the manifest. It writes `ready`, or `unfit` and why;
-    /// then it reads lines of JSON with `path` and `contents`, and answers each by `refused`, a list
-    /// of what does not compile for certain, with `id` and `message`.
+    /// then it reads lines of JSON with `files`, contents by path, and answers each by `refused`, a
+    /// list of what does not compile for certain, with `id` and `message`. If all does, it may answer
+    /// by `compiled` too: files of the last of [`TestFramework::overlays`], with `path` and `content`
+    /// in base64, with which the command finds nothing left to compile.
     fn compile_checker(&self, _: &Prepared) -> Option<(String, Vec<String>)> {
         None
     }

@@ -1,12 +1,14 @@
 //! The runner for Java's tests under JUnit 5.
 
 use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
-use super::layout::REPOSITORY;
+use super::layout::{REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::language::java::environment::{DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder};
+use crate::language::java::environment::{
+    BUILT, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
+};
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::Bind;
+use fillrate_sandbox::{Bind, Overlay};
 
 /// JUnit's launcher, started by a program that compiles the project and reports out of band.
 pub(super) struct Jupiter;
@@ -66,6 +68,7 @@ impl TestFramework for Jupiter {
             &class_path,
             MAIN_CLASS,
             ENVIRONMENT,
+            &format!("--built={TRANSFORMED}"),
             &format!("-C={REPOSITORY}/{folder}"),
         ];
         (java, arguments.map(str::to_owned).to_vec())
@@ -90,6 +93,25 @@ impl TestFramework for Jupiter {
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         environment_binds(prepared, ENVIRONMENT)
+    }
+
+    /// The classes of the unchanged project, over which those of a change are laid. Tests must leave
+    /// all of them as they are.
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let built = prepared.environment.root.join(BUILT);
+        let files = ignore::WalkBuilder::new(&built)
+            .standard_filters(false)
+            .build();
+        let inside = files.flatten().filter_map(|entry| {
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            let path = entry.path().strip_prefix(&built).ok()?;
+            is_file.then(|| path.to_owned())
+        });
+        let guarded = inside.collect();
+        vec![Overlay {
+            guarded,
+            ..Overlay::new(built, TRANSFORMED)
+        }]
     }
 }
 

@@ -46,6 +46,7 @@ const COLLECTED_LIFETIME: Duration = Duration::from_secs(60);
 impl WarmWorkers {
     /// Runs tests in a fork of a warm worker, on what a transformer transforms, or in a process that
     /// was started before; `None` if the framework can't, or this run needs the whole framework.
+    /// `compiled` is the compiled form of the changed files, if a compiler that stays loaded made it.
     ///
     /// # Errors
     /// The sandbox is unavailable or supports no workers; the framework refuses to be forked.
@@ -54,8 +55,8 @@ impl WarmWorkers {
         runner: &ProjectRunner,
         run: &TestRun<'_>,
         loaded: &LoadedCode,
-        readiness: Readiness,
-        memory: u64,
+        (readiness, memory): (Readiness, u64),
+        compiled: Vec<Replaced>,
     ) -> Result<Option<TestRunResult>, VerdictError> {
         let collected = readiness == Readiness::Collected;
         if collected && (run.coverage.is_some() || self.uncollectable.load(Ordering::Relaxed)) {
@@ -67,7 +68,7 @@ impl WarmWorkers {
                 return Ok(None);
             }
             let job = runner.test_job(run.limits.clone());
-            return self.run_spare(runner, run, &job, Vec::new()).map(Some);
+            return self.run_spare(runner, run, &job, compiled).map(Some);
         }
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
             return Ok(None);
