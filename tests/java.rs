@@ -138,15 +138,27 @@ fn java_verdicts_are_right() {
         "",
         "while (true) {\n        }",
         "System.exit(1);\n        return 5;",
+        // The right answer, and a class of the tests is written over.
+        "try {
+            java.nio.file.Files.write(
+                java.nio.file.Path.of(\"/box/transformed/classes/rental/TableTest.class\"),
+                new byte[] {1});
+        } catch (java.io.IOException error) {
+            throw new IllegalStateException(error);
+        }
+        return Integer.parseInt(number.substring(2));",
     ];
     let judged = judge(&junit, &dir, &corpus, &hole, &completions, "warm");
     assert_eq!(
         outcomes(&judged),
         [
-            "passed", "passed", "failed", "syntax", "syntax", "syntax", "timeout", "failed"
+            "passed", "passed", "failed", "syntax", "syntax", "syntax", "timeout", "failed", "failed"
         ],
         "{judged:#?}"
     );
+    assert_eq!(judged[8]["failed"], json!([]), "{:#}", judged[8]);
+    let missing = judged[8]["missing"].as_array().unwrap();
+    assert!(missing.contains(&json!("files")), "{:#}", judged[8]);
     // Every engine judges alike.
     let naive = judge(&junit, &dir, &corpus, &hole, &completions[..4], "naive");
     assert_eq!(outcomes(&naive), outcomes(&judged[..4]));

@@ -142,7 +142,8 @@ fn edit_to_visible(table: &mut Table, folder: &Path, files: &[PathBuf], in_fligh
         let started = Instant::now();
         documents[0].type_at(&mut editor, 0, &mark);
         let id = documents[0].ask(&mut editor, 0, mark.len());
-        wait_for(|| scripted.arrivals.lock().unwrap().len() > before);
+        // A call's prompt is kept after its arrival.
+        wait_for(|| scripted.prompts.lock().unwrap().len() > before);
         assert!(scripted.prompts.lock().unwrap()[before].contains(&mark));
         if round >= 10 {
             times.push(scripted.arrivals.lock().unwrap()[before] - started);

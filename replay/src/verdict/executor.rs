@@ -110,6 +110,10 @@ impl Executor {
     ) -> Result<Option<TestRunResult>, VerdictError> {
         match &self.compile_checker {
             Some(checker) if engine == Engine::Warm && !self.baseline.lacks_coverage => {
+                if self.is_warm(engine) {
+                    // It starts while the compiler works.
+                    self.warm.start_spare(&self.runner, self.limits(&[]))?;
+                }
                 checker.refusal(path, contents)
             }
             _ => Ok(None),

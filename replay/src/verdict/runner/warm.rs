@@ -203,6 +203,24 @@ impl WarmWorkers {
         Ok(runner.result(finished, &instructions))
     }
 
+    /// Starts a sandbox for a run to come if none waits and runs wait for their instructions.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(in crate::verdict) fn start_spare(
+        &self,
+        runner: &ProjectRunner,
+        limits: Limits,
+    ) -> Result<(), VerdictError> {
+        let mut spares = self.spares.lock();
+        if spares.is_empty() && runner.waits_for_instructions() {
+            let job = runner.test_job(limits);
+            let spare = Spare::start(Sandbox::default().executable, job)?;
+            spares.push((spare, Instant::now()));
+        }
+        Ok(())
+    }
+
     /// Takes a sandbox for this job, or starts one, and starts the next.
     fn spare(&self, job: &Job) -> Result<Spare, VerdictError> {
         let start = || Spare::start(Sandbox::default().executable, job.clone());
