@@ -66,8 +66,7 @@ local holes = spread(candidates, HOLES)
 equal(#holes, HOLES)
 
 local person = Person.start()
--- Our own ghost text waits less for the next key than that of Neovim.
-person:set_up(server, settings, { core = false, debounce_ms = 10 })
+person:set_up(server, settings)
 person:lua([[
   answers = 0
   vim.api.nvim_create_autocmd("LspRequest", {

@@ -55,7 +55,7 @@ M.defaults = {
   -- Neovim's own waits 200 ms after every key, and no option shortens that.
   core = false,
   -- The server has its own rhythm, so this only keeps a burst of keys from being many requests.
-  debounce_ms = 30,
+  debounce_ms = 10,
   keys = {
     accept = "<Tab>",
     accept_word = "<M-w>",
