@@ -128,6 +128,52 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     assert!(shown.contains(&line), "{line}\n{shown}");
 }
 
+/// The hole's own test fails on this machine whatever the code.
+const FAILING_TESTS: &str = r#"
+import m
+
+
+def test_following():
+    assert m.following(1) == 2
+
+
+def test_elsewhere():
+    assert m.following(1) == 3
+"#;
+
+/// Such an attempt once was said to have tests that don't agree with themselves.
+#[test]
+fn a_test_that_fails_without_a_completion_too_is_the_reason() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let (corpus, mut hole) = coin(&dir, FAILING_TESTS);
+    hole.tests = vec!["test_m.py::test_elsewhere".to_owned()];
+    let manifest = fs::read_to_string(&corpus).unwrap();
+    let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
+    fs::write(&corpus, manifest).unwrap();
+    let tasks = text(&dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap()));
+    let out = text(&dir.path("run"));
+    let arguments = [
+        "replay",
+        &corpus,
+        "--tasks",
+        &tasks,
+        "--out",
+        &out,
+        "--model",
+        "reference",
+    ];
+    dir.fillrate(&arguments).exits_with(0);
+    let attempts = attempts(&dir.path("run"));
+    let verdict = &attempts.values().next().unwrap()["verdict"];
+    assert_eq!(verdict["outcome"], "flaky", "{verdict:#}");
+    let reason = verdict["reason"].as_str().unwrap();
+    let start = "without a change too, test_m.py::test_elsewhere fails: ";
+    assert!(reason.starts_with(start), "{reason}");
+}
+
 /// One test runs the changed line. The other throws a coin on a busy machine, which a lower priority
 /// stands for here: the baseline is made at the usual one.
 const BUSY_TESTS: &str = r#"

@@ -152,7 +152,8 @@ fn java_verdicts_are_right() {
     assert_eq!(
         outcomes(&judged),
         [
-            "passed", "passed", "failed", "syntax", "syntax", "syntax", "timeout", "failed", "failed"
+            "passed", "passed", "failed", "syntax", "syntax", "syntax", "timeout", "failed",
+            "failed"
         ],
         "{judged:#?}"
     );

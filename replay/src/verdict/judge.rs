@@ -284,7 +284,7 @@ impl Judge {
         let expected = match self.resolve_tests(tests)? {
             Some(named) if named.is_empty() => {
                 return Ok(Verdict {
-                    reason: "its tests don't agree with themselves".to_owned(),
+                    reason: self.why_undecided(tests),
                     ..Verdict::from_outcome(Outcome::Flaky)
                 });
             }
@@ -388,11 +388,6 @@ impl Judge {
         if names.is_empty() {
             return Ok(None);
         }
-        let names_test = |name: &str, id: &str| {
-            id.strip_prefix(name).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with("::") || rest.starts_with('[')
-            })
-        };
         let baseline = &self.executor.baseline;
         let (stable, quarantined) = (baseline.stable(), baseline.quarantined());
         let set_aside = baseline.set_aside();
@@ -410,6 +405,22 @@ impl Judge {
         let is_named = |id: &&str| names.iter().any(|name| names_test(name, id));
         Ok(Some(stable.into_iter().filter(is_named).collect()))
     }
+
+    /// Why none of the tests of these names decides.
+    fn why_undecided(&self, names: &[String]) -> String {
+        let failing = self.executor.baseline.set_aside();
+        let is_named = |(id, _): &&(String, String)| names.iter().any(|name| names_test(name, id));
+        match failing.iter().find(is_named) {
+            Some((id, reason)) => format!("without a change too, {id} fails: {reason}"),
+            None => "its tests don't agree with themselves".to_owned(),
+        }
+    }
+}
+
+/// Whether a name is that of a test, or of the file, class or function that holds it.
+fn names_test(name: &str, id: &str) -> bool {
+    id.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('['))
 }
 
 /// The cache key of a change judged by these tests. Without a change and named tests it is empty:

@@ -129,7 +129,7 @@ pub enum Outcome {
     Sandbox,
     /// The infrastructure failed; it says nothing of the change.
     Infrastructure,
-    /// The verdict depends on flaky tests.
+    /// The verdict depends on tests that are flaky, or that all fail without a change too.
     Flaky,
     /// The project has no tests: nothing says whether the completion is right.
     Unjudged,
