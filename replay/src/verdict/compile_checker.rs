@@ -20,8 +20,16 @@ use fillrate_sandbox::{End, Finished, Limits, Replaced};
 /// Compiles changed files of a project.
 pub(super) struct CompileChecker {
     process: CompilerProcess,
-    /// The last request with its response: what is checked first is run next.
-    last: Mutex<Option<(Value, CheckerResponse)>>,
+    /// The last change that compiled: what is checked first is run next.
+    last: Mutex<Option<Compiled>>,
+}
+
+/// A change that compiled.
+struct Compiled {
+    request: Value,
+    files: Vec<Replaced>,
+    /// How long that took, until a run has counted it.
+    wall: Duration,
 }
 
 /// The time limit for starting, in which it may have to compile the whole project.
@@ -32,7 +40,7 @@ const CHECK_TIME: Duration = Duration::from_secs(20);
 const MEMORY: u64 = 4 << 30;
 
 /// What the process returns.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 struct CheckerResponse {
     /// The files or packages that do not compile, with what the compiler says. Nothing says nothing.
     refused: Vec<RefusedSource>,
@@ -42,7 +50,7 @@ struct CheckerResponse {
 }
 
 /// A file or package that does not compile.
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 struct RefusedSource {
     id: String,
     message: String,
@@ -66,12 +74,31 @@ impl CompileChecker {
     }
 
     /// The compiled form of changed files, by their paths in the project: files for the last of the
-    /// framework's overlays. Empty if it does not have all that a run needs.
+    /// framework's overlays, and how long compiling took if that was not asked before. No files if
+    /// the process does not have all that a run needs.
     ///
     /// # Errors
     /// The sandbox is unavailable.
-    pub(super) fn compiled(&self, changed: &[(&str, &str)]) -> Result<Vec<Replaced>, VerdictError> {
-        Ok(self.check(changed)?.0.compiled)
+    pub(super) fn compiled(
+        &self,
+        changed: &[(&str, &str)],
+    ) -> Result<(Vec<Replaced>, Duration), VerdictError> {
+        let request = request(changed);
+        let is_last = |last: &Option<Compiled>| {
+            last.as_ref()
+                .is_some_and(|compiled| compiled.request == request)
+        };
+        if !is_last(&self.last.lock()) {
+            self.check(request.clone())?;
+        }
+        let mut last = self.last.lock();
+        Ok(match &mut *last {
+            Some(compiled) if compiled.request == request => {
+                let wall = std::mem::take(&mut compiled.wall);
+                (compiled.files.clone(), wall)
+            }
+            _ => (Vec::new(), Duration::ZERO),
+        })
     }
 
     /// What a run of tests would come to with a file that does not compile; `None` if nothing speaks
@@ -84,11 +111,10 @@ impl CompileChecker {
         path: &str,
         contents: &str,
     ) -> Result<Option<TestRunResult>, VerdictError> {
-        let (response, finished) = self.check(&[(path, contents)])?;
-        let Some(finished) = finished.filter(|_| !response.refused.is_empty()) else {
+        let Some((refused, finished)) = self.check(request(&[(path, contents)]))? else {
             return Ok(None);
         };
-        let errors = response.refused.into_iter().map(|source| CollectError {
+        let errors = refused.into_iter().map(|source| CollectError {
             id: source.id,
             message: source.message,
             compile: true,
@@ -108,24 +134,29 @@ impl CompileChecker {
         }))
     }
 
-    /// The response on changed files, and the request's end if the process was asked for this.
+    /// What does not compile, if anything does not. What does is kept until the next request.
     fn check(
         &self,
-        changed: &[(&str, &str)],
-    ) -> Result<(CheckerResponse, Option<Finished>), VerdictError> {
-        let files: BTreeMap<&str, &str> = changed.iter().copied().collect();
-        let request = json!({"files": files});
-        if let Some((asked, response)) = &*self.last.lock()
-            && *asked == request
-        {
-            return Ok((response.clone(), None));
+        request: Value,
+    ) -> Result<Option<(Vec<RefusedSource>, Finished)>, VerdictError> {
+        let Some(finished) = self.process.check(&request, CHECK_TIME)? else {
+            return Ok(None);
+        };
+        let response: CheckerResponse = serde_json::from_slice(&finished.reply).unwrap_or_default();
+        if !response.refused.is_empty() {
+            return Ok(Some((response.refused, finished)));
         }
-        let finished = self.process.check(&request, CHECK_TIME)?;
-        let response: CheckerResponse = finished
-            .as_ref()
-            .and_then(|finished| serde_json::from_slice(&finished.reply).ok())
-            .unwrap_or_default();
-        *self.last.lock() = Some((request, response.clone()));
-        Ok((response, finished))
+        *self.last.lock() = Some(Compiled {
+            request,
+            files: response.compiled,
+            wall: finished.wall,
+        });
+        Ok(None)
     }
+}
+
+/// The request on changed files.
+fn request(changed: &[(&str, &str)]) -> Value {
+    let files: BTreeMap<&str, &str> = changed.iter().copied().collect();
+    json!({"files": files})
 }

@@ -129,11 +129,11 @@ impl Executor {
         if collected && !self.baseline.is_collectable() {
             return Ok(None);
         }
-        let compiled = match &self.compile_checker {
+        let (compiled, compile_time) = match &self.compile_checker {
             Some(checker) if !collected && !run.replaced.is_empty() => {
                 checker.compiled(run.replaced)?
             }
-            _ => Vec::new(),
+            _ => (Vec::new(), Duration::ZERO),
         };
         let how = (readiness, self.memory_limit());
         let loaded = self.baseline.loaded();
@@ -144,7 +144,10 @@ impl Executor {
                 self.warm.disable_collecting();
                 Ok(None)
             }
-            result => result,
+            result => Ok(result?.map(|result| TestRunResult {
+                wall: result.wall + compile_time,
+                ..result
+            })),
         }
     }
 

@@ -71,6 +71,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -593,9 +594,7 @@ final class Sources {
         Path output = Files.createDirectories(built.resolve(CLASSES));
         Set<String> names = sources.digests.keySet();
         while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
-            for (Path file : filesBelow(output)) {
-                Files.delete(file);
-            }
+            emptied(output);
             if (!names.removeAll(sources.refused)) {
                 names.clear();
             }
@@ -718,10 +717,21 @@ final class Sources {
                     (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
             compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
         }
-        for (Path file : filesBelow(output)) {
-            Files.delete(file);
-        }
+        emptied(output);
+        Files.delete(output);
         return said;
+    }
+
+    /** Deletes all that a folder holds. */
+    private static void emptied(Path folder) throws IOException {
+        List<Path> inside;
+        try (Stream<Path> walk = Files.walk(folder)) {
+            inside = new ArrayList<>(walk.filter(path -> !path.equals(folder)).toList());
+        }
+        Collections.reverse(inside);
+        for (Path path : inside) {
+            Files.delete(path);
+        }
     }
 
     private static List<Path> filesBelow(Path folder) throws IOException {
