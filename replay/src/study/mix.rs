@@ -9,7 +9,7 @@ use super::join::{JoinedVersion, VersionKey};
 /// The share of samples that would have to change before a warning reports a difference.
 const NOTABLE: f64 = 0.1;
 
-pub(super) type Counts = BTreeMap<String, usize>;
+pub(super) type SampleCounts = BTreeMap<String, usize>;
 
 /// Warnings about mixes that differ between the sides, or within a side between versions.
 pub(super) fn warnings(
@@ -71,7 +71,7 @@ pub(super) fn mixes(
     language: &str,
     samples: impl IntoIterator<Item = Vec<Stratum>>,
 ) -> Vec<SampleMix> {
-    let mut mixes: BTreeMap<SampleDimension, Counts> = BTreeMap::new();
+    let mut mixes: BTreeMap<SampleDimension, SampleCounts> = BTreeMap::new();
     for strata in samples {
         let language = Stratum {
             dimension: SampleDimension::Language,
@@ -98,8 +98,8 @@ pub(super) fn counts(
     side: &StudySide,
     dimension: SampleDimension,
     versions: &[VersionKey],
-) -> Counts {
-    let mut counts = Counts::new();
+) -> SampleCounts {
+    let mut counts = SampleCounts::new();
     let wanted = side.mixes.iter().filter(|mix| {
         let key = (&mix.version, &mix.configuration);
         let is_wanted = |version: &VersionKey| (&version.0, &version.1) == key;
@@ -115,14 +115,14 @@ pub(super) fn counts(
 
 /// The share of samples that would have to change to make one mix the other: half the sum of the
 /// differences of their shares. `None` if a mix is empty.
-fn distance(one: &Counts, other: &Counts) -> Option<f64> {
-    let total = |mix: &Counts| mix.values().sum::<usize>();
+fn distance(one: &SampleCounts, other: &SampleCounts) -> Option<f64> {
+    let total = |mix: &SampleCounts| mix.values().sum::<usize>();
     let (one_total, other_total) = (total(one), total(other));
     if one_total == 0 || other_total == 0 {
         return None;
     }
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let share = |mix: &Counts, name: &String, total: usize| {
+    let share = |mix: &SampleCounts, name: &String, total: usize| {
         *mix.get(name).unwrap_or(&0) as f64 / total as f64
     };
     let differences = names
@@ -132,7 +132,7 @@ fn distance(one: &Counts, other: &Counts) -> Option<f64> {
 }
 
 /// The shares of a mix with its n.
-fn shares(mix: &Counts) -> String {
+fn shares(mix: &SampleCounts) -> String {
     let total: usize = mix.values().sum();
     let parts: Vec<String> = mix
         .iter()

@@ -10,7 +10,7 @@ use strum::VariantArray as _;
 use super::figure::{Figure, MeasuredFigure};
 use super::input::{SampleDimension, StudyError, StudySide};
 use super::join::{JoinedVersion, VersionKey};
-use super::mix::{Counts, counts};
+use super::mix::{SampleCounts, counts};
 use super::{MetricPair, SideFigures, format};
 
 /// The figures of both sides within the strata of each dimension.
@@ -144,13 +144,13 @@ fn mix_of_second(
     second: &StudySide,
     versions: &[JoinedVersion],
     pair: &MetricPair,
-) -> Counts {
+) -> SampleCounts {
     let keys: Vec<VersionKey> = versions.iter().map(JoinedVersion::second_key).collect();
     let seen = counts(second, dimension, &keys);
     if !seen.is_empty() {
         return seen;
     }
-    let mut stated = Counts::new();
+    let mut stated = SampleCounts::new();
     for (key, pooled) in &figures.second {
         let is_joined = keys.contains(&(key.version.clone(), key.configuration.clone()));
         if let (true, Some(group), Some(n)) = (is_joined, &key.group, pooled.figure.n())
@@ -217,7 +217,7 @@ pub(super) type Strata<'a> = BTreeMap<&'a str, &'a Figure>;
 
 fn weight(
     dimension: SampleDimension,
-    mix: &Counts,
+    mix: &SampleCounts,
     strata: &[Strata<'_>],
     pair: &MetricPair,
 ) -> Option<WeightedFigures> {
