@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use fillrate::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
@@ -178,6 +179,42 @@ fn java_verdicts_are_right() {
         "{:#}",
         judged[3]
     );
+}
+
+/// What other classes have compiled into them is compiled again with them. A constant that is `[]`
+/// once looked like none to them, so that they kept it.
+#[test]
+fn a_changed_constant_reaches_the_classes_that_use_it() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    copy(&repository("corpora/demo-java"), &dir.path("rental"));
+    let path = "src/main/java/rental/Bicycle.java";
+    let file = dir.path("rental").join(path);
+    let head = "public record Bicycle(String number, Category category) {\n";
+    // The other keeps the class's own start from telling the two apart.
+    let constant = format!(
+        "{head}    static final String NONE = \"[]\";\n    static final Object OTHER = new Object();\n"
+    );
+    let contents = std::fs::read_to_string(&file).unwrap();
+    let contents = contents.replace(head, &constant);
+    std::fs::write(&file, &contents).unwrap();
+    dir.write(
+        "rental/src/test/java/rental/NoneTest.java",
+        "package rental;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\n\
+         import org.junit.jupiter.api.Test;\n\nclass NoneTest {\n    @Test\n    \
+         void isWrittenSo() {\n        assertEquals(2, Bicycle.NONE.length());\n    }\n}\n",
+    );
+    let corpus = text(&dir.write("corpus.toml", MANIFEST));
+    let reference = "\"[]\"";
+    let start = contents.find(reference).unwrap();
+    let range = start..start + reference.len();
+    let hole = Hole::new("rental", "java", path, HoleKind::Span, range, &contents);
+    let hole = serde_json::to_value(&hole).unwrap();
+    let completions = ["String.valueOf(\"[]\")", "String.valueOf(\"none\")"];
+    let judged = judge(&junit, &dir, &corpus, &hole, &completions, "warm");
+    assert_eq!(outcomes(&judged), ["passed", "failed"], "{judged:#?}");
 }
 
 /// A folder with tests of JUnit needs no manifest.

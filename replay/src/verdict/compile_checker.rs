@@ -84,21 +84,18 @@ impl CompileChecker {
         changed: &[(&str, &str)],
     ) -> Result<(Vec<Replaced>, Duration), VerdictError> {
         let request = request(changed);
-        let is_last = |last: &Option<Compiled>| {
-            last.as_ref()
-                .is_some_and(|compiled| compiled.request == request)
+        let kept = || {
+            let mut last = self.last.lock();
+            let compiled = last
+                .as_mut()
+                .filter(|compiled| compiled.request == request)?;
+            Some((compiled.files.clone(), std::mem::take(&mut compiled.wall)))
         };
-        if !is_last(&self.last.lock()) {
-            self.check(request.clone())?;
+        if let Some(kept) = kept() {
+            return Ok(kept);
         }
-        let mut last = self.last.lock();
-        Ok(match &mut *last {
-            Some(compiled) if compiled.request == request => {
-                let wall = std::mem::take(&mut compiled.wall);
-                (compiled.files.clone(), wall)
-            }
-            _ => (Vec::new(), Duration::ZERO),
-        })
+        self.check(request.clone())?;
+        Ok(kept().unwrap_or_default())
     }
 
     /// What a run of tests would come to with a file that does not compile; `None` if nothing speaks

@@ -594,7 +594,7 @@ final class Sources {
         Path output = Files.createDirectories(built.resolve(CLASSES));
         Set<String> names = sources.digests.keySet();
         while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
-            emptied(output);
+            deleteInside(output);
             if (!names.removeAll(sources.refused)) {
                 names.clear();
             }
@@ -717,13 +717,13 @@ final class Sources {
                     (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
             compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
         }
-        emptied(output);
+        deleteInside(output);
         Files.delete(output);
         return said;
     }
 
     /** Deletes all that a folder holds. */
-    private static void emptied(Path folder) throws IOException {
+    private static void deleteInside(Path folder) throws IOException {
         List<Path> inside;
         try (Stream<Path> walk = Files.walk(folder)) {
             inside = new ArrayList<>(walk.filter(path -> !path.equals(folder)).toList());
@@ -957,7 +957,7 @@ final class ClassFace {
                 found.append("\nlocal");
             } else if (SEEN.contains(attribute)) {
                 String said = read(attribute, content);
-                if (!said.equals("[]")) {
+                if (said != null) {
                     found.append('\n').append(attribute).append(' ').append(said);
                 }
             }
@@ -965,6 +965,7 @@ final class ClassFace {
         return found.toString();
     }
 
+    /** What an attribute tells others; null if nothing. */
     private String read(String attribute, byte[] content) throws IOException {
         DataInputStream input = new DataInputStream(new ByteArrayInputStream(content));
         switch (attribute) {
@@ -999,7 +1000,7 @@ final class ClassFace {
                         inner.add(of + " " + flags);
                     }
                 }
-                return inner.toString();
+                return inner.isEmpty() ? null : inner.toString();
             }
             default -> {
                 // Seldom, and read as it is: at worst all is compiled again.
