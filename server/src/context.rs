@@ -12,7 +12,10 @@ pub mod words;
 use serde::{Deserialize, Serialize};
 
 pub use index::{Index, IndexError, IndexParts};
-pub use kept::{FileStamp, KeptEntry, KeptIndex, KeptIndexError, KnownFiles, kept_indexes, prune};
+pub use kept::{
+    ContentsDigest, FileStamp, KeptEntry, KeptIndex, KeptIndexError, KnownFile, KnownFiles,
+    kept_indexes, prune,
+};
 pub use query::{
     IMPORT_BOOST, LINE_DECAY, PREFIX_LINES, Query, RECENT_BOOST, RECENT_FILES, SAME_FOLDER_BOOST,
     SIGNATURE_WEIGHT, SUFFIX_LINES,

@@ -129,20 +129,35 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// from the repository override it; it must return soon.
     fn observe(&self, _path: &str, _contents: Option<&str>) {}
 
+    /// Begins to learn many files apart from what it has learnt, so that it may take long; `None` if
+    /// the model can only [observe](Model::observe) one after the other.
+    fn learn_many(&self) -> Option<Box<dyn BulkLearning>> {
+        None
+    }
+
     /// What it has learnt up to now, to be kept for the next start; `None` if it can't be kept.
     fn learning(&self) -> Option<KeptLearning> {
         None
     }
 
-    /// Puts what was kept, less these files, in place of what it has learnt, and says whether it
-    /// could. Afterwards it answers as if it had observed the others.
-    fn relearn(&self, _kept: Vec<u8>, _gone: &[String]) -> bool {
+    /// Puts what was kept, or learnt apart, less these files, in place of what it has learnt, and says
+    /// whether it could. Afterwards it answers as if it had observed the others.
+    fn relearn(&self, _kept: Arc<Vec<u8>>, _gone: &[String]) -> bool {
         false
     }
 }
 
+/// Learns many files, each once.
+pub trait BulkLearning: Send {
+    /// Learns a file.
+    fn learn(&mut self, path: &str, contents: &str);
+
+    /// All that was learnt, for [`Model::relearn`]. This may take seconds.
+    fn finish(self: Box<Self>) -> Vec<u8>;
+}
+
 /// Writes what a model has learnt as bytes, which may take seconds.
-pub type KeptLearning = Box<dyn FnOnce() -> Vec<u8> + Send>;
+pub type KeptLearning = Box<dyn FnOnce() -> Arc<Vec<u8>> + Send>;
 
 /// Receives streamed text while a model generates it.
 pub trait TextListener: Send + Sync {

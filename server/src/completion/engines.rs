@@ -239,7 +239,10 @@ impl Engines {
     ///
     /// # Errors
     /// The index failed.
-    pub fn index(&self, progress: impl FnMut(usize, usize)) -> Result<IndexSummary, EngineError> {
+    pub fn index(
+        &self,
+        progress: impl FnMut(usize, usize) + Send,
+    ) -> Result<IndexSummary, EngineError> {
         Ok(self.shared.repository.read(progress)?)
     }
 
@@ -273,8 +276,8 @@ impl Engines {
         }
     }
 
-    /// Indexes changes when the person pauses, so that the next request need not.
-    fn settle_soon(&self) {
+    /// Indexes changes of other files when the person pauses, so that the next request need not.
+    pub fn settle_soon(&self) {
         let waiting = self
             .shared
             .last_edit
@@ -314,11 +317,6 @@ impl Engines {
     /// for [`Engines::discover`].
     pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
         self.shared.repository.file_changed(path)
-    }
-
-    /// Indexes the changes of all files. It may read and lex them, so call it in the background.
-    pub fn settle(&self) {
-        self.shared.repository.settle();
     }
 
     /// Notes the visible files in a folder that are not known yet. It reads the whole workspace, so

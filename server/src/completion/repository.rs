@@ -3,18 +3,21 @@
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
+use rayon::prelude::*;
+
 use crate::configuration::Profile;
 use crate::context::lines::{CandidateWindows, LineWindows, WindowScheme};
 use crate::context::{
-    FileStamp, Index, IndexError, IndexParts, KeptIndex, KeptIndexError, KnownFiles, Query,
-    RECENT_FILES, Window,
+    ContentsDigest, FileStamp, Index, IndexError, IndexParts, KeptIndex, KeptIndexError, KnownFile,
+    KnownFiles, Query, RECENT_FILES, Window, windows,
 };
 use crate::documents::Snapshot;
-use crate::model::Model;
+use crate::model::{BulkLearning, Model};
 use crate::syntax::Language;
 use crate::text::Text;
 use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError, WorkspaceFile};
@@ -62,6 +65,25 @@ struct Learner {
     kept: Option<KeptIndex>,
     /// How many files it has learnt or forgotten since that was written.
     changed: AtomicUsize,
+    /// While it learns many files at once.
+    bulk: Mutex<Option<Bulk>>,
+}
+
+/// Many files that a model learns at once.
+struct Bulk {
+    /// `None` while what was learnt is put in order.
+    learning: Option<Box<dyn BulkLearning>>,
+    known: KnownFiles,
+    /// Changes of files meanwhile, which the model learns afterwards.
+    later: BTreeMap<String, Option<ReadFile>>,
+}
+
+impl fmt::Debug for Bulk {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bulk = formatter.debug_struct("Bulk");
+        bulk.field("files", &self.known.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a model has learnt is written again once more than one file in so many has changed: the
@@ -77,13 +99,21 @@ enum WindowStore {
     Lines(RwLock<LineWindows>),
 }
 
+/// A file's contents as a store holds them.
+enum CutFile<'a> {
+    /// The file is not held.
+    Nothing,
+    Windows(Vec<Window>, &'static Language),
+    Whole(&'a str),
+}
+
 /// A change of a file that is not indexed yet.
 #[derive(Debug)]
 enum Change {
     /// It is open, and this is its buffer.
     Buffer(Text),
-    /// It has other contents on disk.
-    Contents(String),
+    /// It has these contents on disk.
+    File(ReadFile),
     /// It was removed, or is hidden now.
     Gone,
 }
@@ -162,14 +192,19 @@ impl RepositoryState {
             known: Mutex::default(),
             kept: None,
             changed: AtomicUsize::default(),
+            bulk: Mutex::default(),
         };
         if self.is_read.load(Ordering::Acquire) {
             let known = self.known().clone();
             let files = self.workspace.candidates();
+            learner.begin_bulk();
             for file in files.iter().filter(|file| known.contains_key(&file.path)) {
-                if let Ok(contents) = self.workspace.read(file) {
-                    learner.observe(&file.path, Some(&contents), None);
+                if let Ok(read) = ReadFile::read(&self.workspace, file) {
+                    learner.learn(&file.path, &read);
                 }
+            }
+            if let Some(learnt) = learner.finish_bulk() {
+                learner.take_bulk(learnt);
             }
         } else if let Some((cache, folders)) = &self.keeps {
             // Reading the files, which is still to come, teaches it what it has not kept.
@@ -182,7 +217,7 @@ impl RepositoryState {
     /// may be served and changes noted meanwhile.
     pub(super) fn read(
         &self,
-        progress: impl FnMut(usize, usize),
+        progress: impl FnMut(usize, usize) + Send,
     ) -> Result<IndexSummary, IndexError> {
         if matches!(self.store, WindowStore::Empty) {
             return Ok(IndexSummary::default());
@@ -196,11 +231,12 @@ impl RepositoryState {
         for learner in self.learners() {
             let _order = self.catching_up.lock();
             learner.relearn(&files, |path| self.is_overtaken(path));
+            learner.begin_bulk();
         }
-        let (sender, contents) = mpsc::sync_channel(READ_AHEAD);
+        let (sender, to_learn) = mpsc::sync_channel(READ_AHEAD);
         let indexed = std::thread::scope(|scope| {
-            // Learning takes about as long as all the rest.
-            scope.spawn(|| self.learn_all(contents));
+            // Models that learn need not wait for the index.
+            scope.spawn(|| self.learn_all(to_learn));
             self.index_all(&files, sender, progress)
         });
         let _order = self.catching_up.lock();
@@ -260,65 +296,90 @@ impl RepositoryState {
         }
     }
 
-    /// Puts all files into the store and passes their contents on to models that learn. What a kept
-    /// index has is read for these only.
+    /// Puts all files into the store, on all cores, and passes their contents on to models that learn.
+    /// What a kept index has is read for these only.
     fn index_all(
         &self,
         files: &[WorkspaceFile],
-        contents: mpsc::SyncSender<ReadFile>,
-        mut progress: impl FnMut(usize, usize),
+        to_learn: mpsc::SyncSender<(String, ReadFile)>,
+        progress: impl FnMut(usize, usize) + Send,
     ) -> Result<IndexSummary, IndexError> {
-        let mut indexed = IndexSummary::default();
         let learners = self.learners();
-        for (done, file) in files.iter().enumerate() {
-            progress(done, files.len());
-            let is_kept = self.known().contains_key(&file.path);
-            let is_learnt = learners.iter().all(|learner| learner.knows(&file.path));
-            if is_kept && is_learnt {
-                indexed.files += 1;
-                continue;
+        let indexed = Mutex::new((0, IndexSummary::default(), progress));
+        let index =
+            |to_learn: &mut mpsc::SyncSender<_>, file: &WorkspaceFile| -> Result<(), IndexError> {
+                let outcome = self.index_unread(file, &learners, to_learn)?;
+                let (done, summary, progress) = &mut *indexed.lock();
+                *done += 1;
+                progress(*done, files.len());
+                match outcome {
+                    None => summary.files += 1,
+                    Some(reason) => *summary.left_out.entry(reason).or_default() += 1,
+                }
+                Ok(())
+            };
+        files.par_iter().try_for_each_with(to_learn, index)?;
+        Ok(indexed.into_inner().1)
+    }
+
+    /// Reads a file that the index or a learner lacks, and puts it there. Returns why it is left out,
+    /// if it is.
+    fn index_unread(
+        &self,
+        file: &WorkspaceFile,
+        learners: &[Arc<Learner>],
+        to_learn: &mpsc::SyncSender<(String, ReadFile)>,
+    ) -> Result<Option<String>, IndexError> {
+        let is_kept = self.known().contains_key(&file.path);
+        let is_learnt = learners.iter().all(|learner| learner.knows(&file.path));
+        if is_kept && is_learnt {
+            return Ok(None);
+        }
+        let read = match ReadFile::read(&self.workspace, file) {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::debug!(path = file.path, %error, "a file was left out");
+                return Ok(Some(match error {
+                    WorkspaceError::Hidden { reason, .. } => reason.to_string(),
+                    WorkspaceError::Unreadable { .. } => "it can't be read".to_owned(),
+                }));
             }
-            let stamp = FileStamp::read(&file.absolute);
-            match self.workspace.read(file) {
-                Ok(read) => {
-                    indexed.files += 1;
-                    let order = self.catching_up.lock();
-                    if !is_kept && !self.is_overtaken(&file.path) {
-                        self.known().insert(file.path.clone(), stamp);
-                        self.store.index_file(&file.path, Some(&read))?;
-                        self.differs.store(true, Ordering::Relaxed);
-                    }
-                    drop(order);
-                    if !is_learnt {
-                        // The receiver lives as long as this sender.
-                        let _ = contents.send((file.path.clone(), read, stamp));
-                    }
-                }
-                Err(error) => {
-                    tracing::debug!(path = file.path, %error, "a file was left out");
-                    let reason = match error {
-                        WorkspaceError::Hidden { reason, .. } => reason.to_string(),
-                        WorkspaceError::Unreadable { .. } => "it can't be read".to_owned(),
-                    };
-                    *indexed.left_out.entry(reason).or_default() += 1;
-                }
+        };
+        if !is_kept {
+            let cut = self.store.cut(&file.path, &read.contents);
+            let _order = self.catching_up.lock();
+            if !self.is_overtaken(&file.path) {
+                self.known()
+                    .insert(file.path.clone(), read.version().known());
+                self.store.put(&file.path, cut)?;
+                self.differs.store(true, Ordering::Relaxed);
             }
         }
-        progress(files.len(), files.len());
-        Ok(indexed)
+        if !is_learnt {
+            // The receiver lives as long as this sender.
+            let _ = to_learn.send((file.path.clone(), read));
+        }
+        Ok(None)
     }
 
     /// Has the models learn contents as they come.
-    fn learn_all(&self, contents: mpsc::Receiver<ReadFile>) {
-        for (path, contents, stamp) in contents {
-            let _order = self.catching_up.lock();
-            if self.is_overtaken(&path) {
-                continue;
-            }
-            for learner in self.learners() {
-                if !learner.knows(&path) {
-                    learner.observe(&path, Some(&contents), stamp);
+    fn learn_all(&self, to_learn: mpsc::Receiver<(String, ReadFile)>) {
+        let learners = self.learners();
+        for (path, read) in to_learn {
+            for learner in learners.iter().filter(|learner| !learner.knows(&path)) {
+                if learner.learn(&path, &read) {
+                    continue;
                 }
+                let _order = self.catching_up.lock();
+                if !self.is_overtaken(&path) {
+                    learner.observe(&path, Some(read.version()));
+                }
+            }
+        }
+        for learner in learners {
+            if let Some(learnt) = learner.finish_bulk() {
+                let _order = self.catching_up.lock();
+                learner.take_bulk(learnt);
             }
         }
     }
@@ -412,10 +473,10 @@ impl RepositoryState {
         }
         match workspace.visibility(path) {
             Visibility::Visible(_) => {
-                self.note(
-                    relative,
-                    Change::from_contents(std::fs::read_to_string(path).ok()),
-                );
+                let stamp = FileStamp::read(path);
+                let contents = std::fs::read_to_string(path).ok();
+                let read = contents.map(|contents| ReadFile { contents, stamp });
+                self.note(relative, read.map_or(Change::Gone, Change::File));
                 None
             }
             Visibility::Hidden(_) => {
@@ -444,16 +505,18 @@ impl RepositoryState {
         for file in workspace.candidates() {
             if file.absolute.starts_with(folder)
                 && !self.knows(&file.path)
-                && let Ok(contents) = workspace.read(&file)
+                && let Ok(read) = ReadFile::read(workspace, &file)
             {
-                self.note(file.path, Change::Contents(contents));
+                self.note(file.path, Change::File(read));
             }
         }
     }
 
-    /// Indexes all changes: for a moment when no request waits.
+    /// Indexes the changes of every file but the one that was opened or edited last, whose text is in
+    /// the next request most likely: for a moment when no request waits.
     pub(super) fn settle(&self) {
-        if let Err(error) = self.catch_up(None) {
+        let current = self.recent.lock().first().cloned();
+        if let Err(error) = self.catch_up(current.as_deref()) {
             tracing::warn!(%error, "changes could not be indexed");
         }
     }
@@ -468,17 +531,20 @@ impl RepositoryState {
             pending.extend(kept);
             changed
         };
-        if changed.is_empty() {
-            return Ok(());
-        }
+        let mut is_changed = false;
         for (path, change) in changed {
-            match change {
-                Change::Buffer(text) => self.index_file(&path, Some(&text.to_string()))?,
-                Change::Contents(contents) => self.index_file(&path, Some(&contents))?,
+            is_changed |= match change {
+                Change::Buffer(text) => {
+                    self.index_file(&path, Some(FileVersion::new(&text.to_string(), None)))?
+                }
+                Change::File(read) => self.index_file(&path, Some(read.version()))?,
                 Change::Gone => self.index_file(&path, None)?,
-            }
+            };
         }
-        self.store.commit()
+        if is_changed {
+            self.store.commit()?;
+        }
+        Ok(())
     }
 
     /// Forgets the files in a folder that are hidden now; `prefix` is the beginning of their relative
@@ -512,20 +578,21 @@ impl RepositoryState {
         }
     }
 
-    /// Indexes one file's changed contents and has the models learn them.
-    fn index_file(&self, path: &str, contents: Option<&str>) -> Result<(), IndexError> {
+    /// Indexes one file's version, unless that is the indexed one, and has the models learn it. `None`
+    /// removes the file. Returns whether the index changed.
+    fn index_file(&self, path: &str, version: Option<FileVersion<'_>>) -> Result<bool, IndexError> {
         for learner in self.learners.read().iter() {
-            learner.observe(path, contents, None);
+            learner.change(path, version);
         }
         if let Some(overtaken) = &mut *self.overtaken.lock() {
             overtaken.insert(path.to_owned());
         }
-        match contents {
-            // From a buffer, or from a moment without a stamp.
-            Some(_) => self.known().insert(path.to_owned(), None),
-            None => self.known().remove(path),
-        };
-        self.store.index_file(path, contents)
+        if note_version(&mut self.known(), path, version) {
+            self.store
+                .index_file(path, version.map(|version| version.contents))?;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Marks a file as changed.
@@ -564,8 +631,68 @@ impl RepositoryState {
     }
 }
 
-/// A file that was read: its path, its contents, and its stamp before that.
-type ReadFile = (String, String, Option<FileStamp>);
+/// A file as it was read.
+#[derive(Debug)]
+struct ReadFile {
+    contents: String,
+    /// Its stamp before that.
+    stamp: Option<FileStamp>,
+}
+
+impl ReadFile {
+    fn read(workspace: &Workspace, file: &WorkspaceFile) -> Result<Self, WorkspaceError> {
+        let stamp = FileStamp::read(&file.absolute);
+        let contents = workspace.read(file)?;
+        Ok(Self { contents, stamp })
+    }
+
+    fn version(&self) -> FileVersion<'_> {
+        FileVersion::new(&self.contents, self.stamp)
+    }
+}
+
+/// A file's contents, with the stamp that the file had with them if it had them on disk.
+#[derive(Clone, Copy, Debug)]
+struct FileVersion<'a> {
+    contents: &'a str,
+    digest: ContentsDigest,
+    stamp: Option<FileStamp>,
+}
+
+impl<'a> FileVersion<'a> {
+    fn new(contents: &'a str, stamp: Option<FileStamp>) -> Self {
+        Self {
+            contents,
+            digest: ContentsDigest::of(contents),
+            stamp,
+        }
+    }
+
+    fn known(self) -> KnownFile {
+        KnownFile {
+            contents: self.digest,
+            stamp: self.stamp,
+        }
+    }
+}
+
+/// Notes that a file's version is known, or with `None` that the file is gone, and says whether that
+/// differs from what was known.
+fn note_version(known: &mut KnownFiles, path: &str, version: Option<FileVersion<'_>>) -> bool {
+    let Some(version) = version else {
+        return known.remove(path).is_some();
+    };
+    let before = known.insert(path.to_owned(), version.known());
+    let same = before.filter(|before| before.contents == version.digest);
+    if let Some(before) = same
+        && version.stamp.is_none()
+        && let Some(file) = known.get_mut(path)
+    {
+        // A buffer with the contents of the disk says nothing new of that.
+        file.stamp = before.stamp;
+    }
+    same.is_none()
+}
 
 /// Those of some known files that are not in the workspace as they were.
 fn stale(known: &KnownFiles, files: &[WorkspaceFile]) -> Vec<String> {
@@ -579,7 +706,7 @@ fn stale(known: &KnownFiles, files: &[WorkspaceFile]) -> Vec<String> {
     };
     known
         .iter()
-        .filter(|(path, stamp)| !stamp.is_some_and(|stamp| is_same(path, &stamp)))
+        .filter(|(path, file)| !file.stamp.is_some_and(|stamp| is_same(path, &stamp)))
         .map(|(path, _)| path.clone())
         .collect()
 }
@@ -589,14 +716,74 @@ impl Learner {
         self.known.lock().contains_key(path)
     }
 
-    /// Has the model learn a file's contents, or forget it, and notes the stamp it had.
-    fn observe(&self, path: &str, contents: Option<&str>, stamp: Option<FileStamp>) {
-        self.model.observe(path, contents);
-        match contents {
-            Some(_) => self.known.lock().insert(path.to_owned(), stamp),
-            None => self.known.lock().remove(path),
+    /// Has the model learn a file's version, unless it has, or forget the file.
+    fn observe(&self, path: &str, version: Option<FileVersion<'_>>) {
+        if note_version(&mut self.known.lock(), path, version) {
+            self.model
+                .observe(path, version.map(|version| version.contents));
+            self.changed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// As [`Learner::observe`], but after the files that it learns at once.
+    fn change(&self, path: &str, version: Option<FileVersion<'_>>) {
+        match &mut *self.bulk.lock() {
+            Some(bulk) => {
+                let version = version.map(|version| ReadFile {
+                    contents: version.contents.to_owned(),
+                    stamp: version.stamp,
+                });
+                bulk.later.insert(path.to_owned(), version);
+            }
+            None => self.observe(path, version),
+        }
+    }
+
+    /// Begins to learn many files at once, if the model can and knows none.
+    fn begin_bulk(&self) {
+        if self.known.lock().is_empty() {
+            *self.bulk.lock() = self.model.learn_many().map(|learning| Bulk {
+                learning: Some(learning),
+                known: KnownFiles::new(),
+                later: BTreeMap::new(),
+            });
+        }
+    }
+
+    /// Learns one of many files; returns whether it learns many.
+    fn learn(&self, path: &str, read: &ReadFile) -> bool {
+        let mut bulk = self.bulk.lock();
+        let Some(bulk) = &mut *bulk else {
+            return false;
         };
-        self.changed.fetch_add(1, Ordering::Relaxed);
+        if let Some(learning) = &mut bulk.learning {
+            learning.learn(path, &read.contents);
+            bulk.known.insert(path.to_owned(), read.version().known());
+        }
+        true
+    }
+
+    /// Puts what was learnt of many files in order; `None` if it does not learn many.
+    fn finish_bulk(&self) -> Option<Vec<u8>> {
+        let learning = self.bulk.lock().as_mut()?.learning.take();
+        // Without the lock: it takes seconds.
+        Some(learning?.finish())
+    }
+
+    /// Has the model take what was learnt of many files, and then the changes since.
+    fn take_bulk(&self, learnt: Vec<u8>) {
+        let Some(bulk) = self.bulk.lock().take() else {
+            return;
+        };
+        if self.model.relearn(Arc::new(learnt), &[]) {
+            self.changed.store(bulk.known.len(), Ordering::Relaxed);
+            *self.known.lock() = bulk.known;
+        } else {
+            tracing::error!("the model {} can't take what it learnt", self.model.name());
+        }
+        for (path, version) in &bulk.later {
+            self.observe(path, version.as_ref().map(ReadFile::version));
+        }
     }
 
     /// Has the model learn what was kept, less the files that changed since and those for which a
@@ -641,12 +828,12 @@ impl Learner {
         let Some(write) = learning else {
             return Ok(());
         };
-        let parts = IndexParts::from([(PathBuf::from("learnt"), write())]);
+        let learnt = write();
+        let parts = IndexParts::from([(PathBuf::from("learnt"), Arc::clone(&learnt))]);
         kept.save(&parts, known)?;
         // What is kept takes less memory than what it was made from.
         let _order = catching_up.lock();
         if self.changed.load(Ordering::Relaxed) == 0 {
-            let learnt = parts.into_values().next().unwrap_or_default();
             self.model.relearn(learnt, &[]);
         }
         Ok(())
@@ -667,24 +854,40 @@ impl WindowStore {
         })
     }
 
+    /// Cuts a file's contents as the store holds them, which is most of the work of indexing.
+    fn cut<'a>(&self, path: &str, contents: &'a str) -> CutFile<'a> {
+        match (self, Language::for_path(Path::new(path))) {
+            (Self::Index(_), Some(language)) => {
+                CutFile::Windows(windows(path, contents, language), language)
+            }
+            (Self::Lines(_), Some(_)) => CutFile::Whole(contents),
+            _ => CutFile::Nothing,
+        }
+    }
+
+    /// Replaces one file's contents.
+    fn put(&self, path: &str, cut: CutFile<'_>) -> Result<(), IndexError> {
+        match (self, cut) {
+            (Self::Index(index), CutFile::Windows(windows, language)) => {
+                index.put(path, windows, language)
+            }
+            (Self::Index(index), _) => index.remove(path),
+            (Self::Lines(lines), CutFile::Whole(contents)) => {
+                lines.write().update(path, contents);
+                Ok(())
+            }
+            (Self::Lines(lines), _) => {
+                lines.write().remove(path);
+                Ok(())
+            }
+            (Self::Empty, _) => Ok(()),
+        }
+    }
+
     /// Replaces one file's contents; `None` removes the file.
     fn index_file(&self, path: &str, contents: Option<&str>) -> Result<(), IndexError> {
-        let language = Language::for_path(Path::new(path));
-        match (self, contents, language) {
-            (Self::Empty, ..) => {}
-            (Self::Index(index), Some(contents), Some(language)) => {
-                index.update(path, contents, language)?;
-            }
-            (Self::Index(index), ..) => index.remove(path)?,
-            (Self::Lines(lines), contents, language) => {
-                let mut lines = lines.write();
-                match contents.filter(|_| language.is_some()) {
-                    Some(contents) => lines.update(path, contents),
-                    None => lines.remove(path),
-                }
-            }
-        }
-        Ok(())
+        let cut = contents.map_or(CutFile::Nothing, |contents| self.cut(path, contents));
+        self.put(path, cut)
     }
 
     /// Makes all changes visible to searches.
@@ -696,9 +899,164 @@ impl WindowStore {
     }
 }
 
-impl Change {
-    /// The change to these contents; `None` means that the file can't be read.
-    fn from_contents(contents: Option<String>) -> Self {
-        contents.map_or(Self::Gone, Self::Contents)
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::model::{ModelError, ModelOutput, ModelRequest, TextListener};
+
+    /// Writes down what it is to learn.
+    #[derive(Clone, Debug, Default)]
+    struct Pupil {
+        notes: Arc<Mutex<Vec<String>>>,
+        learns_many: bool,
+    }
+
+    impl Pupil {
+        fn note(&self, what: &str, path: &str, contents: Option<&str>) {
+            let contents = contents.unwrap_or("-");
+            self.notes.lock().push(format!("{what} {path} {contents}"));
+        }
+
+        /// What it wrote down since it was last asked, sorted: files come in no certain order.
+        fn notes(&self) -> Vec<String> {
+            let mut notes = std::mem::take(&mut *self.notes.lock());
+            notes.sort();
+            notes
+        }
+    }
+
+    #[async_trait]
+    impl Model for Pupil {
+        fn name(&self) -> &str {
+            "pupil"
+        }
+
+        async fn complete(
+            &self,
+            _request: &ModelRequest,
+            _listener: &dyn TextListener,
+        ) -> Result<ModelOutput, ModelError> {
+            Err(ModelError::Failed("it only learns".to_owned()))
+        }
+
+        fn learns(&self) -> bool {
+            true
+        }
+
+        fn observe(&self, path: &str, contents: Option<&str>) {
+            self.note("observe", path, contents);
+        }
+
+        fn learn_many(&self) -> Option<Box<dyn BulkLearning>> {
+            let learning: Box<dyn BulkLearning> = Box::new(self.clone());
+            self.learns_many.then_some(learning)
+        }
+
+        fn relearn(&self, kept: Arc<Vec<u8>>, _gone: &[String]) -> bool {
+            self.note("relearn", &String::from_utf8_lossy(&kept), None);
+            true
+        }
+    }
+
+    impl BulkLearning for Pupil {
+        fn learn(&mut self, path: &str, contents: &str) {
+            self.note("learn", path, Some(contents));
+        }
+
+        fn finish(self: Box<Self>) -> Vec<u8> {
+            b"all".to_vec()
+        }
+    }
+
+    /// A folder with two files, and the state of it that teaches a pupil.
+    fn taught(pupil: &Pupil) -> (tempfile::TempDir, RepositoryState) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["a.py", "b.py"] {
+            std::fs::write(folder.path().join(name), name).expect("it is written");
+        }
+        let folders = vec![folder.path().to_owned()];
+        let state = RepositoryState::new(folders, Profile::Editor, None).expect("an index");
+        let model: Arc<dyn Model> = Arc::new(pupil.clone());
+        state.teach(&model);
+        state.read(|_, _| {}).expect("it is read");
+        (folder, state)
+    }
+
+    fn open(state: &RepositoryState, path: &Path, contents: &str) {
+        let uri = format!("file://{}", path.display());
+        state.document_changed(&Snapshot::new(&uri, "python", 1, contents));
+    }
+
+    #[test]
+    fn only_other_contents_of_other_files_are_indexed() {
+        let pupil = Pupil::default();
+        let (folder, state) = taught(&pupil);
+        assert_eq!(pupil.notes(), ["observe a.py a.py", "observe b.py b.py"]);
+        let [a, b] = ["a.py", "b.py"].map(|name| folder.path().join(name));
+        open(&state, &a, "edited");
+        state.settle();
+        assert_eq!(pupil.notes(), [""; 0], "it is the current file");
+        open(&state, &b, "b.py");
+        state.settle();
+        assert_eq!(pupil.notes(), ["observe a.py edited"]);
+        // Closed: the disk counts again.
+        state.file_changed(&a);
+        state.settle();
+        assert_eq!(pupil.notes(), ["observe a.py a.py"]);
+        state.file_changed(&a);
+        state.file_changed(&b);
+        open(&state, &a, "a.py");
+        state.settle();
+        assert_eq!(pupil.notes(), [""; 0], "all is as it was");
+        std::fs::remove_file(&b).expect("it is removed");
+        state.file_changed(&b);
+        state.settle();
+        assert_eq!(pupil.notes(), ["observe b.py -"]);
+    }
+
+    #[test]
+    fn changes_while_many_files_are_learnt_come_after_them() {
+        let pupil = Pupil {
+            learns_many: true,
+            ..Pupil::default()
+        };
+        let _taught = taught(&pupil);
+        assert_eq!(
+            pupil.notes(),
+            ["learn a.py a.py", "learn b.py b.py", "relearn all -"]
+        );
+        let learner = Learner {
+            model: Arc::new(pupil.clone()),
+            known: Mutex::default(),
+            kept: None,
+            changed: AtomicUsize::default(),
+            bulk: Mutex::default(),
+        };
+        let file = |contents: &str| ReadFile {
+            contents: contents.to_owned(),
+            stamp: None,
+        };
+        learner.begin_bulk();
+        assert!(learner.learn("a.py", &file("old")));
+        learner.change("a.py", Some(file("new").version()));
+        learner.change("b.py", None);
+        let learnt = learner.finish_bulk().expect("it learns many");
+        learner.change("c.py", Some(file("c").version()));
+        learner.take_bulk(learnt);
+        learner.change("a.py", Some(file("newer").version()));
+        let notes = pupil.notes.lock().clone();
+        assert_eq!(
+            notes,
+            [
+                "learn a.py old",
+                "relearn all -",
+                "observe a.py new",
+                "observe c.py c",
+                "observe a.py newer"
+            ]
+        );
+        assert!(!learner.learn("d.py", &file("d")), "no more at once");
     }
 }

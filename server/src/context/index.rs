@@ -48,7 +48,7 @@ pub struct Index {
 }
 
 /// The files of an index, by name.
-pub type IndexParts = BTreeMap<PathBuf, Vec<u8>>;
+pub type IndexParts = BTreeMap<PathBuf, Arc<Vec<u8>>>;
 
 /// Why the index failed.
 #[derive(Debug, thiserror::Error)]
@@ -140,9 +140,9 @@ impl Index {
         // A copy at one moment: merges remove files at any time.
         let copy = RamDirectory::create();
         self.memory.persist(&copy)?;
-        let read = |name: &Path| -> Result<Vec<u8>, IndexError> {
+        let read = |name: &Path| -> Result<Arc<Vec<u8>>, IndexError> {
             let file = copy.open_read(name).map_err(TantivyError::from)?;
-            Ok(file.read_bytes()?.as_slice().to_vec())
+            Ok(Arc::new(file.read_bytes()?.as_slice().to_vec()))
         };
         let list = read(Path::new(FILE_LIST))?;
         let names: Vec<PathBuf> = serde_json::from_slice(&list).map_err(std::io::Error::from)?;
@@ -166,7 +166,19 @@ impl Index {
         contents: &str,
         language: &'static Language,
     ) -> Result<(), IndexError> {
-        let windows = windows(path, contents, language);
+        self.put(path, windows(path, contents, language), language)
+    }
+
+    /// As [`Index::update`], with windows that are cut already.
+    ///
+    /// # Errors
+    /// The engine's writer has died.
+    pub fn put(
+        &self,
+        path: &str,
+        windows: Vec<Window>,
+        language: &'static Language,
+    ) -> Result<(), IndexError> {
         let writer = self.writer();
         writer.delete_term(Term::from_field_text(self.fields.path, path));
         let Some(terms) = self.fields.terms.get(language.name) else {

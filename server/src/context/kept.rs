@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -26,9 +27,21 @@ pub struct KeptIndex {
     origin: Origin,
 }
 
-/// The files that are known, by relative path. Without a stamp what is known has other contents
-/// than the disk, or may have.
-pub type KnownFiles = BTreeMap<String, Option<FileStamp>>;
+/// The files that are known, by relative path.
+pub type KnownFiles = BTreeMap<String, KnownFile>;
+
+/// A file as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownFile {
+    /// Its contents.
+    pub contents: ContentsDigest,
+    /// The stamp that the file had with these contents; `None` if the disk has others, or may have.
+    pub stamp: Option<FileStamp>,
+}
+
+/// By what contents are taken to be equal: the first half of their SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentsDigest([u64; 2]);
 
 /// By what a file's contents are taken to be unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +184,7 @@ impl KeptIndex {
                 bytes.drain(..start);
                 std::mem::take(&mut bytes)
             };
-            parts.insert(name, part);
+            parts.insert(name, Arc::new(part));
         }
         Ok(Some((parts, contents.files)))
     }
@@ -184,7 +197,7 @@ impl KeptIndex {
     pub fn save(&self, parts: &IndexParts, files: KnownFiles) -> Result<(), KeptIndexError> {
         let mut digest = Sha256::new();
         for bytes in parts.values() {
-            digest.update(bytes);
+            digest.update(&**bytes);
         }
         let contents = Contents {
             files,
@@ -220,6 +233,15 @@ impl KeptIndex {
         written.map_err(io_error(&self.file))?;
         prune(folder.parent().unwrap_or(folder))?;
         Ok(())
+    }
+}
+
+impl ContentsDigest {
+    /// The digest of some contents.
+    pub fn of(contents: &str) -> Self {
+        let digest = Sha256::digest(contents);
+        let (halves, _) = digest.as_chunks();
+        Self([0, 1].map(|half: usize| u64::from_le_bytes(halves[half])))
     }
 }
 
@@ -385,9 +407,13 @@ mod tests {
             size: 3,
             modified: 4,
         };
+        let known = |contents, stamp| KnownFile {
+            contents: ContentsDigest::of(contents),
+            stamp,
+        };
         let files = KnownFiles::from([
-            ("tax.py".to_owned(), Some(stamp)),
-            ("b.py".to_owned(), None),
+            ("tax.py".to_owned(), known("TAX", Some(stamp))),
+            ("b.py".to_owned(), known("B", None)),
         ]);
         kept.save(&parts(), files.clone()).expect("it is written");
         let (again, known) = kept.load().expect("it is read").expect("it is there");
@@ -404,7 +430,7 @@ mod tests {
         assert!(learnt.load().expect("nothing is no fault").is_none());
         let parts = IndexParts::from(
             [("a", "one"), ("b", ""), ("c", "three")]
-                .map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())),
+                .map(|(name, text)| (PathBuf::from(name), Arc::new(text.as_bytes().to_vec()))),
         );
         learnt
             .save(&parts, KnownFiles::new())

@@ -9,8 +9,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use crate::lsp::reporting::suspend;
 use crate::lsp::session::{BackgroundJob, EditorSession, random_id};
 
-/// The request's method. The response is `null`, once the session's telemetry is stored and the
-/// index has every change of a file that the client told of.
+/// The request's method. The response is `null`, once the session's telemetry is stored.
 pub const NEW_SESSION: &str = "fillrate/newSession";
 
 /// The parameters of [`NEW_SESSION`].
@@ -52,11 +51,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
     let engines = session.engines();
     match engines.and_then(|engines| engines.for_session(&configuration, &id)) {
         Some(engines) => {
-            let engines = session.install_engines(engines);
-            let settled = tokio::task::spawn_blocking(move || engines.settle()).await;
-            if let Err(error) = settled {
-                tracing::error!(%error, "indexing changes failed");
-            }
+            session.install_engines(engines);
         }
         None => session.queue(BackgroundJob::Index),
     }

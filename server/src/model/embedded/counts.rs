@@ -223,6 +223,12 @@ impl Counts {
         }
     }
 
+    /// What was kept, if nothing was learnt or forgotten since.
+    pub(super) fn unchanged(&self) -> Option<&KeptTables> {
+        let same = self.gone.is_empty() && self.sequences.iter().all(Option::is_none);
+        same.then_some(&*self.kept)
+    }
+
     /// Learns a text and gives the number to forget it by.
     pub(super) fn learn(&mut self, sequence: Sequence) -> u32 {
         count(&mut self.followers, &sequence, Followers::add);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -66,8 +66,9 @@ pub(super) struct Knowledge<'a> {
     pub(super) left_out: Option<u32>,
     /// Its short counts.
     pub(super) left_out_counts: Option<&'a Counts>,
-    /// Reduced counts by context: generation comes to the same few contexts again and again.
-    pub(super) reductions: RefCell<HashMap<Vec<Class>, Rc<Followers>>>,
+    /// The repository's short counts by context, where it has any: generation comes to the same few
+    /// contexts again and again.
+    pub(super) short: RefCell<HashMap<Vec<Class>, Option<Rc<Followers>>>>,
 }
 
 /// A symbol and its probability.
@@ -163,29 +164,23 @@ impl Knowledge<'_> {
             }
             left
         };
-        let mut hits: [Vec<(usize, Symbol)>; 4] = Default::default();
+        let mut hits: [Hits; 4] = Default::default();
         self.file
-            .visit(context, |_, length, symbol| hits[0].push((length, symbol)));
+            .visit(context, |_, length, symbol| hits[0].add(length, symbol));
         self.windows
-            .visit(context, |_, length, symbol| hits[1].push((length, symbol)));
+            .visit(context, |_, length, symbol| hits[1].add(length, symbol));
         self.repository.visit(context, |number, length, symbol| {
             if Some(number) != self.left_out {
                 if (self.in_folder)(number) {
-                    hits[2].push((length, symbol));
+                    hits[2].add(length, symbol);
                 }
-                hits[3].push((length, symbol));
+                hits[3].add(length, symbol);
             }
         });
-        for hits in &mut hits {
-            // Stable, so that equal lengths stay in the order of the places.
-            hits.sort_by_key(|hit| Reverse(hit.0));
-        }
         let mut seen: [Tally; 4] = Default::default();
         for order in (SHORTEST..=LONGEST).rev() {
             for (hits, tally) in hits.iter().zip(&mut seen) {
-                while let Some((length, symbol)) = hits.get(tally.total as usize)
-                    && *length >= order
-                {
+                for symbol in hits.of_length(order) {
                     tally.add(*symbol);
                 }
                 if give(tally.total, &tally.counts) < LEFT_OVER {
@@ -194,14 +189,11 @@ impl Knowledge<'_> {
             }
         }
         for order in (1..SHORTEST).rev() {
-            let reduced = self.reduced(context, order);
+            let repository = self.short(context, order);
             for followers in [
                 self.file.followers(context, order),
                 self.windows.followers(context, order),
-                match reduced.as_deref() {
-                    Some(reduced) => Some(Cow::Borrowed(reduced)),
-                    None => self.repository.followers(context, order),
-                },
+                repository.as_deref().map(Cow::Borrowed),
             ]
             .into_iter()
             .flatten()
@@ -213,16 +205,24 @@ impl Knowledge<'_> {
         }
     }
 
-    /// The repository's short counts less those of the text that is left out, where it has any.
-    fn reduced(&self, context: &[Class], order: usize) -> Option<Rc<Followers>> {
-        let less = self.left_out_counts?.followers(context, order)?;
-        let whole = self.repository.followers(context, order)?;
-        let context = context[context.len() - order..].to_vec();
-        let mut reductions = self.reductions.borrow_mut();
-        let reduced = reductions
-            .entry(context)
-            .or_insert_with(|| Rc::new(whole.without(&less)));
-        Some(Rc::clone(reduced))
+    /// The repository's short counts less those of the text that is left out.
+    fn short(&self, context: &[Class], order: usize) -> Option<Rc<Followers>> {
+        let last = context.get(context.len().checked_sub(order)?..)?;
+        if let Some(known) = self.short.borrow().get(last) {
+            return known.clone();
+        }
+        let counted = self.repository.followers(context, order).map(|whole| {
+            let less = self
+                .left_out_counts
+                .and_then(|counts| counts.followers(context, order));
+            Rc::new(match less {
+                Some(less) => whole.without(&less),
+                None => whole.into_owned(),
+            })
+        });
+        let mut short = self.short.borrow_mut();
+        short.insert(last.to_vec(), counted.clone());
+        counted
     }
 
     /// Likeliest first, ties by text.
@@ -236,7 +236,21 @@ impl Knowledge<'_> {
     }
 
     fn class(&self, symbol: Symbol) -> Class {
-        self.vocabulary.entry(symbol).1
+        self.vocabulary.class(symbol)
+    }
+}
+
+/// The symbols that followed where a context stands, by how many of its tokens agree there.
+#[derive(Default)]
+struct Hits([Vec<Symbol>; LONGEST - SHORTEST + 1]);
+
+impl Hits {
+    fn add(&mut self, length: usize, symbol: Symbol) {
+        self.0[length - SHORTEST].push(symbol);
+    }
+
+    fn of_length(&self, length: usize) -> &[Symbol] {
+        &self.0[length - SHORTEST]
     }
 }
 

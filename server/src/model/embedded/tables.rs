@@ -1,31 +1,34 @@
 //! What was learnt in the form in which it is kept between two starts: flat tables, which are
 //! searched where they lie, so that a start reads one file and builds nothing.
 //!
-//! Numbers are little-endian. The sections follow each other behind a line that gives the paths of
-//! the texts and the sections' lengths in bytes.
+//! Numbers are little-endian. The sections follow each other; behind them stand the paths of the texts
+//! with the sections' lengths in bytes, and the length of that as eight bytes.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::counts::{Followers, LONGEST, SHORTEST, Sequence, key, mix};
-use super::vocabulary::{Class, Symbol};
+use super::vocabulary::{Class, Intern, Symbol, Vocabulary};
 
 /// What was kept. By default nothing.
 #[derive(Debug, Default)]
 pub(super) struct KeptTables {
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
+    /// The symbols' texts, one behind the other, as in their section.
+    symbols: String,
     paths: Vec<String>,
     sections: Vec<Range<usize>>,
     /// Texts that were asked for whole.
     sequences: Vec<OnceLock<Box<Sequence>>>,
 }
 
-/// The first line.
+/// What stands behind the sections.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct Footer {
     paths: Vec<String>,
     sections: Vec<usize>,
 }
@@ -34,15 +37,15 @@ struct Header {
 #[derive(Debug, Default)]
 pub(super) struct LearntTexts {
     /// The texts of symbols, by number, one behind the other, and where each ends.
-    pub(super) symbols: String,
-    pub(super) symbol_ends: Vec<u32>,
+    symbols: String,
+    symbol_ends: Vec<u32>,
     /// The symbols' classes.
-    pub(super) classes: Vec<Class>,
+    classes: Vec<Class>,
     /// The texts' paths.
-    pub(super) paths: Vec<String>,
+    paths: Vec<String>,
     /// Their symbols, one text behind the other, and where each ends.
-    pub(super) tokens: Vec<Symbol>,
-    pub(super) text_ends: Vec<u32>,
+    tokens: Vec<Symbol>,
+    text_ends: Vec<u32>,
 }
 
 /// The sections, in their order. Each table has four: keys, the bounds of its buckets, where the
@@ -68,12 +71,13 @@ const SECTIONS: usize = TABLES + 4 * SHORTEST;
 
 impl KeptTables {
     /// The tables that [`LearntTexts::encode`] made; `None` if these are others.
-    pub(super) fn read(mut bytes: Vec<u8>) -> Option<Self> {
-        let line = bytes.iter().position(|byte| *byte == b'\n')?;
-        let header: Header = serde_json::from_slice(&bytes[..line]).ok()?;
-        bytes.drain(..=line);
+    pub(super) fn read(bytes: Arc<Vec<u8>>) -> Option<Self> {
+        let (rest, length) = bytes.split_last_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (rest, footer) = rest.split_at_checked(rest.len().checked_sub(length)?)?;
+        let footer: Footer = serde_json::from_slice(footer).ok()?;
         let mut start = 0;
-        let sections: Vec<Range<usize>> = header
+        let sections: Vec<Range<usize>> = footer
             .sections
             .iter()
             .map(|length| {
@@ -82,12 +86,22 @@ impl KeptTables {
                 section
             })
             .collect();
-        (sections.len() == SECTIONS && start == bytes.len()).then(|| Self {
-            bytes,
-            sequences: header.paths.iter().map(|_| OnceLock::new()).collect(),
-            paths: header.paths,
+        if sections.len() != SECTIONS || start != rest.len() {
+            return None;
+        }
+        let symbols = std::str::from_utf8(&rest[sections[SYMBOLS].clone()]).ok()?;
+        Some(Self {
+            symbols: symbols.to_owned(),
+            sequences: footer.paths.iter().map(|_| OnceLock::new()).collect(),
+            paths: footer.paths,
             sections,
+            bytes,
         })
+    }
+
+    /// The bytes that it was read from.
+    pub(super) fn bytes(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.bytes)
     }
 
     /// The texts' paths, by number.
@@ -107,12 +121,15 @@ impl KeptTables {
 
     /// The text and class of a symbol.
     pub(super) fn entry(&self, symbol: Symbol) -> (&str, Class) {
-        let symbol = symbol as usize;
-        let start = self.end_before(SYMBOL_ENDS, symbol);
-        let end = self.number(SYMBOL_ENDS, symbol) as usize;
-        let text = &self.section(SYMBOLS)[start..end];
-        let text = std::str::from_utf8(text).unwrap_or_default();
-        (text, self.number(CLASSES, symbol))
+        let index = symbol as usize;
+        let start = self.end_before(SYMBOL_ENDS, index);
+        let end = self.number(SYMBOL_ENDS, index) as usize;
+        (&self.symbols[start..end], self.class(symbol))
+    }
+
+    /// The class of a symbol.
+    pub(super) fn class(&self, symbol: Symbol) -> Class {
+        self.number(CLASSES, symbol as usize)
     }
 
     /// The symbol of a text.
@@ -179,15 +196,14 @@ impl KeptTables {
         let sequence = self.sequences.get(text as usize)?;
         let make = || {
             let symbols: Vec<Symbol> = self.tokens(text).collect();
-            let class = |symbol: &Symbol| self.number(CLASSES, *symbol as usize);
-            let classes = symbols.iter().map(class).collect();
+            let classes = symbols.iter().map(|symbol| self.class(*symbol)).collect();
             Box::new(Sequence::new(symbols, classes))
         };
         Some(sequence.get_or_init(make))
     }
 
     fn class_at(&self, place: usize) -> Class {
-        self.number(CLASSES, self.number(TOKENS, place) as usize)
+        self.class(self.number(TOKENS, place))
     }
 
     /// The text that a place is in.
@@ -249,8 +265,7 @@ impl KeptTables {
     }
 
     fn number(&self, section: usize, index: usize) -> u32 {
-        let bytes = self.section(section)[4 * index..].first_chunk();
-        bytes.copied().map_or(0, u32::from_le_bytes)
+        number(self.section(section), index)
     }
 
     fn long(&self, section: usize, index: usize) -> u64 {
@@ -260,8 +275,25 @@ impl KeptTables {
 }
 
 impl LearntTexts {
+    /// Adds a text.
+    pub(super) fn add(&mut self, path: &str, symbols: impl IntoIterator<Item = Symbol>) {
+        self.tokens.extend(symbols);
+        self.text_ends.push(self.tokens.len() as u32);
+        self.paths.push(path.to_owned());
+    }
+
+    /// Adds all symbols.
+    pub(super) fn add_vocabulary(&mut self, vocabulary: &Vocabulary) {
+        for symbol in 0..vocabulary.len() as u32 {
+            let (text, class) = vocabulary.entry(symbol);
+            self.symbols.push_str(text);
+            self.symbol_ends.push(self.symbols.len() as u32);
+            self.classes.push(class);
+        }
+    }
+
     /// The bytes that [`KeptTables::read`] reads.
-    pub(super) fn encode(mut self) -> Vec<u8> {
+    pub(super) fn encode(self) -> Vec<u8> {
         let mut order: Vec<(u64, u32)> = Vec::new();
         let mut start = 0;
         for (symbol, end) in (0..).zip(&self.symbol_ends) {
@@ -269,54 +301,93 @@ impl LearntTexts {
             order.push((text_key(&self.symbols[start..end]), symbol));
             start = end;
         }
-        order.sort_unstable();
+        order.par_sort_unstable();
         let order_keys: Vec<u64> = order.iter().map(|(key, _)| *key).collect();
-        let mut sections = vec![
-            std::mem::take(&mut self.symbols).into_bytes(),
-            numbers(self.symbol_ends.iter().copied()),
-            numbers(self.classes.iter().copied()),
-            numbers(order.iter().map(|(_, symbol)| *symbol)),
-            numbers(bucket_bounds(&order_keys)),
-            numbers(self.tokens.iter().copied()),
-            numbers(self.text_ends.iter().copied()),
-        ];
+        let mut written = Sections::default();
+        written.section(self.symbols.bytes());
+        written.numbers(self.symbol_ends.iter().copied());
+        written.numbers(self.classes.iter().copied());
+        written.numbers(order.iter().map(|(_, symbol)| *symbol));
+        written.numbers(bucket_bounds(&order_keys));
+        written.numbers(self.tokens.iter().copied());
+        written.numbers(self.text_ends.iter().copied());
         drop((order, order_keys));
-        let classes: Vec<Class> = self
-            .tokens
-            .iter()
-            .map(|symbol| self.classes[*symbol as usize])
-            .collect();
-        for order in 1..=SHORTEST {
-            let mut entries = self.entries(order, &classes);
-            entries.sort_unstable();
-            sections.extend(table(&entries, order < SHORTEST));
-        }
-        let header = Header {
-            paths: self.paths,
-            sections: sections.iter().map(Vec::len).collect(),
+        let texts = TextClasses {
+            classes: self
+                .tokens
+                .iter()
+                .map(|symbol| self.classes[*symbol as usize])
+                .collect(),
+            ends: self.text_ends,
         };
-        let mut bytes = serde_json::to_vec(&header).unwrap_or_default();
-        bytes.reserve_exact(1 + header.sections.iter().sum::<usize>());
-        bytes.push(b'\n');
-        for section in sections {
-            bytes.extend(section);
+        // What is written already need not be in memory twice.
+        drop((self.symbols, self.symbol_ends, self.classes, self.tokens));
+        for order in 1..=SHORTEST {
+            let table = texts.table(order, written.written(TOKENS));
+            written.section(table.keys.iter().copied().flat_map(u64::to_le_bytes));
+            written.numbers(bucket_bounds(&table.keys));
+            written.numbers(table.ends);
+            written.numbers(table.values);
         }
+        let footer = Footer {
+            paths: self.paths,
+            sections: written.lengths,
+        };
+        let mut bytes = written.bytes;
+        let start = bytes.len();
+        // Texts and numbers make JSON that cannot fail.
+        bytes.extend(serde_json::to_vec(&footer).unwrap_or_default());
+        let length = (bytes.len() - start) as u64;
+        bytes.extend(length.to_le_bytes());
         bytes
     }
+}
 
-    /// The mixed keys of all contexts of an order with what followed, or, for the shortest context
-    /// that is looked up in the texts, with where that stands. `classes` are those of all tokens.
-    fn entries(&self, order: usize, classes: &[Class]) -> Vec<(u64, u32)> {
-        let mut entries = Vec::with_capacity(self.tokens.len());
+/// The classes of all tokens, and where each text ends.
+struct TextClasses {
+    classes: Vec<Class>,
+    ends: Vec<u32>,
+}
+
+/// A table's entries are sorted in so many parts, as a power of two, by the first bits of their
+/// keys: all cores sort, and few entries are in memory at once.
+const PART_BITS: u32 = 3;
+
+impl TextClasses {
+    /// What followed all contexts of an order, or, for the shortest context that is looked up in the
+    /// texts, where that stands. `tokens` has the symbols, as a section does.
+    fn table(&self, order: usize, tokens: &[u8]) -> Table {
+        let mut table = Table::default();
+        let parts: Vec<usize> = (0..1 << PART_BITS).collect();
+        for together in parts.chunks(rayon::current_num_threads()) {
+            let sorted = together.par_iter().map(|part| {
+                let mut entries = self.entries(order, tokens, *part);
+                entries.sort_unstable();
+                Table::of_sorted(&entries, order < SHORTEST)
+            });
+            for part in sorted.collect::<Vec<_>>() {
+                table.append(part);
+            }
+        }
+        table
+    }
+
+    /// The mixed keys in one part of all contexts of an order, with what followed or where that
+    /// stands.
+    fn entries(&self, order: usize, tokens: &[u8], part: usize) -> Vec<(u64, u32)> {
+        let mut entries = Vec::with_capacity(self.classes.len() >> PART_BITS);
         let mut start = 0;
-        for end in &self.text_ends {
+        for end in &self.ends {
             let end = *end as usize;
             for place in start + order..end {
-                let value = match order < SHORTEST {
-                    true => self.tokens[place],
-                    false => place as u32,
-                };
-                entries.push((mix(key(&classes[place - order..place])), value));
+                let key = mix(key(&self.classes[place - order..place]));
+                if bucket_of(key, PART_BITS) == part {
+                    let value = match order < SHORTEST {
+                        true => number(tokens, place),
+                        false => place as u32,
+                    };
+                    entries.push((key, value));
+                }
             }
             start = end;
         }
@@ -324,29 +395,66 @@ impl LearntTexts {
     }
 }
 
-/// The sections of a table of sorted entries, whose values are counted or listed.
-fn table(entries: &[(u64, u32)], counted: bool) -> [Vec<u8>; 4] {
-    let mut keys = Vec::new();
-    let mut ends = Vec::new();
-    let mut values = Vec::new();
-    for of_key in entries.chunk_by(|a, b| a.0 == b.0) {
-        keys.push(of_key[0].0);
-        if counted {
-            for of_value in of_key.chunk_by(|a, b| a.1 == b.1) {
-                values.extend([of_value[0].1, of_value.len() as u32]);
+/// A table, by rising keys.
+#[derive(Default)]
+struct Table {
+    keys: Vec<u64>,
+    /// Where the values of each key end.
+    ends: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Table {
+    /// A table of sorted entries, whose values are counted or listed.
+    fn of_sorted(entries: &[(u64, u32)], counted: bool) -> Self {
+        let mut table = Self::default();
+        for of_key in entries.chunk_by(|a, b| a.0 == b.0) {
+            table.keys.push(of_key[0].0);
+            if counted {
+                for of_value in of_key.chunk_by(|a, b| a.1 == b.1) {
+                    table.values.extend([of_value[0].1, of_value.len() as u32]);
+                }
+                table.ends.push(table.values.len() as u32 / 2);
+            } else {
+                table.values.extend(of_key.iter().map(|(_, value)| *value));
+                table.ends.push(table.values.len() as u32);
             }
-            ends.push(values.len() as u32 / 2);
-        } else {
-            values.extend(of_key.iter().map(|(_, value)| *value));
-            ends.push(values.len() as u32);
         }
+        table
     }
-    [
-        keys.iter().flat_map(|key| key.to_le_bytes()).collect(),
-        numbers(bucket_bounds(&keys)),
-        numbers(ends),
-        numbers(values),
-    ]
+
+    /// Adds a table of greater keys.
+    fn append(&mut self, more: Self) {
+        let before = self.ends.last().copied().unwrap_or(0);
+        self.keys.extend(more.keys);
+        self.ends.extend(more.ends.iter().map(|end| before + end));
+        self.values.extend(more.values);
+    }
+}
+
+/// Sections, one behind the other, and their lengths.
+#[derive(Default)]
+struct Sections {
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl Sections {
+    fn section(&mut self, bytes: impl IntoIterator<Item = u8>) {
+        let start = self.bytes.len();
+        self.bytes.extend(bytes);
+        self.lengths.push(self.bytes.len() - start);
+    }
+
+    fn numbers(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        self.section(numbers.into_iter().flat_map(u32::to_le_bytes));
+    }
+
+    /// A section that was written.
+    fn written(&self, section: usize) -> &[u8] {
+        let start = self.lengths[..section].iter().sum();
+        &self.bytes[start..start + self.lengths[section]]
+    }
 }
 
 /// Where each of so many buckets of sorted keys that about four share one begins, and where the
@@ -374,6 +482,8 @@ fn text_key(text: &str) -> u64 {
     mix(text.as_bytes().iter().fold(0, fold))
 }
 
-fn numbers(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
-    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+/// A number of a section of numbers.
+fn number(section: &[u8], index: usize) -> u32 {
+    let bytes = section[4 * index..].first_chunk();
+    bytes.copied().map_or(0, u32::from_le_bytes)
 }

@@ -253,7 +253,8 @@ async fn it_answers_through_the_trait() {
 
 /// What a model knows that was kept and started again.
 fn started_again(learnt: &Learnt) -> Learnt {
-    Learnt::of_kept(KeptTables::read(learnt.texts().encode()).expect("it is what was written"))
+    let bytes = Arc::new(learnt.texts().encode());
+    Learnt::of_kept(KeptTables::read(bytes).expect("it is what was written"))
 }
 
 #[test]
@@ -261,10 +262,10 @@ fn what_is_kept_is_other_than_what_it_is_cut_to() {
     let bytes = learnt(&[("a.py", CART), ("b.py", "x = 1\n")])
         .texts()
         .encode();
-    assert!(KeptTables::read(bytes.clone()).is_some());
     for length in 0..bytes.len() {
-        assert!(KeptTables::read(bytes[..length].to_vec()).is_none());
+        assert!(KeptTables::read(Arc::new(bytes[..length].to_vec())).is_none());
     }
+    assert!(KeptTables::read(Arc::new(bytes)).is_some());
 }
 
 /// Code of a small language, with enough repetition that contexts of all lengths occur.
@@ -310,12 +311,23 @@ proptest! {
         parameters in parameters(),
         starts in 0_usize..4,
         learnt_again in 0_usize..5,
+        in_bulk in any::<bool>(),
     ) {
         let paths = ["shop/a.py", "shop/here.py", "b.py", "c/d.py"];
         let mut changed = Learnt::default();
-        for (path, text) in paths.iter().zip(&others) {
-            changed.observe(path, Some(text));
-            changed.observe("gone.py", Some(text));
+        if in_bulk {
+            let mut bulk = Box::<ManyTexts>::default();
+            for (path, text) in paths.iter().zip(&others) {
+                bulk.learn(path, text);
+            }
+            bulk.learn("gone.py", &others[3]);
+            let bytes = Arc::new(bulk.finish());
+            changed = Learnt::of_kept(KeptTables::read(bytes).expect("it is what was written"));
+        } else {
+            for (path, text) in paths.iter().zip(&others) {
+                changed.observe(path, Some(text));
+                changed.observe("gone.py", Some(text));
+            }
         }
         // Some of it may be of an earlier start, or of two.
         if starts > 0 {

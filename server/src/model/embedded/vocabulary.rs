@@ -47,6 +47,9 @@ pub(super) trait Intern {
     /// The text and class of a number.
     fn entry(&self, symbol: Symbol) -> (&str, Class);
 
+    /// The class of a number.
+    fn class(&self, symbol: Symbol) -> Class;
+
     /// The symbol and class of a token. `source` is the token with its gap.
     fn token(&mut self, token: &Token<'_>, source: &str) -> (Symbol, Class) {
         let form;
@@ -64,7 +67,7 @@ pub(super) trait Intern {
                 self.intern(text, class)
             }
         };
-        (symbol, self.entry(symbol).1)
+        (symbol, self.class(symbol))
     }
 }
 
@@ -129,6 +132,13 @@ impl Intern for Vocabulary {
             }
         }
     }
+
+    fn class(&self, symbol: Symbol) -> Class {
+        match (symbol as usize).checked_sub(self.kept.symbols()) {
+            None => self.kept.class(symbol),
+            Some(index) => self.entries[index].1,
+        }
+    }
 }
 
 impl<'a> Extended<'a> {
@@ -162,6 +172,13 @@ impl Intern for Extended<'_> {
                 let (text, class) = &self.more.entries[index];
                 (text, *class)
             }
+        }
+    }
+
+    fn class(&self, symbol: Symbol) -> Class {
+        match (symbol as usize).checked_sub(self.base.len()) {
+            None => self.base.class(symbol),
+            Some(index) => self.more.entries[index].1,
         }
     }
 }
