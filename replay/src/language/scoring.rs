@@ -185,12 +185,36 @@ pub(crate) fn head_of(function: Node<'_>, language: &Language) -> Option<Functio
 /// Removes a function's head from a text, as RepoExec's script does: if the head does not occur in
 /// the text, as many lines as it has.
 pub fn without_head(text: &str, head: &str) -> String {
-    let head = head.trim();
+    let head = head.trim_matches(is_python_space);
+    let strip = |text: &str| text.trim_matches(is_python_space).to_owned();
     if text.contains(head) {
-        return text.replace(head, "").trim().to_owned();
+        return strip(&text.replace(head, ""));
     }
-    let lines: Vec<&str> = text.trim().lines().skip(head.lines().count()).collect();
-    lines.join("\n")
+    let text = strip(text);
+    let rest = python_lines(&text).skip(python_lines(head).count());
+    rest.collect::<Vec<_>>().join("\n")
+}
+
+/// Python's `str.isspace`, for one character.
+fn is_python_space(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
+}
+
+/// Python's `str.splitlines`.
+fn python_lines(text: &str) -> impl Iterator<Item = &str> {
+    const ENDS: [char; 10] = [
+        '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}',
+        '\u{2029}',
+    ];
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let line = rest.split(ENDS).next().filter(|_| !rest.is_empty())?;
+        let after = &rest[line.len()..];
+        let mut characters = after.chars();
+        characters.next();
+        rest = after.strip_prefix("\r\n").unwrap_or(characters.as_str());
+        Some(line)
+    })
 }
 
 #[cfg(test)]

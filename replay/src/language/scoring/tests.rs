@@ -42,11 +42,6 @@ fn json_lines(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Python's `str.isspace`.
-fn is_python_space(character: char) -> bool {
-    character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
-}
-
 struct Example {
     id: String,
     prompt: String,
@@ -294,4 +289,20 @@ proptest! {
             naive_truncation(&prompt, &completion)
         );
     }
+}
+
+/// RepoExec's script splits as Python does, also at a form feed and the like.
+#[test]
+fn heads_are_removed_by_the_lines_of_python() {
+    let lines = |text: &str| python_lines(text).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines("a\r\nb\u{b}\u{2028}c\rd\n"), ["a", "b", "", "c", "d"]);
+    assert_eq!(lines(""), [""; 0]);
+    assert_eq!(lines("\n\n"), ["", ""]);
+    let head = "def f(x):\n    'Double.'";
+    let other = "def f(x):\u{c}    'Two.'\n    return 2 * x\u{1f}";
+    assert_eq!(without_head(other, head), "    return 2 * x");
+    assert_eq!(
+        without_head(&format!("{head}\n    return 2 * x\n"), head),
+        "return 2 * x"
+    );
 }
