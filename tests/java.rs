@@ -2,12 +2,13 @@
 //! writes what the tests' process writes does not pass.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 
 use fillrate::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
-use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
+use crate::support::play::{TestDir, attempts, cache, copy, holes, repository, run, text};
 use crate::support::programs::install;
 
 /// The demo with holes in one file, so that few are judged.
@@ -33,12 +34,18 @@ const LACKS_A_PACKAGE: (&str, &str) = (
     "import org.openjdk.jmh.annotations.Benchmark;\n\nclass SpeedTest {\n    @Benchmark void speed() {}\n}\n",
 );
 
-/// A local repository of Maven with JUnit 5.
-struct Repository(String);
+/// A local repository of Maven with JUnit 5, and the cache of the programs that use it.
+struct Repository {
+    folder: String,
+    cache: PathBuf,
+}
 
 impl Repository {
     fn installed() -> Option<Self> {
-        install("junit").map(|folder| Self(text(&folder)))
+        install("junit").map(|folder| Self {
+            folder: text(&folder),
+            cache: cache(),
+        })
     }
 
     /// Runs the program with this repository, and expects it to succeed.
@@ -48,7 +55,9 @@ impl Repository {
 
     fn command(&self, dir: &TestDir, arguments: &[&str]) -> Command {
         let mut command = dir.command(arguments);
-        command.env("MAVEN_OPTS", format!("-Dmaven.repo.local={}", self.0));
+        command
+            .env("MAVEN_OPTS", format!("-Dmaven.repo.local={}", self.folder))
+            .env("FILLRATE_CACHE", &self.cache);
         command
     }
 }
@@ -112,17 +121,19 @@ fn java_verdicts_are_right() {
     copy(&repository("corpora/demo-java"), &dir.path("rental"));
     let corpus = text(&dir.write("corpus.toml", MANIFEST));
     let tasks = dir.path("mined.jsonl");
-    let mut mine = dir.command(&[
-        "mine",
-        &corpus,
-        "--kinds",
-        "body",
-        "--holes",
-        "2",
-        "-o",
-        &text(&tasks),
-    ]);
-    mine.env("MAVEN_OPTS", format!("-Dmaven.repo.local={}", junit.0));
+    let mut mine = junit.command(
+        &dir,
+        &[
+            "mine",
+            &corpus,
+            "--kinds",
+            "body",
+            "--holes",
+            "2",
+            "-o",
+            &text(&tasks),
+        ],
+    );
     run(&mut mine).exits_with(0);
     let hole = holes(&tasks).into_iter().find(|hole| {
         let reference = hole["reference"].as_str().unwrap();
@@ -182,13 +193,15 @@ fn java_verdicts_are_right() {
 }
 
 /// What other classes have compiled into them is compiled again with them. A constant that is `[]`
-/// once looked like none to them, so that they kept it.
+/// once looked like none to them, so that they kept it. The naive engine, which audits, takes no
+/// class from an earlier compilation.
 #[test]
 fn a_changed_constant_reaches_the_classes_that_use_it() {
-    let Some(junit) = Repository::installed() else {
+    let Some(mut junit) = Repository::installed() else {
         return;
     };
     let dir = TestDir::new();
+    junit.cache = dir.path("cache");
     copy(&repository("corpora/demo-java"), &dir.path("rental"));
     let path = "src/main/java/rental/Bicycle.java";
     let file = dir.path("rental").join(path);
@@ -215,6 +228,18 @@ fn a_changed_constant_reaches_the_classes_that_use_it() {
     let completions = ["String.valueOf(\"[]\")", "String.valueOf(\"none\")"];
     let judged = judge(&junit, &dir, &corpus, &hole, &completions, "warm");
     assert_eq!(outcomes(&judged), ["passed", "failed"], "{judged:#?}");
+
+    let files = ignore::WalkBuilder::new(&junit.cache)
+        .standard_filters(false)
+        .build();
+    let compiled: Vec<PathBuf> = files
+        .map(|entry| entry.unwrap().into_path())
+        .filter(|path| path.ends_with("built/classes/rental/NoneTest.class"))
+        .collect();
+    assert_eq!(compiled.len(), 1, "{compiled:?}");
+    std::fs::write(&compiled[0], "damaged").unwrap();
+    let naive = judge(&junit, &dir, &corpus, &hole, &completions, "naive");
+    assert_eq!(outcomes(&naive), ["passed", "failed"], "{naive:#?}");
 }
 
 /// A folder with tests of JUnit needs no manifest.
@@ -267,4 +292,87 @@ fn tests_that_do_not_compile_are_the_reason_if_there_are_no_others() {
     let refused = run(&mut junit.command(&dir, &["check", &corpus])).exits_with(3);
     let reason = "SpeedTest.java:1: package org.openjdk.jmh.annotations does not exist";
     assert!(refused.err.contains(reason), "{refused:#?}");
+}
+
+/// Programs of DevBench have a main method each, in classes of one name, and their assertions in it.
+#[test]
+fn devbench_programs_are_compiled_and_run_by_themselves() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let record = |id: &str, expected: u32| {
+        json!({
+            "id": id, "testsource": "devbench-low-context", "language": "java",
+            "prefix": "public class Test {\n    static int apply(int n) {",
+            "golden_completion": format!("        return {expected} * n;"),
+            "suffix": format!("    }}\n\n    public static void main(String[] arguments) {{\n        \
+                 assert apply(2) == 2 * {expected};\n    }}\n}}"),
+            "assertions": "",
+        })
+    };
+    let lines =
+        |values: &[Value]| -> String { values.iter().map(|value| format!("{value}\n")).collect() };
+    dir.write("records.jsonl", &lines(&[record("1", 2), record("2", 3)]));
+    let completions = ["return n + n;", "return n;", "return none;"];
+    let predictions = completions.map(
+        |text| json!({"task_id": "java/low-context/1", "completion": format!("        {text}")}),
+    );
+    dir.write("predictions.jsonl", &lines(&predictions));
+    let import = [
+        "import",
+        "devbench",
+        "records.jsonl",
+        "--limit",
+        "2",
+        "-o",
+        "tasks.jsonl",
+    ];
+    run(&mut junit.command(&dir, &import)).exits_with(0);
+    let replay = [
+        "replay",
+        "tasks.corpus/corpus.toml",
+        "--tasks",
+        "tasks.jsonl",
+        "--model",
+        "reference",
+        "--out",
+        "reference",
+        "--json",
+    ];
+    junit.fillrate(&dir, &replay);
+    let judged = attempts(&dir.path("reference"));
+    let outcomes: Vec<&Value> = judged
+        .values()
+        .map(|one| &one["verdict"]["outcome"])
+        .collect();
+    assert_eq!(outcomes, ["passed", "passed"], "{judged:#?}");
+
+    let tasks = std::fs::read_to_string(dir.path("tasks.jsonl")).unwrap();
+    dir.write("one.jsonl", tasks.split_inclusive('\n').next().unwrap());
+    let replay = [
+        "replay",
+        "tasks.corpus/corpus.toml",
+        "--tasks",
+        "one.jsonl",
+        "--model",
+        "predictions",
+        "--predictions",
+        "predictions.jsonl",
+        "--out",
+        "given",
+        "--json",
+    ];
+    junit.fillrate(&dir, &replay);
+    let by_sample: BTreeMap<u64, Value> = attempts(&dir.path("given"))
+        .into_values()
+        .map(|one| {
+            (
+                one["sample"].as_u64().unwrap(),
+                one["verdict"]["outcome"].clone(),
+            )
+        })
+        .collect();
+    let outcomes: Vec<Value> = by_sample.into_values().collect();
+    assert_eq!(outcomes, ["passed", "failed", "failed"]);
 }

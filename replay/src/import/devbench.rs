@@ -1,9 +1,10 @@
 //! [DevBench](https://github.com/microsoft/devbench): `benchmark/LANGUAGE/CATEGORY/CATEGORY.jsonl`.
 //!
 //! A program is `prefix`, the completion, `suffix` and `assertions`, each from a line of its own, as
-//! the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript or JavaScript passes
-//! if it ends with status 0, in an empty folder; TypeScript has to compile first. The assertions
-//! stand in the test and not in the program, which a model sees. Other languages are scored by text.
+//! the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript, JavaScript or Java
+//! passes if it ends with status 0, in an empty folder; TypeScript and Java have to compile first. The
+//! assertions stand in the test and not in the program, which a model sees; Java's stand in `suffix`.
+//! Other languages are scored by text.
 //!
 //! `id` counts from 1 in each file, so a task is called `LANGUAGE/CATEGORY/ID`.
 
@@ -80,12 +81,13 @@ fn read(
     );
     let name = record.file_name(&id);
     let assertions = record.optional_text("assertions")?.unwrap_or_default();
-    let tests = tests(language, &name, assertions, options);
+    let path = program_path(language, &name, extension);
+    let tests = tests(language, &name, &path, assertions, options);
     Ok(ImportedTask {
         // One for each category, so that reports have a row for each.
         project: project_name(&format!("devbench-{}", category_of(&id))),
         language,
-        path: format!("programs/{name}.{extension}"),
+        path,
         kind: HoleKind::Block,
         contents: program.contents,
         range: program.range,
@@ -99,10 +101,21 @@ fn read(
     })
 }
 
+/// The file of a program.
+fn program_path(language: &str, name: &str, extension: &str) -> String {
+    match language {
+        // The runner compiles nothing in a folder of this name with the tests, as each program is
+        // compiled by itself: their classes have the same names.
+        "java" => format!("programs/build/{name}.java"),
+        _ => format!("programs/{name}.{extension}"),
+    }
+}
+
 /// What decides over a program, if it is run.
 fn tests(
     language: &str,
     name: &str,
+    program: &str,
     assertions: &str,
     options: &ImportOptions,
 ) -> Option<TaskTests> {
@@ -123,6 +136,12 @@ fn tests(
             TaskRunner::Node,
             format!("tests/{name}.test.mjs"),
             SCRIPT_TEST.replace("  COMPILE\n", "  write(\"PROGRAM.js\");\n"),
+            &[][..],
+        ),
+        "java" => (
+            TaskRunner::Jupiter,
+            format!("tests/{name}.java"),
+            JAVA_TEST.replace("FILE", program),
             &[][..],
         ),
         _ => return None,
@@ -213,4 +232,61 @@ const COMPILE: &str = r##"  write("PROGRAM.ts");
   const tsc = "node_modules/typescript/bin/tsc";
   const compiled = run(tsc, "PROGRAM.ts", ...flags.split(" "));
   assert.strictEqual(compiled.status, 0, compiled.stdout);
+"##;
+
+/// Compiles a program in Java and runs it with its assertions, as the benchmark does.
+const JAVA_TEST: &str = r##"import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PROGRAM {
+    private static final String LIMITED = "ulimit -t SECONDS; exec \"$@\"";
+
+    @Test
+    void program(@TempDir Path folder) throws Exception {
+        String program = Files.readString(Path.of("FILE"));
+        String name = first("public\\s+class\\s+(\\w+)", program, "TestCase");
+        String inside = first("(?m)^\\s*package\\s+([\\w.]+);", program, "");
+        Path source = Files.writeString(folder.resolve(name + ".java"), program);
+        String archives = System.getProperty("java.class.path");
+        String classes = folder.resolve("classes").toString();
+        run(folder, "javac", "-nowarn", "-cp", archives, "-d", classes, source.toString());
+        String main = inside.isEmpty() ? name : inside + "." + name;
+        run(folder, "java", "-ea", "-cp", classes + ":" + archives, main);
+    }
+
+    private static String first(String pattern, String text, String otherwise) {
+        Matcher found = Pattern.compile(pattern).matcher(text);
+        return found.find() ? found.group(1) : otherwise;
+    }
+
+    private static void run(Path folder, String program, String... arguments) throws Exception {
+        List<String> command = new ArrayList<>(List.of("sh", "-c", LIMITED, "sh"));
+        command.add(Path.of(System.getProperty("java.home"), "bin", program).toString());
+        command.addAll(List.of(arguments));
+        Path said = folder.resolve("said.txt");
+        ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile());
+        Process process = builder.redirectErrorStream(true).redirectOutput(said.toFile()).start();
+        process.getOutputStream().close();
+        boolean ended = process.waitFor(5, TimeUnit.MINUTES);
+        process.destroyForcibly().waitFor();
+        assertEquals(0, ended ? process.exitValue() : -1, () -> text(said));
+    }
+
+    private static String text(Path file) {
+        try {
+            return new String(Files.readAllBytes(file));
+        } catch (java.io.IOException error) {
+            return error.toString();
+        }
+    }
+}
 "##;

@@ -138,6 +138,8 @@ pub(super) enum TaskRunner {
     Pytest,
     /// Node's own.
     Node,
+    /// JUnit 5.
+    Jupiter,
 }
 
 impl TaskRunner {
@@ -146,6 +148,17 @@ impl TaskRunner {
         match self {
             Self::Pytest => "pytest",
             Self::Node => "node",
+            Self::Jupiter => "jupiter",
+        }
+    }
+
+    /// Its arguments for the folder of tests that an import makes.
+    pub(super) fn arguments(self, tests: &str) -> Vec<String> {
+        match self {
+            // Files that are named one by one would all be loaded for every test.
+            Self::Pytest | Self::Node => vec![tests.to_owned()],
+            // It finds tests wherever they are.
+            Self::Jupiter => Vec::new(),
         }
     }
 
@@ -161,6 +174,7 @@ impl TaskRunner {
                 "Pygments==2.19.2",
             ],
             Self::Node => &[],
+            Self::Jupiter => &["org.junit.platform:junit-platform-console-standalone:1.9.1"],
         }
     }
 }

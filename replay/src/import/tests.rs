@@ -339,7 +339,7 @@ fn devbench_programs_are_judged_by_their_assertions() {
         "prefix": "def double(n):", "golden_completion": "    return 2 * n",
         "suffix": "print(double(2))", "assertions": "assert double(3) == 6, \"six\"",
     });
-    let [script, java] = ["typescript", "java"].map(|language| {
+    let [script, java, csharp] = ["typescript", "java", "c_sharp"].map(|language| {
         let other = with(&record, "language", Some(json!(language)));
         with(&other, "prefix", Some(json!("const two = ")))
     });
@@ -347,15 +347,16 @@ fn devbench_programs_are_judged_by_their_assertions() {
         packages: vec!["numpy==2.2.6".to_owned(), "d3@7.9.0".to_owned()],
         ..ImportOptions::default()
     };
-    let records = [record.clone(), script, java];
+    let records = [record.clone(), script, java, csharp];
     let summary = folder
         .import("devbench", &records, &options)
         .expect("the records are sound");
-    assert_eq!((summary.holes, summary.judged, summary.projects), (3, 2, 3));
+    assert_eq!((summary.holes, summary.judged, summary.projects), (4, 3, 4));
     insta::assert_snapshot!(folder.holes(), @r#"
     devbench-python-low-context/programs/python_low_context_1.py:2:block [python/low-context/1] "    return 2 * n" ["tests/test_python_low_context_1.py"]
     devbench-typescript-low-context/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" ["tests/typescript_low_context_1.test.mjs"]
-    devbench-java-low-context/programs/java_low_context_1.java:2:block [java/low-context/1] "    return 2 * n" []
+    devbench-java-low-context/programs/build/java_low_context_1.java:2:block [java/low-context/1] "    return 2 * n" ["tests/java_low_context_1.java"]
+    devbench-csharp-low-context/programs/csharp_low_context_1.cs:2:block [csharp/low-context/1] "    return 2 * n" []
     "#);
     let read = |path: &str| {
         let text = fs::read_to_string(folder.path("tasks.corpus").join(path));

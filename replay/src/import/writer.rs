@@ -346,16 +346,16 @@ impl WrittenProject {
             lines += &format!("holes = [{}]\nhidden = [\"*\"]\n", quoted(holes));
         }
         if let Some(runner) = self.runner {
-            // Files that are named one by one would all be loaded for every test.
             let args = if self.repository.is_some() {
-                list(["--rootdir=.".to_owned(), TESTS.to_owned()].into_iter())
+                vec!["--rootdir=.".to_owned(), TESTS.to_owned()]
             } else {
-                "[\"tests\"]".to_owned()
+                runner.arguments("tests")
             };
             lines += &format!(
-                "\n[project.environment]\npackages = {}\n\n[project.test]\nrunner = {}\nargs = {args}\n",
+                "\n[project.environment]\npackages = {}\n\n[project.test]\nrunner = {}\nargs = {}\n",
                 list(self.packages.iter().cloned()),
                 quoted(runner.name()),
+                list(args.into_iter()),
             );
             if runner == TaskRunner::Pytest {
                 lines += "path = [\".\"]\n";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::{Bind, Overlay};
+use fillrate_sandbox::{Bind, Overlay, Replaced};
 
 use super::report::TestReport;
 
@@ -122,6 +122,13 @@ pub(super) trait TestFramework: Send + Sync {
 
     /// Folders among those that the sandbox shows of the host that tools write to.
     fn overlays(&self, _prepared: &Prepared) -> Vec<Overlay> {
+        Vec::new()
+    }
+
+    /// Files over the last of [`TestFramework::overlays`] with which the command finds nothing
+    /// compiled that depends on the project's sources. Empty if it finds only what equal sources
+    /// would compile to again.
+    fn nothing_compiled(&self) -> Vec<Replaced> {
         Vec::new()
     }
 }

@@ -5,10 +5,10 @@ use super::layout::{REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::java::environment::{
-    BUILT, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
+    BUILT, BUILT_SOURCES, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
 };
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::{Bind, Overlay};
+use fillrate_sandbox::{Bind, Overlay, Replaced};
 
 /// JUnit's launcher, started by a program that compiles the project and reports out of band.
 pub(super) struct Jupiter;
@@ -111,6 +111,15 @@ impl TestFramework for Jupiter {
         vec![Overlay {
             guarded,
             ..Overlay::new(built, TRANSFORMED)
+        }]
+    }
+
+    /// Which unchanged classes a change leaves as they are is this program's own finding, which an
+    /// audit has to do without.
+    fn nothing_compiled(&self) -> Vec<Replaced> {
+        vec![Replaced {
+            path: BUILT_SOURCES.into(),
+            content: Vec::new(),
         }]
     }
 }

@@ -266,7 +266,7 @@ impl ProjectRunner {
         self.run_job(job, &run.instructions())
     }
 
-    /// Runs tests on a copy of the project, made for this run.
+    /// Runs tests on a copy of the project, made for this run, of which nothing is compiled.
     ///
     /// # Errors
     /// The copy can't be made; the sandbox is unavailable.
@@ -291,6 +291,9 @@ impl ProjectRunner {
         }
         let mut job = self.test_job(run.limits.clone());
         job.overlays[0].lower = copy;
+        if let Some(last) = job.overlays.last_mut() {
+            last.replaced.extend(self.framework.nothing_compiled());
+        }
         self.run_job(job, &run.instructions())
     }
 
