@@ -111,9 +111,23 @@ pub(super) struct TaskTests {
     pub(super) timeout: Option<u16>,
 }
 
+impl TaskTests {
+    /// What the runner calls them together.
+    fn name(&self) -> String {
+        match self.runner {
+            TaskRunner::Pytest | TaskRunner::Node => self.path.clone(),
+            // The class, in no package.
+            TaskRunner::Jupiter => {
+                let file = self.path.rsplit('/').next().unwrap_or(&self.path);
+                file.trim_end_matches(".java").to_owned()
+            }
+        }
+    }
+}
+
 impl ImportedTask {
     pub(super) fn hole(&self) -> Hole {
-        let laid = self.tests.iter().map(|tests| tests.path.clone());
+        let laid = self.tests.iter().map(TaskTests::name);
         let tests = laid.chain(self.decided_by.iter().cloned());
         let hole = Hole::new(
             &self.project,

@@ -863,7 +863,11 @@ final class Sources {
             }
         }
         Path output = Files.createDirectories(scratch.resolve("recording"));
-        Optional<String> said = javac(texts.keySet(), output, classes, texts);
+        // Files that only tests read, as they read data, are not compiled with them.
+        Optional<String> said =
+                texts.isEmpty()
+                        ? Optional.empty()
+                        : javac(texts.keySet(), output, classes, texts);
         if (said.isPresent()) {
             throw new IOException("lines can't be recorded: " + said.get());
         }
