@@ -1,23 +1,27 @@
 //! The repository as engines know it: the visible files, what the index and the models have learnt
 //! of them, and what has changed since.
 
+mod files;
+mod learner;
+
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
 use rayon::prelude::*;
 
+use self::files::{FileVersion, ReadFile, note_version, stale};
+use self::learner::Learner;
 use crate::configuration::Profile;
 use crate::context::lines::{CandidateWindows, LineWindows, WindowScheme};
 use crate::context::{
-    ContentsDigest, FileStamp, Index, IndexError, IndexParts, KeptIndex, KeptIndexError, KnownFile,
-    KnownFiles, Query, RECENT_FILES, Window, windows,
+    FileStamp, Index, IndexError, KeptIndex, KeptIndexError, KnownFiles, Query, RECENT_FILES,
+    Window, windows,
 };
 use crate::documents::Snapshot;
-use crate::model::{BulkLearning, Model};
+use crate::model::Model;
 use crate::syntax::Language;
 use crate::text::Text;
 use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError, WorkspaceFile};
@@ -54,41 +58,6 @@ pub(super) struct RepositoryState {
     /// Whether reading found the index to be other than the kept one.
     differs: AtomicBool,
 }
-
-/// A model that learns from the files.
-#[derive(Debug)]
-struct Learner {
-    model: Arc<dyn Model>,
-    /// The files that it has learnt.
-    known: Mutex<KnownFiles>,
-    /// Where that is kept between two starts; `None` if it isn't.
-    kept: Option<KeptIndex>,
-    /// How many files it has learnt or forgotten since that was written.
-    changed: AtomicUsize,
-    /// While it learns many files at once.
-    bulk: Mutex<Option<Bulk>>,
-}
-
-/// Many files that a model learns at once.
-struct Bulk {
-    /// `None` while what was learnt is put in order.
-    learning: Option<Box<dyn BulkLearning>>,
-    known: KnownFiles,
-    /// Changes of files meanwhile, which the model learns afterwards.
-    later: BTreeMap<String, Option<ReadFile>>,
-}
-
-impl fmt::Debug for Bulk {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bulk = formatter.debug_struct("Bulk");
-        bulk.field("files", &self.known.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a model has learnt is written again once more than one file in so many has changed: the
-/// next start learns the others again.
-const WORTH_KEEPING: usize = 20;
 
 /// The repository's files as the profile searches them.
 #[derive(Debug)]
@@ -187,28 +156,25 @@ impl RepositoryState {
         }
         // No change is indexed meanwhile that this model would miss.
         let _order = self.catching_up.lock();
-        let mut learner = Learner {
-            model: Arc::clone(model),
-            known: Mutex::default(),
-            kept: None,
-            changed: AtomicUsize::default(),
-            bulk: Mutex::default(),
-        };
-        if self.is_read.load(Ordering::Acquire) {
+        let is_read = self.is_read.load(Ordering::Acquire);
+        // Else reading the files, which is still to come, teaches it what it has not kept.
+        let kept = self.keeps.as_ref().filter(|_| !is_read);
+        let kept = kept.map(|(cache, folders)| KeptIndex::of_model(cache, folders, model.name()));
+        let learner = Learner::new(model, kept);
+        if is_read {
             let known = self.known().clone();
             let files = self.workspace.candidates();
             learner.begin_bulk();
             for file in files.iter().filter(|file| known.contains_key(&file.path)) {
-                if let Ok(read) = ReadFile::read(&self.workspace, file) {
-                    learner.learn(&file.path, &read);
+                if let Ok(read) = ReadFile::read(&self.workspace, file)
+                    && !learner.learn(&file.path, &read)
+                {
+                    learner.observe(&file.path, Some(read.version()));
                 }
             }
             if let Some(learnt) = learner.finish_bulk() {
                 learner.take_bulk(learnt);
             }
-        } else if let Some((cache, folders)) = &self.keeps {
-            // Reading the files, which is still to come, teaches it what it has not kept.
-            learner.kept = Some(KeptIndex::of_model(cache, folders, model.name()));
         }
         self.learners.write().push(Arc::new(learner));
     }
@@ -273,7 +239,7 @@ impl RepositoryState {
         self.keep_index();
         for learner in self.learners() {
             if let Err(error) = learner.keep(&self.catching_up) {
-                let name = learner.model.name();
+                let name = learner.name();
                 tracing::warn!(%error, "what {name} has learnt can't be kept for the next start");
             }
         }
@@ -349,8 +315,7 @@ impl RepositoryState {
             let cut = self.store.cut(&file.path, &read.contents);
             let _order = self.catching_up.lock();
             if !self.is_overtaken(&file.path) {
-                self.known()
-                    .insert(file.path.clone(), read.version().known());
+                self.known().insert(file.path.clone(), read.version().known);
                 self.store.put(&file.path, cut)?;
                 self.differs.store(true, Ordering::Relaxed);
             }
@@ -475,7 +440,7 @@ impl RepositoryState {
             Visibility::Visible(_) => {
                 let stamp = FileStamp::read(path);
                 let contents = std::fs::read_to_string(path).ok();
-                let read = contents.map(|contents| ReadFile { contents, stamp });
+                let read = contents.map(|contents| ReadFile::new(contents, stamp));
                 self.note(relative, read.map_or(Change::Gone, Change::File));
                 None
             }
@@ -631,215 +596,6 @@ impl RepositoryState {
     }
 }
 
-/// A file as it was read.
-#[derive(Debug)]
-struct ReadFile {
-    contents: String,
-    /// Its stamp before that.
-    stamp: Option<FileStamp>,
-}
-
-impl ReadFile {
-    fn read(workspace: &Workspace, file: &WorkspaceFile) -> Result<Self, WorkspaceError> {
-        let stamp = FileStamp::read(&file.absolute);
-        let contents = workspace.read(file)?;
-        Ok(Self { contents, stamp })
-    }
-
-    fn version(&self) -> FileVersion<'_> {
-        FileVersion::new(&self.contents, self.stamp)
-    }
-}
-
-/// A file's contents, with the stamp that the file had with them if it had them on disk.
-#[derive(Clone, Copy, Debug)]
-struct FileVersion<'a> {
-    contents: &'a str,
-    digest: ContentsDigest,
-    stamp: Option<FileStamp>,
-}
-
-impl<'a> FileVersion<'a> {
-    fn new(contents: &'a str, stamp: Option<FileStamp>) -> Self {
-        Self {
-            contents,
-            digest: ContentsDigest::of(contents),
-            stamp,
-        }
-    }
-
-    fn known(self) -> KnownFile {
-        KnownFile {
-            contents: self.digest,
-            stamp: self.stamp,
-        }
-    }
-}
-
-/// Notes that a file's version is known, or with `None` that the file is gone, and says whether that
-/// differs from what was known.
-fn note_version(known: &mut KnownFiles, path: &str, version: Option<FileVersion<'_>>) -> bool {
-    let Some(version) = version else {
-        return known.remove(path).is_some();
-    };
-    let before = known.insert(path.to_owned(), version.known());
-    let same = before.filter(|before| before.contents == version.digest);
-    if let Some(before) = same
-        && version.stamp.is_none()
-        && let Some(file) = known.get_mut(path)
-    {
-        // A buffer with the contents of the disk says nothing new of that.
-        file.stamp = before.stamp;
-    }
-    same.is_none()
-}
-
-/// Those of some known files that are not in the workspace as they were.
-fn stale(known: &KnownFiles, files: &[WorkspaceFile]) -> Vec<String> {
-    let now: BTreeMap<&str, &WorkspaceFile> = files
-        .iter()
-        .map(|file| (file.path.as_str(), file))
-        .collect();
-    let is_same = |path: &str, stamp: &FileStamp| {
-        now.get(path)
-            .is_some_and(|file| FileStamp::read(&file.absolute) == Some(*stamp))
-    };
-    known
-        .iter()
-        .filter(|(path, file)| !file.stamp.is_some_and(|stamp| is_same(path, &stamp)))
-        .map(|(path, _)| path.clone())
-        .collect()
-}
-
-impl Learner {
-    fn knows(&self, path: &str) -> bool {
-        self.known.lock().contains_key(path)
-    }
-
-    /// Has the model learn a file's version, unless it has, or forget the file.
-    fn observe(&self, path: &str, version: Option<FileVersion<'_>>) {
-        if note_version(&mut self.known.lock(), path, version) {
-            self.model
-                .observe(path, version.map(|version| version.contents));
-            self.changed.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// As [`Learner::observe`], but after the files that it learns at once.
-    fn change(&self, path: &str, version: Option<FileVersion<'_>>) {
-        match &mut *self.bulk.lock() {
-            Some(bulk) => {
-                let version = version.map(|version| ReadFile {
-                    contents: version.contents.to_owned(),
-                    stamp: version.stamp,
-                });
-                bulk.later.insert(path.to_owned(), version);
-            }
-            None => self.observe(path, version),
-        }
-    }
-
-    /// Begins to learn many files at once, if the model can and knows none.
-    fn begin_bulk(&self) {
-        if self.known.lock().is_empty() {
-            *self.bulk.lock() = self.model.learn_many().map(|learning| Bulk {
-                learning: Some(learning),
-                known: KnownFiles::new(),
-                later: BTreeMap::new(),
-            });
-        }
-    }
-
-    /// Learns one of many files; returns whether it learns many.
-    fn learn(&self, path: &str, read: &ReadFile) -> bool {
-        let mut bulk = self.bulk.lock();
-        let Some(bulk) = &mut *bulk else {
-            return false;
-        };
-        if let Some(learning) = &mut bulk.learning {
-            learning.learn(path, &read.contents);
-            bulk.known.insert(path.to_owned(), read.version().known());
-        }
-        true
-    }
-
-    /// Puts what was learnt of many files in order; `None` if it does not learn many.
-    fn finish_bulk(&self) -> Option<Vec<u8>> {
-        let learning = self.bulk.lock().as_mut()?.learning.take();
-        // Without the lock: it takes seconds.
-        Some(learning?.finish())
-    }
-
-    /// Has the model take what was learnt of many files, and then the changes since.
-    fn take_bulk(&self, learnt: Vec<u8>) {
-        let Some(bulk) = self.bulk.lock().take() else {
-            return;
-        };
-        if self.model.relearn(Arc::new(learnt), &[]) {
-            self.changed.store(bulk.known.len(), Ordering::Relaxed);
-            *self.known.lock() = bulk.known;
-        } else {
-            tracing::error!("the model {} can't take what it learnt", self.model.name());
-        }
-        for (path, version) in &bulk.later {
-            self.observe(path, version.as_ref().map(ReadFile::version));
-        }
-    }
-
-    /// Has the model learn what was kept, less the files that changed since and those for which a
-    /// newer change is known.
-    fn relearn(&self, files: &[WorkspaceFile], is_overtaken: impl Fn(&str) -> bool) {
-        let mut known = self.known.lock();
-        let Some(kept) = self.kept.as_ref().filter(|_| known.is_empty()) else {
-            return;
-        };
-        let (parts, mut kept_files) = match kept.load() {
-            Ok(Some(loaded)) => loaded,
-            Ok(None) => return,
-            Err(error) => {
-                tracing::warn!(%error, "the model {} learns everything anew", self.model.name());
-                return;
-            }
-        };
-        let mut gone = stale(&kept_files, files);
-        gone.extend(kept_files.keys().filter(|path| is_overtaken(path)).cloned());
-        let learnt = parts.into_values().next().unwrap_or_default();
-        if self.model.relearn(learnt, &gone) {
-            kept_files.retain(|path, _| !gone.contains(path));
-            *known = kept_files;
-            self.changed.store(gone.len(), Ordering::Relaxed);
-        }
-    }
-
-    /// Writes what the model has learnt, if enough of it is new.
-    fn keep(&self, catching_up: &Mutex<()>) -> Result<(), KeptIndexError> {
-        let Some(kept) = &self.kept else {
-            return Ok(());
-        };
-        let (learning, known) = {
-            let _order = catching_up.lock();
-            let known = self.known.lock().clone();
-            if self.changed.load(Ordering::Relaxed) * WORTH_KEEPING <= known.len() {
-                return Ok(());
-            }
-            self.changed.store(0, Ordering::Relaxed);
-            (self.model.learning(), known)
-        };
-        let Some(write) = learning else {
-            return Ok(());
-        };
-        let learnt = write();
-        let parts = IndexParts::from([(PathBuf::from("learnt"), Arc::clone(&learnt))]);
-        kept.save(&parts, known)?;
-        // What is kept takes less memory than what it was made from.
-        let _order = catching_up.lock();
-        if self.changed.load(Ordering::Relaxed) == 0 {
-            self.model.relearn(learnt, &[]);
-        }
-        Ok(())
-    }
-}
-
 impl WindowStore {
     /// An empty store of the kind that a profile searches.
     fn for_profile(profile: Profile) -> Result<Self, IndexError> {
@@ -900,163 +656,4 @@ impl WindowStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use async_trait::async_trait;
-
-    use super::*;
-    use crate::model::{ModelError, ModelOutput, ModelRequest, TextListener};
-
-    /// Writes down what it is to learn.
-    #[derive(Clone, Debug, Default)]
-    struct Pupil {
-        notes: Arc<Mutex<Vec<String>>>,
-        learns_many: bool,
-    }
-
-    impl Pupil {
-        fn note(&self, what: &str, path: &str, contents: Option<&str>) {
-            let contents = contents.unwrap_or("-");
-            self.notes.lock().push(format!("{what} {path} {contents}"));
-        }
-
-        /// What it wrote down since it was last asked, sorted: files come in no certain order.
-        fn notes(&self) -> Vec<String> {
-            let mut notes = std::mem::take(&mut *self.notes.lock());
-            notes.sort();
-            notes
-        }
-    }
-
-    #[async_trait]
-    impl Model for Pupil {
-        fn name(&self) -> &str {
-            "pupil"
-        }
-
-        async fn complete(
-            &self,
-            _request: &ModelRequest,
-            _listener: &dyn TextListener,
-        ) -> Result<ModelOutput, ModelError> {
-            Err(ModelError::Failed("it only learns".to_owned()))
-        }
-
-        fn learns(&self) -> bool {
-            true
-        }
-
-        fn observe(&self, path: &str, contents: Option<&str>) {
-            self.note("observe", path, contents);
-        }
-
-        fn learn_many(&self) -> Option<Box<dyn BulkLearning>> {
-            let learning: Box<dyn BulkLearning> = Box::new(self.clone());
-            self.learns_many.then_some(learning)
-        }
-
-        fn relearn(&self, kept: Arc<Vec<u8>>, _gone: &[String]) -> bool {
-            self.note("relearn", &String::from_utf8_lossy(&kept), None);
-            true
-        }
-    }
-
-    impl BulkLearning for Pupil {
-        fn learn(&mut self, path: &str, contents: &str) {
-            self.note("learn", path, Some(contents));
-        }
-
-        fn finish(self: Box<Self>) -> Vec<u8> {
-            b"all".to_vec()
-        }
-    }
-
-    /// A folder with two files, and the state of it that teaches a pupil.
-    fn taught(pupil: &Pupil) -> (tempfile::TempDir, RepositoryState) {
-        let folder = tempfile::tempdir().expect("a folder");
-        for name in ["a.py", "b.py"] {
-            std::fs::write(folder.path().join(name), name).expect("it is written");
-        }
-        let folders = vec![folder.path().to_owned()];
-        let state = RepositoryState::new(folders, Profile::Editor, None).expect("an index");
-        let model: Arc<dyn Model> = Arc::new(pupil.clone());
-        state.teach(&model);
-        state.read(|_, _| {}).expect("it is read");
-        (folder, state)
-    }
-
-    fn open(state: &RepositoryState, path: &Path, contents: &str) {
-        let uri = format!("file://{}", path.display());
-        state.document_changed(&Snapshot::new(&uri, "python", 1, contents));
-    }
-
-    #[test]
-    fn only_other_contents_of_other_files_are_indexed() {
-        let pupil = Pupil::default();
-        let (folder, state) = taught(&pupil);
-        assert_eq!(pupil.notes(), ["observe a.py a.py", "observe b.py b.py"]);
-        let [a, b] = ["a.py", "b.py"].map(|name| folder.path().join(name));
-        open(&state, &a, "edited");
-        state.settle();
-        assert_eq!(pupil.notes(), [""; 0], "it is the current file");
-        open(&state, &b, "b.py");
-        state.settle();
-        assert_eq!(pupil.notes(), ["observe a.py edited"]);
-        // Closed: the disk counts again.
-        state.file_changed(&a);
-        state.settle();
-        assert_eq!(pupil.notes(), ["observe a.py a.py"]);
-        state.file_changed(&a);
-        state.file_changed(&b);
-        open(&state, &a, "a.py");
-        state.settle();
-        assert_eq!(pupil.notes(), [""; 0], "all is as it was");
-        std::fs::remove_file(&b).expect("it is removed");
-        state.file_changed(&b);
-        state.settle();
-        assert_eq!(pupil.notes(), ["observe b.py -"]);
-    }
-
-    #[test]
-    fn changes_while_many_files_are_learnt_come_after_them() {
-        let pupil = Pupil {
-            learns_many: true,
-            ..Pupil::default()
-        };
-        let _taught = taught(&pupil);
-        assert_eq!(
-            pupil.notes(),
-            ["learn a.py a.py", "learn b.py b.py", "relearn all -"]
-        );
-        let learner = Learner {
-            model: Arc::new(pupil.clone()),
-            known: Mutex::default(),
-            kept: None,
-            changed: AtomicUsize::default(),
-            bulk: Mutex::default(),
-        };
-        let file = |contents: &str| ReadFile {
-            contents: contents.to_owned(),
-            stamp: None,
-        };
-        learner.begin_bulk();
-        assert!(learner.learn("a.py", &file("old")));
-        learner.change("a.py", Some(file("new").version()));
-        learner.change("b.py", None);
-        let learnt = learner.finish_bulk().expect("it learns many");
-        learner.change("c.py", Some(file("c").version()));
-        learner.take_bulk(learnt);
-        learner.change("a.py", Some(file("newer").version()));
-        let notes = pupil.notes.lock().clone();
-        assert_eq!(
-            notes,
-            [
-                "learn a.py old",
-                "relearn all -",
-                "observe a.py new",
-                "observe c.py c",
-                "observe a.py newer"
-            ]
-        );
-        assert!(!learner.learn("d.py", &file("d")), "no more at once");
-    }
-}
+mod tests;

@@ -303,7 +303,11 @@ impl LearntTexts {
         }
         order.par_sort_unstable();
         let order_keys: Vec<u64> = order.iter().map(|(key, _)| *key).collect();
-        let mut written = Sections::default();
+        let mut written = Sections {
+            // More than it takes, so that it need not move; what is not written takes no memory.
+            bytes: Vec::with_capacity(MOST_BYTES_PER_TOKEN * self.tokens.len()),
+            lengths: Vec::new(),
+        };
         written.section(self.symbols.bytes());
         written.numbers(self.symbol_ends.iter().copied());
         written.numbers(self.classes.iter().copied());
@@ -339,6 +343,7 @@ impl LearntTexts {
         bytes.extend(serde_json::to_vec(&footer).unwrap_or_default());
         let length = (bytes.len() - start) as u64;
         bytes.extend(length.to_le_bytes());
+        bytes.shrink_to_fit();
         bytes
     }
 }
@@ -348,6 +353,9 @@ struct TextClasses {
     classes: Vec<Class>,
     ends: Vec<u32>,
 }
+
+/// All sections together, in large repositories. In sympy it is 24.
+const MOST_BYTES_PER_TOKEN: usize = 32;
 
 /// A table's entries are sorted in so many parts, as a power of two, by the first bits of their
 /// keys: all cores sort, and few entries are in memory at once.

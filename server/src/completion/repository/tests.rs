@@ -1,0 +1,150 @@
+use async_trait::async_trait;
+
+use super::*;
+use crate::model::{BulkLearning, ModelError, ModelOutput, ModelRequest, TextListener};
+
+/// Writes down what it is to learn.
+#[derive(Clone, Debug, Default)]
+struct Pupil {
+    notes: Arc<Mutex<Vec<String>>>,
+    learns_many: bool,
+}
+
+impl Pupil {
+    fn note(&self, what: &str, path: &str, contents: Option<&str>) {
+        let contents = contents.unwrap_or("-");
+        self.notes.lock().push(format!("{what} {path} {contents}"));
+    }
+
+    /// What it wrote down since it was last asked, sorted: files come in no certain order.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut *self.notes.lock());
+        notes.sort();
+        notes
+    }
+}
+
+#[async_trait]
+impl Model for Pupil {
+    fn name(&self) -> &str {
+        "pupil"
+    }
+
+    async fn complete(
+        &self,
+        _request: &ModelRequest,
+        _listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError> {
+        Err(ModelError::Failed("it only learns".to_owned()))
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn observe(&self, path: &str, contents: Option<&str>) {
+        self.note("observe", path, contents);
+    }
+
+    fn learn_many(&self) -> Option<Box<dyn BulkLearning>> {
+        let learning: Box<dyn BulkLearning> = Box::new(self.clone());
+        self.learns_many.then_some(learning)
+    }
+
+    fn relearn(&self, kept: Arc<Vec<u8>>, _gone: &[String]) -> bool {
+        self.note("relearn", &String::from_utf8_lossy(&kept), None);
+        true
+    }
+}
+
+impl BulkLearning for Pupil {
+    fn learn(&mut self, path: &str, contents: &str) {
+        self.note("learn", path, Some(contents));
+    }
+
+    fn finish(self: Box<Self>) -> Vec<u8> {
+        b"all".to_vec()
+    }
+}
+
+/// A folder with two files, and the state of it that teaches a pupil.
+fn taught(pupil: &Pupil) -> (tempfile::TempDir, RepositoryState) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["a.py", "b.py"] {
+        std::fs::write(folder.path().join(name), name).expect("it is written");
+    }
+    let folders = vec![folder.path().to_owned()];
+    let state = RepositoryState::new(folders, Profile::Editor, None).expect("an index");
+    let model: Arc<dyn Model> = Arc::new(pupil.clone());
+    state.teach(&model);
+    state.read(|_, _| {}).expect("it is read");
+    (folder, state)
+}
+
+fn open(state: &RepositoryState, path: &Path, contents: &str) {
+    let uri = format!("file://{}", path.display());
+    state.document_changed(&Snapshot::new(&uri, "python", 1, contents));
+}
+
+#[test]
+fn only_other_contents_of_other_files_are_indexed() {
+    let pupil = Pupil::default();
+    let (folder, state) = taught(&pupil);
+    assert_eq!(pupil.notes(), ["observe a.py a.py", "observe b.py b.py"]);
+    let [a, b] = ["a.py", "b.py"].map(|name| folder.path().join(name));
+    open(&state, &a, "edited");
+    state.settle();
+    assert_eq!(pupil.notes(), [""; 0], "it is the current file");
+    open(&state, &b, "b.py");
+    state.settle();
+    assert_eq!(pupil.notes(), ["observe a.py edited"]);
+    // Closed: the disk counts again.
+    state.file_changed(&a);
+    state.settle();
+    assert_eq!(pupil.notes(), ["observe a.py a.py"]);
+    state.file_changed(&a);
+    state.file_changed(&b);
+    open(&state, &a, "a.py");
+    state.settle();
+    assert_eq!(pupil.notes(), [""; 0], "all is as it was");
+    std::fs::remove_file(&b).expect("it is removed");
+    state.file_changed(&b);
+    state.settle();
+    assert_eq!(pupil.notes(), ["observe b.py -"]);
+}
+
+#[test]
+fn changes_while_many_files_are_learnt_come_after_them() {
+    let pupil = Pupil {
+        learns_many: true,
+        ..Pupil::default()
+    };
+    let _taught = taught(&pupil);
+    assert_eq!(
+        pupil.notes(),
+        ["learn a.py a.py", "learn b.py b.py", "relearn all -"]
+    );
+    let model: Arc<dyn Model> = Arc::new(pupil.clone());
+    let learner = Learner::new(&model, None);
+    let file = |contents: &str| ReadFile::new(contents.to_owned(), None);
+    learner.begin_bulk();
+    assert!(learner.learn("a.py", &file("old")));
+    learner.change("a.py", Some(file("new").version()));
+    learner.change("b.py", None);
+    let learnt = learner.finish_bulk().expect("it learns many");
+    learner.change("c.py", Some(file("c").version()));
+    learner.take_bulk(learnt);
+    learner.change("a.py", Some(file("newer").version()));
+    let notes = pupil.notes.lock().clone();
+    assert_eq!(
+        notes,
+        [
+            "learn a.py old",
+            "relearn all -",
+            "observe a.py new",
+            "observe c.py c",
+            "observe a.py newer"
+        ]
+    );
+    assert!(!learner.learn("d.py", &file("d")), "no more at once");
+}
