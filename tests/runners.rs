@@ -387,7 +387,7 @@ const BABEL: (&str, &str) = (
     r#"{"presets": [["@babel/preset-env", {"targets": {"node": "current"}}], "@babel/preset-typescript"]}"#,
 );
 
-const SETUPS: [Setup; 14] = [
+const SETUPS: [Setup; 15] = [
     Setup {
         name: "jest-29-swc",
         script: "jest --coverage",
@@ -519,6 +519,16 @@ const SETUPS: [Setup; 14] = [
             "export default { test: { projects: [{ extends: true, test: { name: \"a\", globals: true } }] } };\n",
         )],
         always: false,
+    },
+    // This vite loads no file from outside of the project that it was not told of, a reporter's
+    // included.
+    Setup {
+        name: "vitest-3-vite-6",
+        script: "vitest run",
+        packages: &["vitest@3.2.7", "vite@6.4.6"],
+        more: r#""type": "module""#,
+        files: &[VITEST],
+        always: true,
     },
     Setup {
         name: "vitest-4",

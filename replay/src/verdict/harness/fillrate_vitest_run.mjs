@@ -5,11 +5,8 @@
 //
 // The instructions are read from standard input, see fillrate_vitest.mjs.
 
-import { fileURLToPath } from "node:url";
-import { readInstructions } from "./fillrate_vitest.mjs";
+import FillrateReporter, { readInstructions } from "./fillrate_vitest.mjs";
 import { openVitest } from "./fillrate_vitest_open.mjs";
-
-const REPORTER = fileURLToPath(new URL("fillrate_vitest.mjs", import.meta.url));
 
 // As vitest's own program sets them.
 process.env.TEST = "true";
@@ -18,7 +15,9 @@ process.env.NODE_ENV ??= "test";
 const instructions = readInstructions();
 let vitest;
 try {
-  const opened = await openVitest(instructions, process.argv.slice(2), [REPORTER]);
+  // Not by its path: vite 6.4.6 loads no file from outside of the project before it is open.
+  const reporter = new FillrateReporter();
+  const opened = await openVitest(instructions, process.argv.slice(2), [reporter]);
   vitest = opened.vitest;
   await vitest.start(opened.filter);
 } catch (error) {
