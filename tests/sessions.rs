@@ -111,6 +111,9 @@ async fn play(developer: &mut Developer, path: &Path, before: &str, after: &str)
         .await
         .unwrap();
     assert!(reply.answered);
+    // An answer that failed has no candidates either.
+    let trace = reply.trace.expect("the server explains its answer");
+    assert_eq!(trace.fault, None);
     if let Some(text) = reply.candidates.first() {
         developer.accept(&mut file, cursor, text).await.unwrap();
     }

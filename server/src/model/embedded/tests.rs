@@ -312,6 +312,7 @@ proptest! {
         starts in 0_usize..4,
         learnt_again in 0_usize..5,
         in_bulk in any::<bool>(),
+        windows in prop::collection::vec(code(), 0..3),
     ) {
         let paths = ["shop/a.py", "shop/here.py", "b.py", "c/d.py"];
         let mut changed = Learnt::default();
@@ -351,6 +352,12 @@ proptest! {
         request.prefix = prefix;
         request.suffix = suffix;
         request.parameters = parameters;
+        request.windows = windows.into_iter().map(|text| Window {
+            path: "w.py".to_owned(),
+            first_line: 0,
+            text,
+            score: 0.0,
+        }).collect();
         prop_assert_eq!(changed.complete(&request), fresh.complete(&request));
         for path in paths {
             changed.observe(path, None);
