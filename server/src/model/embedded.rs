@@ -117,8 +117,8 @@ impl Learnt {
     }
 }
 
-/// Texts that are counted all at once, by sorting, and not one after the other: that takes a third of
-/// the time and of the memory.
+/// Texts that are counted all at once, by sorting, and not one after the other, which takes longer
+/// and more memory.
 #[derive(Default)]
 struct ManyTexts {
     vocabulary: Vocabulary,

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::counts::{Counts, Followers, Keyed, LONGEST, SHORTEST, Sequence};
 use super::lexer::{Indents, Turn, is_word, lex};
-use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol};
+use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol, UNKNOWN};
 use crate::model::{Finish, ModelRequest, RawCandidate};
 
 /// What shorter contexts may still add once this little probability is left is not looked up.
@@ -639,7 +639,7 @@ impl Writer<'_, '_> {
             let class = match indentation {
                 Some(indentation) => {
                     let form = indents.turn_to(1, indentation).form(false);
-                    self.knowledge.vocabulary.find(&form).unwrap_or(CUT)
+                    self.knowledge.vocabulary.find(&form).unwrap_or(UNKNOWN)
                 }
                 None => *class,
             };

@@ -18,7 +18,7 @@ use super::vocabulary::{Class, Intern, Symbol, Vocabulary};
 #[derive(Debug, Default)]
 pub(super) struct KeptTables {
     bytes: Arc<Vec<u8>>,
-    /// The symbols' texts, one behind the other, as in their section.
+    /// The symbols' texts, as in their section: here they were checked once to be text.
     symbols: String,
     paths: Vec<String>,
     sections: Vec<Range<usize>>,
@@ -354,7 +354,7 @@ struct TextClasses {
     ends: Vec<u32>,
 }
 
-/// All sections together, in large repositories. In sympy it is 24.
+/// More than all sections take together: 21 in sympy 1.14.0, of 7.6 million tokens.
 const MOST_BYTES_PER_TOKEN: usize = 32;
 
 /// A table's entries are sorted in so many parts, as a power of two, by the first bits of their

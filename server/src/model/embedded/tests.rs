@@ -268,6 +268,18 @@ fn what_is_kept_is_other_than_what_it_is_cut_to() {
     assert!(KeptTables::read(Arc::new(bytes)).is_some());
 }
 
+/// A turn of indentation that only a forgotten text had was told from one that no text had, which
+/// passed for the beginning of what stands after the cursor.
+#[test]
+fn a_turn_that_no_text_has_is_like_one_of_a_forgotten_text() {
+    let request = request("        if x:\n    if x:\n$0    return x\nreturn x");
+    let fresh = learnt(&[("a.py", "")]);
+    let mut changed = learnt(&[("a.py", ""), ("gone.py", "x\nx")]);
+    changed.observe("gone.py", None);
+    assert_eq!(texts(&fresh.complete(&request)), ["    if x:"]);
+    assert_eq!(changed.complete(&request), fresh.complete(&request));
+}
+
 /// Code of a small language, with enough repetition that contexts of all lengths occur.
 fn code() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
@@ -285,6 +297,13 @@ fn code() -> impl Strategy<Value = String> {
         "é = \"s\"",
     ]);
     prop::collection::vec(line, 0..30).prop_map(|lines| lines.join("\n"))
+}
+
+/// A few lines of few words at all kinds of depths.
+fn indented() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec!["x", "f(x)", "return x", "if x:", "@f"]);
+    let line = (0_usize..4, word).prop_map(|(depth, word)| "    ".repeat(depth) + word);
+    prop::collection::vec(line, 0..6).prop_map(|lines| lines.join("\n"))
 }
 
 fn parameters() -> impl Strategy<Value = ModelParameters> {
@@ -363,6 +382,23 @@ proptest! {
             changed.observe(path, None);
         }
         prop_assert!(changed.counts.is_empty());
+    }
+
+    /// Turns of indentation that only a forgotten text had were told from those that none had.
+    #[test]
+    fn a_forgotten_text_leaves_no_turns_of_indentation(
+        text in indented(),
+        forgotten in indented(),
+        prefix in indented(),
+        suffix in indented(),
+    ) {
+        let fresh = learnt(&[("a.py", text.as_str())]);
+        let mut changed = learnt(&[("a.py", text.as_str()), ("gone.py", forgotten.as_str())]);
+        changed.observe("gone.py", None);
+        let mut request = request("$0");
+        request.prefix = prefix + "\n";
+        request.suffix = suffix;
+        prop_assert_eq!(changed.complete(&request), fresh.complete(&request));
     }
 
     #[test]

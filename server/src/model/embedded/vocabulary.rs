@@ -19,6 +19,9 @@ pub(super) const START: Symbol = 0;
 /// never gives a token.
 pub(super) const CUT: Symbol = 1;
 
+/// The class of a text that has none: no other token's, so that nothing is counted after it.
+pub(super) const UNKNOWN: Class = Class::MAX;
+
 /// Numbers for symbols and classes, in order of first sight. Nothing may depend on their values
 /// but equality: they tell the order in which files came.
 #[derive(Debug)]
