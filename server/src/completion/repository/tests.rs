@@ -148,3 +148,27 @@ fn changes_while_many_files_are_learnt_come_after_them() {
     );
     assert!(!learner.learn("d.py", &file("d")), "no more at once");
 }
+
+#[test]
+fn a_buffer_that_equals_the_file_leaves_its_stamp() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.py");
+    std::fs::write(&path, "a").expect("it is written");
+    let file = std::fs::File::options().write(true).open(&path);
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    file.and_then(|file| file.set_modified(earlier))
+        .expect("a time");
+    let stamp = FileStamp::read(&path);
+    assert!(stamp.is_some());
+    let mut known = KnownFiles::new();
+    let mut note = |contents, stamp| {
+        let changed = note_version(&mut known, "a.py", Some(FileVersion::new(contents, stamp)));
+        (changed, known["a.py"].stamp)
+    };
+    assert_eq!(note("a", stamp), (true, stamp));
+    assert_eq!(note("a", None), (false, stamp));
+    assert_eq!(note("b", None), (true, None));
+    assert_eq!(note("b", stamp), (false, stamp));
+    assert!(note_version(&mut known, "a.py", None));
+    assert!(!note_version(&mut known, "a.py", None));
+}
