@@ -10,6 +10,7 @@ use super::error::RecordFault;
 use super::record::BenchmarkRecord;
 use crate::corpus::manifest::plain_project_name;
 use crate::language::LanguageSupport;
+use crate::language::java::environment::JUNIT;
 use crate::task::{Hole, HoleKind};
 
 /// A benchmark's format.
@@ -166,13 +167,13 @@ impl TaskRunner {
         }
     }
 
-    /// Its arguments for the folder of tests that an import makes.
-    pub(super) fn arguments(self, tests: &str) -> Vec<String> {
+    /// Its arguments in a project whose tests are in the folder `tests`.
+    pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
             // Files that are named one by one would all be loaded for every test.
-            Self::Pytest | Self::Node => vec![tests.to_owned()],
+            Self::Pytest | Self::Node => &["tests"],
             // It finds tests wherever they are.
-            Self::Jupiter => Vec::new(),
+            Self::Jupiter => &[],
         }
     }
 
@@ -188,7 +189,7 @@ impl TaskRunner {
                 "Pygments==2.19.2",
             ],
             Self::Node => &[],
-            Self::Jupiter => &["org.junit.platform:junit-platform-console-standalone:1.9.1"],
+            Self::Jupiter => &[JUNIT],
         }
     }
 }

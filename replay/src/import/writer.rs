@@ -347,15 +347,15 @@ impl WrittenProject {
         }
         if let Some(runner) = self.runner {
             let args = if self.repository.is_some() {
-                vec!["--rootdir=.".to_owned(), TESTS.to_owned()]
+                &["--rootdir=.", TESTS]
             } else {
-                runner.arguments("tests")
+                runner.arguments()
             };
             lines += &format!(
                 "\n[project.environment]\npackages = {}\n\n[project.test]\nrunner = {}\nargs = {}\n",
                 list(self.packages.iter().cloned()),
                 quoted(runner.name()),
-                list(args.into_iter()),
+                list(args.iter().map(ToString::to_string)),
             );
             if runner == TaskRunner::Pytest {
                 lines += "path = [\".\"]\n";

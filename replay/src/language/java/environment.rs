@@ -41,7 +41,7 @@ pub(crate) const BUILT: &str = "built";
 pub(crate) const BUILT_SOURCES: &str = "index";
 
 /// All of JUnit 5 in one archive.
-pub(super) const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
+pub(crate) const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
 
 /// The oldest Java that works, as (major, minor).
 const OLDEST_JAVA: (u32, u32) = (17, 0);
