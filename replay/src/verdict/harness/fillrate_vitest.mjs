@@ -42,22 +42,16 @@ export const SENTINEL = "fillrate sentinel";
 /** The prefix of files that workers write for the reporter. */
 export const SCRATCH = "/tmp/fillrate";
 
-/** The key of the instructions: this file is loaded more than once in a process. */
-const INSTRUCTIONS = Symbol.for("fillrate.instructions");
-
-/** Read the instructions from standard input, once; in vitest's main process only. */
+/** Read the instructions from standard input; once, in vitest's main process only. */
 export function readInstructions() {
-  if (!globalThis[INSTRUCTIONS]) {
-    const bytes = [];
-    const buffer = Buffer.alloc(1 << 16);
-    while (bytes.length === 0 || bytes.at(-1).at(-1) !== 10) {
-      const length = fs.readSync(0, buffer);
-      if (length === 0) throw new Error("Standard input ends within the instructions.");
-      bytes.push(Buffer.from(buffer.subarray(0, length)));
-    }
-    globalThis[INSTRUCTIONS] = JSON.parse(Buffer.concat(bytes).toString("utf8"));
+  const bytes = [];
+  const buffer = Buffer.alloc(1 << 16);
+  while (bytes.length === 0 || bytes.at(-1).at(-1) !== 10) {
+    const length = fs.readSync(0, buffer);
+    if (length === 0) throw new Error("Standard input ends within the instructions.");
+    bytes.push(Buffer.from(buffer.subarray(0, length)));
   }
-  return globalThis[INSTRUCTIONS];
+  return JSON.parse(Buffer.concat(bytes).toString("utf8"));
 }
 
 /**
@@ -326,12 +320,11 @@ export function guarded(writer, method) {
   };
 }
 
-/** The reporter; vitest makes one instance in its main process. */
-export default class FillrateReporter {
-  constructor() {
+/** The reporter, in vitest's main process. */
+export class FillrateReporter {
+  constructor(instructions) {
     refuseInspector();
-    // The configuration has read the instructions already.
-    const writer = new ReportWriter(readInstructions());
+    const writer = new ReportWriter(instructions);
     const requests = new Set();
     const end = (files, unhandled) => writer.end(files, unhandled, { modules: [...requests].sort() });
     this.onInit = guarded(writer, (vitest) => {

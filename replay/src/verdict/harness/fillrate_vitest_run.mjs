@@ -5,7 +5,7 @@
 //
 // The instructions are read from standard input, see fillrate_vitest.mjs.
 
-import FillrateReporter, { readInstructions } from "./fillrate_vitest.mjs";
+import { FillrateReporter, readInstructions } from "./fillrate_vitest.mjs";
 import { openVitest } from "./fillrate_vitest_open.mjs";
 
 // As vitest's own program sets them.
@@ -16,7 +16,7 @@ const instructions = readInstructions();
 let vitest;
 try {
   // Not by its path: vite 6.4.6 loads no file from outside of the project before it is open.
-  const reporter = new FillrateReporter();
+  const reporter = new FillrateReporter(instructions);
   const opened = await openVitest(instructions, process.argv.slice(2), [reporter]);
   vitest = opened.vitest;
   await vitest.start(opened.filter);
