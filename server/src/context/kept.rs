@@ -1,10 +1,10 @@
 //! What was made of a workspace, in the cache between two starts of a server: its index, and what a
 //! model has learnt.
 //!
-//! One file holds one of these: a line that says whose it is, a line with the workspace's files that
-//! it knows, and its own parts. It is put in place by a rename, so any number of servers may
-//! read and write it, and one that is killed leaves the file as it was. A server holds its index in
-//! memory and never writes to the file that it read.
+//! One file holds one of these: a line that says whose it is, a line with the SHA-256 of all other
+//! bytes, in hex, a line with the workspace's files that it knows, and its own parts. It is put in
+//! place by a rename, so any number of servers may read and write it, and one that is killed leaves
+//! the file as it was. A server holds its index in memory and never writes to the file that it read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -97,14 +97,12 @@ struct Origin {
     program: String,
 }
 
-/// The second line.
+/// The third line.
 #[derive(Debug, Serialize, Deserialize)]
 struct Contents {
     files: KnownFiles,
     /// The names and lengths of the index's files, which follow in this order.
     parts: Vec<(PathBuf, usize)>,
-    /// The SHA-256 of what follows, in hex.
-    sha256: String,
 }
 
 /// The folder of all kept indexes in the cache.
@@ -157,17 +155,17 @@ impl KeptIndex {
             Err(error) => return Err(io_error(&self.file)(error)),
         };
         let damaged = || KeptIndexError::Damaged(self.file.clone());
-        let mut lines = bytes.splitn(3, |byte| *byte == b'\n');
+        let mut lines = bytes.splitn(4, |byte| *byte == b'\n');
         let mut next = || lines.next().ok_or_else(damaged);
-        let (origin, contents, rest) = (next()?, next()?, next()?);
+        let (origin, sum, contents, parts) = (next()?, next()?, next()?, next()?);
+        if checksum(origin, contents, [parts]).as_bytes() != sum {
+            return Err(damaged());
+        }
         let origin: Origin = serde_json::from_slice(origin).map_err(|_| damaged())?;
         if origin != self.origin {
             return Ok(None);
         }
         let contents: Contents = serde_json::from_slice(contents).map_err(|_| damaged())?;
-        if hex(&Sha256::digest(rest)) != contents.sha256 {
-            return Err(damaged());
-        }
         // From the last to the first, which stays where it is: parts may be hundreds of megabytes.
         let mut end = bytes.len();
         let mut starts = Vec::new();
@@ -195,17 +193,12 @@ impl KeptIndex {
     /// # Errors
     /// The disk is full or can't be written to.
     pub fn save(&self, parts: &IndexParts, files: KnownFiles) -> Result<(), KeptIndexError> {
-        let mut digest = Sha256::new();
-        for bytes in parts.values() {
-            digest.update(&**bytes);
-        }
         let contents = Contents {
             files,
             parts: parts
                 .iter()
                 .map(|(name, bytes)| (name.clone(), bytes.len()))
                 .collect(),
-            sha256: hex(&digest.finalize()),
         };
         let folder = self.file.parent().unwrap_or(Path::new("."));
         // The index holds code.
@@ -215,10 +208,14 @@ impl KeptIndex {
             .with_extension(format!("{}.part", std::process::id()));
         let write = || -> io::Result<()> {
             let mut file = io::BufWriter::new(fs::File::create(&part)?);
-            serde_json::to_writer(&mut file, &self.origin)?;
-            file.write_all(b"\n")?;
-            serde_json::to_writer(&mut file, &contents)?;
-            file.write_all(b"\n")?;
+            let origin = serde_json::to_vec(&self.origin)?;
+            let contents = serde_json::to_vec(&contents)?;
+            let bytes = parts.values().map(|part| part.as_slice());
+            let sum = checksum(&origin, &contents, bytes).into_bytes();
+            for line in [origin, sum, contents] {
+                file.write_all(&line)?;
+                file.write_all(b"\n")?;
+            }
             for bytes in parts.values() {
                 file.write_all(bytes)?;
             }
@@ -347,6 +344,20 @@ fn program() -> String {
     )
 }
 
+/// The second line.
+fn checksum<'a>(
+    origin: &[u8],
+    contents: &[u8],
+    parts: impl IntoIterator<Item = &'a [u8]>,
+) -> String {
+    let mut digest = Sha256::new_with_prefix(origin);
+    digest.update(contents);
+    for part in parts {
+        digest.update(part);
+    }
+    hex(&digest.finalize())
+}
+
 fn first_line(file: &Path) -> Option<String> {
     let mut line = String::new();
     let file = fs::File::open(file).ok()?;
@@ -453,17 +464,21 @@ mod tests {
     fn damage_is_noticed_wherever_it_is() {
         let cache = tempfile::tempdir().expect("a folder");
         let kept = KeptIndex::new(cache.path(), &[cache.path().to_owned()]);
-        kept.save(&parts(), KnownFiles::new())
+        let tax = KnownFile {
+            contents: ContentsDigest::of("TAX"),
+            stamp: None,
+        };
+        kept.save(&parts(), KnownFiles::from([("tax.py".to_owned(), tax)]))
             .expect("it is written");
         let whole = fs::read(&kept.file).expect("it is there");
-        let lines = whole.iter().filter(|byte| **byte == b'\n').count();
-        assert!(lines >= 2);
         for length in (0..whole.len()).step_by(101) {
             fs::write(&kept.file, &whole[..length]).expect("it is written");
             assert!(kept.load().is_err(), "cut at {length} of {}", whole.len());
         }
-        let start = whole.len() / 2;
-        for at in (start..whole.len()).step_by(97) {
+        let mut lines = whole.split(|byte| *byte == b'\n');
+        let head: usize = lines.by_ref().take(3).map(|line| line.len() + 1).sum();
+        assert!(head < whole.len());
+        for at in (0..head).chain((head..whole.len()).step_by(97)) {
             let mut flipped = whole.clone();
             flipped[at] ^= 1;
             fs::write(&kept.file, flipped).expect("it is written");
