@@ -1,4 +1,4 @@
-//! Fill-in-the-middle prompts: a table of model families, each one row.
+//! Prompts for models that complete text: a table of model families, each one row.
 //!
 //! The beginning of a prompt stays the same while a person types, so that a server can reuse
 //! what it has computed: windows come first, a long prefix loses whole lines in coarse steps, and
@@ -13,7 +13,7 @@ use crate::context::{Window, WindowLayout};
 
 pub use families::FAMILIES;
 
-/// A family of models that share a fill-in-the-middle template.
+/// A family of models that share a template, to fill in the middle mostly.
 ///
 /// The token that begins a text (`<s>` and its like) is in no template: servers add it.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum TemplateOrder {
     PrefixFirst,
     /// Suffix, prefix, middle (SPM).
     SuffixFirst,
+    /// The prefix alone: nothing tells the model what stands after the cursor.
+    PrefixOnly,
 }
 
 /// How a family writes files beside the one to complete.
@@ -185,7 +187,11 @@ pub fn render_counted(
             &windows,
         )
     };
-    let suffix = clean(&input.suffix[..suffix_end(input.suffix, budget * SHARE, cost)]);
+    let suffix = match family.order {
+        TemplateOrder::PrefixOnly => "",
+        _ => &input.suffix[..suffix_end(input.suffix, budget * SHARE, cost)],
+    };
+    let suffix = clean(suffix);
     let template = [
         family.prefix_token,
         family.suffix_token,
@@ -208,6 +214,7 @@ pub fn render_counted(
         TemplateOrder::SuffixFirst => {
             format!("{outside}{after}{suffix}{before}{inside}{prefix}{middle}")
         }
+        TemplateOrder::PrefixOnly => format!("{outside}{before}{inside}{prefix}{middle}"),
     };
     Prompt {
         text,
@@ -413,7 +420,7 @@ impl Family {
         let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
         format!(
             "the name \"{model_name}\" does not tell how the model is asked to fill in the \
-             middle: set `family` to one of {}.",
+             middle: set `family` to one of {}; `left-to-right` is for models that can't.",
             names.join(", ")
         )
     }

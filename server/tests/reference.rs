@@ -119,6 +119,7 @@ fn every_family_has_its_row() {
             let order = match family.order {
                 TemplateOrder::PrefixFirst => "prefix, suffix",
                 TemplateOrder::SuffixFirst => "suffix, prefix",
+                TemplateOrder::PrefixOnly => "prefix",
             };
             let others = match family.repository {
                 RepositoryTemplate::Tokens {

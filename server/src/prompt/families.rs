@@ -400,4 +400,20 @@ pub static FAMILIES: &[Family] = &[
         stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
     },
+    // Base models that only continue a text, such as Phi-2 or Code Llama Python, as RepoExec and
+    // CrossCodeEval ask them: <https://arxiv.org/abs/2406.11927>, appendix E.1, and
+    // <https://arxiv.org/abs/2310.11248>, §2.3. No model's name says that it is one, so it has to
+    // be set. The token is the end of a text in the vocabularies made from GPT-2's.
+    Family {
+        name: "left-to-right",
+        names: &["left-to-right"],
+        unless: &[],
+        prefix_token: "",
+        suffix_token: "",
+        middle_token: "",
+        order: TemplateOrder::PrefixOnly,
+        repository: RepositoryTemplate::Comments,
+        stops: &["<|endoftext|>"],
+        reserved: &["<|endoftext|>"],
+    },
 ];

@@ -98,6 +98,8 @@ fn every_family_without_windows() {
     <fim_prefix>a = <fim_suffix>
     b = 2
     <fim_middle>
+    == left-to-right
+    a =
     "#);
 }
 
@@ -291,6 +293,19 @@ fn every_family_with_windows() {
     a = <fim_suffix>
     b = 2
     <fim_middle>
+    == left-to-right
+    # Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a =
     "#);
 }
 
@@ -464,7 +479,7 @@ fn families_are_told_by_the_models_name() {
         Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |told| told.reason),
         @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
     );
-    insta::assert_snapshot!(Family::explain_unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b."#);
+    insta::assert_snapshot!(Family::explain_unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right; `left-to-right` is for models that can't."#);
 }
 
 #[test]

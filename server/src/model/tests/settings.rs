@@ -92,10 +92,10 @@ fn faulty_settings_are_told_in_one_sentence() {
     model: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
     model: the setting url is not an address of the form http://host:port: it holds a user name or password, use key_env.
     model: the protocol "openai-completions" needs the setting name, the model's name as its server knows it.
-    model: the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b.
-    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b.
+    model: the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right; `left-to-right` is for models that can't.
+    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right.
     model: the protocol "llama-completion" needs the setting family, or a name that tells it.
-    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b.
+    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right.
     model: the setting url is not an address of the form http://host:port: it has a query or a fragment.
     model: the environment variable OTHER, which key_env names, is not set.
     model: the protocol "llama-infill" needs the setting url, the address of the model's server.
