@@ -352,3 +352,55 @@ fn safim_programs_are_judged_by_their_output() {
     let value = all["metrics"]["pass@1"]["value"].as_f64().unwrap();
     assert!((value - 0.4).abs() < 1e-12, "{value}");
 }
+
+/// Neither was run: packages were looked for in the project's own folder only, and a test's name in
+/// node's form was taken for that of no test.
+#[test]
+fn devbench_scripts_are_run_with_their_packages() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let record = |language: &str, id: &str, factor: u32| {
+        let typed = if language == "typescript" {
+            ": number"
+        } else {
+            ""
+        };
+        json!({
+            "id": id, "testsource": "devbench-low-context", "language": language,
+            "prefix": format!("const isNumber = require('is-number');\nfunction apply(n{typed}) {{"),
+            "golden_completion": format!("    return {factor} * n;"),
+            "suffix": "}",
+            "assertions": "if (!isNumber('3') || apply(3) !== 6) throw new Error('six');",
+        })
+    };
+    let lines = |values: Vec<Value>| -> String {
+        values.iter().map(|value| format!("{value}\n")).collect()
+    };
+    let languages = ["javascript", "typescript"];
+    // What is wrong with one program is no matter of the others.
+    let records = languages.map(|language| [record(language, "1", 2), record(language, "2", 3)]);
+    dir.write("records.jsonl", &lines(records.concat()));
+    let mut arguments = vec!["import", "devbench", "records.jsonl", "-o", "tasks.jsonl"];
+    arguments.extend(["--package", "is-number@7.0.0"]);
+    dir.fillrate(&arguments).exits_with(0);
+    let completion = |language: &str, id: &str, text: &str| json!({"task_id": format!("{language}/low-context/{id}"), "completion": format!("    {text}")});
+    let predictions = languages.map(|language| {
+        [
+            completion(language, "1", "return n + n;"),
+            completion(language, "1", "return n;"),
+            completion(language, "1", "return none;"),
+            completion(language, "2", "return 2 * n;"),
+        ]
+    });
+    dir.write("samples.jsonl", &lines(predictions.concat()));
+    judge(&dir, "samples.jsonl", "run");
+    let mut judged = outcomes(&dir, "run");
+    judged.values_mut().for_each(|outcomes| outcomes.sort());
+    for language in languages {
+        let of = |id: &str| &judged[&format!("{language}/low-context/{id}")];
+        assert_eq!(*of("1"), ["failed", "failed", "passed"]);
+        assert_eq!(*of("2"), ["flaky"]);
+    }
+}

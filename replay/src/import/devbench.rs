@@ -39,6 +39,9 @@ const LANGUAGES: [(&str, &str, &str); 6] = [
 /// `run_python_test_case`, is of the clock, and a busy machine exceeds it.
 const TIMEOUT: u64 = 30;
 
+/// Seconds of the clock, for programs that wait for something that never comes.
+const LONGEST: u64 = 4 * TIMEOUT;
+
 /// The id of a record's task, from its language, its `testsource` and its `id`.
 pub(crate) fn task_id(language: &str, source: &str, id: &str) -> String {
     let category = source.strip_prefix("devbench-").unwrap_or(source);
@@ -151,6 +154,7 @@ fn tests(
         path,
         text: text
             .replace("PROGRAM", name)
+            .replace("LONGEST", &LONGEST.to_string())
             .replace("SECONDS", &TIMEOUT.to_string())
             // JSON's texts are Python's and JavaScript's, too.
             .replace("ASSERTED", &Value::from(assertions).to_string()),
@@ -194,7 +198,7 @@ def test_program(tmp_path):
         capture_output=True,
         text=True,
         preexec_fn=limit_processor_time,
-        timeout=10 * SECONDS,
+        timeout=LONGEST,
     )
     assert done.returncode == 0, done.stderr
 "##;
@@ -202,7 +206,7 @@ def test_program(tmp_path):
 /// The same in JavaScript.
 const SCRIPT_TEST: &str = r##"import assert from "node:assert";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
@@ -211,9 +215,11 @@ const ASSERTIONS = ASSERTED;
 
 test("program", () => {
   const folder = mkdtempSync(join(tmpdir(), "program-"));
-  symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
+  // A project may have its packages beside it.
+  const packages = ["node_modules", "../node_modules"].map((path) => resolve(path)).find(existsSync);
+  if (packages) symlinkSync(packages, join(folder, "node_modules"));
   const env = { PATH: process.env.PATH, HOME: folder };
-  const options = { cwd: folder, env, encoding: "utf8", timeout: 10 * SECONDS * 1000 };
+  const options = { cwd: folder, env, encoding: "utf8", timeout: 1000 * LONGEST };
   const limited = ["-c", 'ulimit -t SECONDS; exec "$@"', "sh", process.execPath];
   const run = (...args) => spawnSync("sh", [...limited, ...args], options);
   const write = (name) => {
@@ -276,7 +282,7 @@ class PROGRAM {
         ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile());
         Process process = builder.redirectErrorStream(true).redirectOutput(said.toFile()).start();
         process.getOutputStream().close();
-        boolean ended = process.waitFor(5, TimeUnit.MINUTES);
+        boolean ended = process.waitFor(LONGEST, TimeUnit.SECONDS);
         process.destroyForcibly().waitFor();
         assertEquals(0, ended ? process.exitValue() : -1, () -> text(said));
     }

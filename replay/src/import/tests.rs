@@ -378,6 +378,8 @@ fn devbench_programs_are_judged_by_their_assertions() {
     let manifest = folder.manifest();
     assert!(manifest.contains(r#""Pygments==2.19.2", "numpy==2.2.6"]"#));
     assert!(manifest.contains(r#""@types/node@22.10.0", "d3@7.9.0"]"#));
+    // Tasks with a reference that fails here leave the others as they are.
+    assert_eq!(manifest.matches("min_share = 0.0").count(), 3);
     let unused = folder.import("devbench", &records[..1], &options);
     let error = unused.expect_err("nothing is in TypeScript");
     insta::assert_snapshot!(error, @"no project that this import makes installs the package `d3@7.9.0`");

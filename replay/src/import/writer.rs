@@ -363,6 +363,10 @@ impl WrittenProject {
             if let Some(seconds) = self.timeout {
                 lines += &format!("timeout = {seconds}\n");
             }
+            if self.repository.is_none() {
+                // Each program is a task of its own, whatever becomes of the others.
+                lines += "min_share = 0.0\n";
+            }
         }
         lines
     }

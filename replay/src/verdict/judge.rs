@@ -417,10 +417,11 @@ impl Judge {
     }
 }
 
-/// Whether a name is that of a test, or of the file, class or function that holds it.
+/// Whether a name is that of a test, or of the file, class, function or suite that holds it.
 fn names_test(name: &str, id: &str) -> bool {
-    id.strip_prefix(name)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('['))
+    id.strip_prefix(name).is_some_and(|rest| {
+        rest.is_empty() || ["::", "[", " > "].iter().any(|next| rest.starts_with(next))
+    })
 }
 
 /// The cache key of a change judged by these tests. Without a change and named tests it is empty:
@@ -446,6 +447,20 @@ pub(super) fn breaks_syntax(path: &str, original: &str, contents: &str) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_that_of_a_test_or_of_what_holds_it() {
+        for (name, id) in [
+            ("tests/a.py", "tests/a.py::T::test_b[1]"),
+            ("tests/a.py::T::test_b", "tests/a.py::T::test_b[1]"),
+            ("tests/a.mjs", "tests/a.mjs > adds > two"),
+            ("tests/a.mjs > adds", "tests/a.mjs > adds"),
+        ] {
+            assert!(names_test(name, id), "{name}");
+        }
+        assert!(!names_test("tests/a.mjs > add", "tests/a.mjs > adds"));
+        assert!(!names_test("tests/a", "tests/a.py::test_b"));
+    }
 
     #[test]
     fn change_keys_are_stable_and_distinct() {
