@@ -12,7 +12,7 @@ use fillrate::corpus::manifest::Manifest;
 use fillrate::corpus::{Corpus, source};
 use fillrate::language::SourceFile;
 use fillrate::language::environment::Toolchain;
-use fillrate::mine::contexts::PaperContext;
+use fillrate::mine::contexts::{ContextLevel, PaperContext, PromptForm};
 use fillrate::mine::dependencies::{DependencyIndex, outermost};
 use fillrate::task::{Hole, HoleKind};
 use fillrate_server::syntax::Language;
@@ -83,20 +83,23 @@ fn dependencies_and_contexts_equal_recorded_ones() {
         let last = function.rfind('\n').map_or(0, |line| line + 1);
         let hole = start + last..range.end;
         let hole = Hole::new("a", "python", &path, HoleKind::Body, hole, &file.contents);
-        let shown = PaperContext::RepoExecMedium.view(&repository, file, &hole);
+        let context = PaperContext::RepoExec(ContextLevel::Medium, PromptForm::Base);
+        let shown = context.view(&repository, file, &hole).unwrap();
         let rest = shown.prefix.find(&function[..last]).unwrap();
-        let (ours, theirs) = (sections(&shown.prefix[..rest]), sections(before));
-        if ours == theirs {
+        let ours = &shown.prefix[..rest];
+        if ours == before {
             same_context += 1;
         } else {
-            let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| {
-                let firsts = a.difference(b).filter_map(|section| section.lines().next());
+            let only = |a: &str, b: &str| {
+                let b: BTreeSet<&str> = b.split("\n\n").collect();
+                let others = a.split("\n\n").filter(|section| !b.contains(section));
+                let firsts = others.filter_map(|section| section.lines().next());
                 firsts.collect::<Vec<_>>().join(" … ")
             };
             differing.push(format!(
                 "{entry}: shows {:?}, recorded {:?}",
-                only(&ours, &theirs),
-                only(&theirs, &ours)
+                only(ours, before),
+                only(before, ours)
             ));
         }
     }
@@ -107,9 +110,9 @@ fn dependencies_and_contexts_equal_recorded_ones() {
     // an import of their own. Of `is_isbn`, they take the methods that it calls for the functions
     // of the same names.
     insta::assert_snapshot!(differing.join("\n"), @r#"
-string_utils.manipulation.slugify: shows "", recorded "import re"
-string_utils.validation.is_snake_case: shows "", recorded "import re"
-string_utils.validation.is_slug: shows "", recorded "import re"
+string_utils.manipulation.slugify: shows "import base64", recorded "import re"
+string_utils.validation.is_snake_case: shows "import json", recorded "import re"
+string_utils.validation.is_slug: shows "import json", recorded "import re"
 string_utils.validation.is_isbn: {"__ISBNChecker"}, recorded {"__ISBNChecker", "is_isbn_10", "is_isbn_13"}
 string_utils.validation.is_isbn: shows "", recorded "def is_isbn_10(input_string: str, normalize: bool = True) -> bool: … def is_isbn_13(input_string: str, normalize: bool = True) -> bool:"
 "#);
@@ -135,23 +138,6 @@ fn defined(context: &str) -> BTreeSet<&str> {
         })
         .filter(|name| !name.is_empty())
         .collect()
-}
-
-/// A context's lines without their indentation and blank ones: the records indent some lines anew.
-/// By what begins at the margin, so that the order of definitions does not count.
-fn sections(context: &str) -> BTreeSet<String> {
-    let mut sections: Vec<String> = Vec::new();
-    for line in context.lines().filter(|line| !line.trim().is_empty()) {
-        let margin = !line.starts_with([' ', '\t', ')', ']', '}']);
-        match sections.last_mut().filter(|_| !margin) {
-            Some(section) => {
-                section.push('\n');
-                section.push_str(line.trim());
-            }
-            None => sections.push(line.trim().to_owned()),
-        }
-    }
-    sections.into_iter().collect()
 }
 
 /// Every file of Python of each package.

@@ -315,6 +315,53 @@ fn template_is_whole(prompt: &str) {
 }
 
 #[test]
+fn left_to_right_models_get_the_prompts_of_papers() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let Some(server) = LlamaServer::start() else {
+        return;
+    };
+    let dir = TestDir::new();
+    dir.write(
+        "shop/shop.py",
+        "RATE = 3\n\n\ndef price(count):\n    \"\"\"What so many cost.\"\"\"\n    total = count * RATE\n    return total\n",
+    );
+    dir.write(
+        "shop/test_shop.py",
+        "from shop import price\n\n\ndef test_price():\n    assert price(2) == 6\n",
+    );
+    dir.write(
+        "model.toml",
+        &format!(
+            "[model]\nprotocol = \"openai-completions\"\nurl = \"{}\"\nname = \"tiny\"\n\
+             family = \"left-to-right\"\nmax_tokens = 16\ntimeout_ms = 120000\n",
+            server.address
+        ),
+    );
+    let mut arguments = vec!["replay", "shop", "--kinds", "body", "--model", "model.toml"];
+    arguments.extend(["--context", "repoexec-small-instruct-2", "--out", "run"]);
+    let finished = dir.fillrate(&arguments).exits_with(0);
+    assert!(!finished.out.contains("infrastructure"), "{finished:#?}");
+    let attempts = attempts(&dir.path("run"));
+    let prompts: Vec<_> = attempts
+        .values()
+        .map(|attempt| attempt["trace"]["prompt"].as_str().unwrap())
+        .collect();
+    insta::assert_snapshot!(prompts.join("\n==\n"), @r#"
+### Instruction:
+RATE = 3
+
+The provided code snippet includes necessary dependencies for implementing the `price` function. Write a Python function `price(count)` to solve the following problem:
+"""What so many cost."""
+
+### Response:
+def price(count):
+    """What so many cost."""
+"#);
+}
+
+#[test]
 fn infill_requests_contain_context() {
     let Some(prompts) = prompts("llama-infill") else {
         return;

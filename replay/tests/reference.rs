@@ -4,7 +4,7 @@ use fillrate::developer::policy::{Feature, Policy};
 use fillrate::developer::typist::Typist;
 use fillrate::import::FORMATS;
 use fillrate::language::scoring::ScoringLanguage;
-use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, PaperContext};
+use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, MrgContext, PaperContext};
 use fillrate::mutate::MutationOperator;
 use fillrate::report::export::{COLUMNS, ExportColumn, SCHEMA, TYPING_COLUMNS};
 use fillrate::report::policies::POLICY_METRICS;
@@ -181,18 +181,19 @@ fn every_context_of_a_paper_has_its_row() {
         .iter()
         .map(|cells| cells[0].trim_matches('`'))
         .collect();
-    let known: Vec<&str> = PaperContext::VARIANTS.iter().map(Into::into).collect();
+    let known: Vec<String> = PaperContext::all().map(|paper| paper.to_string()).collect();
     assert_eq!(names, known);
-    let tokens = |paper: PaperContext, tokens: usize| {
-        let row = rows.iter().find(|cells| cells[0].contains(paper.name()));
+    let tokens = |context: MrgContext, tokens: usize| {
+        let paper = PaperContext::MrgBench(context).to_string();
+        let row = rows.iter().find(|cells| cells[0].contains(&paper));
         let written = format!("{},{:03} tokens", tokens / 1000, tokens % 1000);
         assert!(
             row.is_some_and(|cells| cells[1].contains(&written)),
             "{paper}"
         );
     };
-    tokens(PaperContext::MrgInFile, FILE_TOKENS);
-    tokens(PaperContext::MrgFolder, FOLDER_TOKENS);
+    tokens(MrgContext::InFile, FILE_TOKENS);
+    tokens(MrgContext::Folder, FOLDER_TOKENS);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub enum Detail {
     /// Signature and documentation: bodies of functions and classes are left out, but for their
     /// members' signatures and documentation.
     Documented,
+    /// The same without the empty lines of docstrings and their lines that begin with `@`.
+    Condensed,
     /// The signature alone, a class's with those of its members.
     Signature,
 }
@@ -43,7 +45,8 @@ pub(crate) fn outline(
         .and_then(|core| with_body(core, file));
     let mut outline = Outline {
         file,
-        documented: detail == Detail::Documented,
+        documented: matches!(detail, Detail::Documented | Detail::Condensed),
+        condensed: detail == Detail::Condensed,
         lines: Vec::new(),
     };
     match short {
@@ -62,17 +65,47 @@ pub(crate) struct Outline<'a> {
     pub(crate) file: &'a SourceFile,
     /// Whether documentation belongs to it.
     pub(crate) documented: bool,
+    /// Whether docstrings lack their empty lines and those that begin with `@`.
+    condensed: bool,
     lines: Vec<String>,
 }
 
 impl Outline<'_> {
     /// Adds a stretch of the file, line by line, its first indented as it is there.
     pub(crate) fn put(&mut self, range: Range<usize>) {
-        let contents = &self.file.contents;
-        let before = &contents[self.file.line_start(range.start)..range.start];
-        let indentation = &before[..before.len() - before.trim_start().len()];
-        let text = format!("{indentation}{}", contents[range].trim_end());
+        let indentation = self.indentation(range.start);
+        let text = format!("{indentation}{}", self.file.contents[range].trim_end());
         self.lines.extend(text.lines().map(str::to_owned));
+    }
+
+    /// Adds the signature of a member, its lines after the first moved right by its indentation.
+    pub(crate) fn put_member_signature(&mut self, range: Range<usize>) {
+        let indentation = self.indentation(range.start).to_owned();
+        let second = self.lines.len() + 1;
+        self.put(range);
+        for line in self.lines.iter_mut().skip(second) {
+            line.insert_str(0, &indentation);
+        }
+    }
+
+    /// Adds a docstring, each line indented as its first.
+    pub(crate) fn put_docstring(&mut self, range: Range<usize>) {
+        let indentation = self.indentation(range.start).to_owned();
+        for line in self.file.contents[range].lines().map(str::trim) {
+            match line {
+                "" if self.condensed => {}
+                "" => self.put_blank_line(),
+                _ if self.condensed && line.starts_with('@') => {}
+                _ => self.lines.push(format!("{indentation}{line}")),
+            }
+        }
+    }
+
+    /// What the line of a place begins with.
+    fn indentation(&self, at: usize) -> &str {
+        let line = self.file.line_start(at);
+        let before = &self.file.contents[line..at];
+        &before[..before.len() - before.trim_start().len()]
     }
 
     /// Adds the comment before a definition, if documentation is wanted.

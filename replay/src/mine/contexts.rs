@@ -10,129 +10,98 @@ mod mrg_bench;
 mod repoexec;
 mod view;
 
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+use std::fmt;
+use std::str::FromStr;
+
+use strum::VariantArray;
 
 use super::dependencies::DependencyIndex;
 use crate::language::SourceFile;
-use crate::language::outline::Detail;
 use crate::task::Hole;
 pub use instruction::{ContextLevel, PromptForm, TaskPrompts};
-pub use mrg_bench::{FILE_TOKENS, FOLDER_TOKENS};
-use mrg_bench::{callees, cut, window, within};
-use repoexec::base_prompt;
+pub use mrg_bench::{FILE_TOKENS, FOLDER_TOKENS, MrgContext};
 pub use view::HoleView;
-use view::view_function;
 
 /// A context of a paper.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray,
-)]
-#[strum(parse_err_ty = String, parse_err_fn = unknown_context)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaperContext {
-    /// The function's dependencies, whole.
-    #[strum(serialize = "repoexec-full")]
-    RepoExecFull,
-    /// Their signatures and documentation.
-    #[strum(serialize = "repoexec-medium")]
-    RepoExecMedium,
-    /// Their signatures.
-    #[strum(serialize = "repoexec-small")]
-    RepoExecSmall,
-    /// Nothing.
-    #[strum(serialize = "mrg-none")]
-    MrgNone,
-    /// The rest of the file.
-    #[strum(serialize = "mrg-in-file")]
-    MrgInFile,
-    /// The functions of the repository that the function calls.
-    #[strum(serialize = "mrg-callee-bodies")]
-    MrgCalleeBodies,
-    /// Their signatures.
-    #[strum(serialize = "mrg-callee-signatures")]
-    MrgCalleeSignatures,
-    /// The files of the function's folder.
-    #[strum(serialize = "mrg-folder")]
-    MrgFolder,
+    /// RepoExec's: how much of a function's dependencies it shows, and in which form.
+    RepoExec(ContextLevel, PromptForm),
+    /// MRG-Bench's.
+    MrgBench(MrgContext),
+}
+
+/// Why a hole has no such context.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--context {context} describes a function by its documentation, but none stands before the \
+     hole {id}; choose tasks that are bodies of documented functions, or a context without \
+     instruction"
+)]
+pub struct Undocumented {
+    context: PaperContext,
+    id: String,
 }
 
 impl PaperContext {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        self.into()
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let forms = PromptForm::VARIANTS.iter();
+        let repoexec = forms.flat_map(|form| {
+            let levels = ContextLevel::VARIANTS.iter();
+            levels.map(|level| Self::RepoExec(*level, *form))
+        });
+        repoexec.chain(MrgContext::VARIANTS.iter().copied().map(Self::MrgBench))
     }
 
     /// A hole of a file as the model sees it.
     ///
-    /// RepoExec's contexts are its BasePrompt, §5.1 and appendix E of
-    /// [its paper](https://arxiv.org/abs/2406.11927): the file's imports, the dependencies, the
-    /// function, one below the other. Variables come first, then functions and classes in the
-    /// order of the imports, the file's own last. Other members of a method's own class, which the
-    /// paper does not have, stand in the class before the method.
-    ///
-    /// MRG-Bench's contexts, §5.2.1 of [its paper](https://arxiv.org/abs/2508.02998), go before
-    /// the function as windows. The folder is the file's own with all below it.
+    /// # Errors
+    /// The context has an instruction, and the hole is not in the body of a documented function.
     pub fn view(
         self,
         repository: &DependencyIndex<'_>,
         file: &SourceFile,
         hole: &Hole,
-    ) -> HoleView {
+    ) -> Result<HoleView, Undocumented> {
         let around = hole.start.0..hole.end.0;
         let function = repository
             .function_around(&file.path, &around)
             .unwrap_or(0..file.contents.len());
-        let mut view = view_function(repository, file, &function, &around, "");
-        let dependencies = || repository.dependencies(&file.path, &function, &function, 1);
         match self {
-            Self::RepoExecFull | Self::RepoExecMedium | Self::RepoExecSmall => {
-                let detail = match self {
-                    Self::RepoExecFull => Detail::Whole,
-                    Self::RepoExecMedium => Detail::Documented,
-                    _ => Detail::Signature,
-                };
-                view = base_prompt(
-                    repository,
-                    file,
-                    &function,
-                    &around,
-                    &dependencies(),
-                    detail,
-                );
+            Self::RepoExec(level, form) => {
+                let prompts = TaskPrompts { repository, file };
+                let view = prompts.view(&function, &around, level, form);
+                view.ok_or_else(|| Undocumented {
+                    context: self,
+                    id: hole.id.clone(),
+                })
             }
-            Self::MrgNone => {}
-            Self::MrgInFile => {
-                let text = cut(&file.contents, &around);
-                view.windows = within(vec![window(&file.path, 0, text)], FILE_TOKENS);
-            }
-            Self::MrgCalleeBodies | Self::MrgCalleeSignatures => {
-                let detail = match self {
-                    Self::MrgCalleeBodies => Detail::Whole,
-                    _ => Detail::Signature,
-                };
-                view.windows = callees(repository, &dependencies(), detail);
-            }
-            Self::MrgFolder => {
-                let folder = &file.path[..file.path.rfind('/').map_or(0, |end| end + 1)];
-                let files = repository
-                    .files()
-                    .filter(|other| other.path.starts_with(folder))
-                    .map(|other| {
-                        let text = match other.path == file.path {
-                            true => cut(&other.contents, &around),
-                            false => other.contents.clone(),
-                        };
-                        window(&other.path, 0, text)
-                    });
-                view.windows = within(files.collect(), FOLDER_TOKENS);
-            }
+            Self::MrgBench(context) => Ok(context.view(repository, file, &function, &around)),
         }
-        view
     }
 }
 
-fn unknown_context(_: &str) -> String {
-    let known: Vec<&str> = PaperContext::VARIANTS.iter().map(Into::into).collect();
-    format!("the contexts of papers are {}", known.join(", "))
+impl fmt::Display for PaperContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RepoExec(level, PromptForm::Base) => write!(formatter, "repoexec-{level}"),
+            Self::RepoExec(level, form) => write!(formatter, "repoexec-{level}-{form}"),
+            Self::MrgBench(context) => write!(formatter, "mrg-{context}"),
+        }
+    }
+}
+
+impl FromStr for PaperContext {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::all().find(|context| context.to_string() == name);
+        found.ok_or_else(|| {
+            let known: Vec<String> = Self::all().map(|context| context.to_string()).collect();
+            format!("the contexts of papers are {}", known.join(", "))
+        })
+    }
 }
 
 #[cfg(test)]

@@ -248,6 +248,19 @@ impl<'a> DependencyIndex<'a> {
         Some(whole(node, known.file))
     }
 
+    /// A function's range without its decorators, where they are not part of the function itself.
+    pub fn without_decorators(&self, path: &str, function: &Range<usize>) -> Range<usize> {
+        let start = self
+            .parsed(path)
+            .and_then(|parsed| {
+                let root = parsed.tree.root_node();
+                root.descendant_for_byte_range(function.start, function.end)
+            })
+            .and_then(|node| node.child_by_field_name("definition"))
+            .map_or(function.start, |definition| definition.start_byte());
+        start..function.end
+    }
+
     /// Where the statements stand that import something into a file, from anywhere.
     pub fn imports(&self, path: &str) -> Vec<Range<usize>> {
         let Some((known, parsed)) = self.files.get(path).zip(self.parsed(path)) else {
@@ -307,12 +320,21 @@ impl<'a> DependencyIndex<'a> {
         })
     }
 
-    /// Where the first statement of a file stands that imports from another.
-    pub fn import_of(&self, path: &str, other: &str) -> Option<usize> {
-        let imported = &self.parsed(path)?.definitions.imported;
+    /// Where the first statement of a file stands that imports from the module it has a
+    /// dependency's name from, or from the dependency's file.
+    pub fn import_of(&self, path: &str, dependency: &Dependency) -> Option<usize> {
+        let definitions = &self.parsed(path)?.definitions;
+        let module = match definitions.scope.get(&dependency.name) {
+            Some(NameTarget::Imported { from, .. }) => Some(from),
+            _ => None,
+        };
+        let is_source = |from: &String| match module {
+            Some(module) => from == module,
+            None => self.file_of(from) == Some(&*dependency.path),
+        };
+        let mut imported = definitions.imported.iter();
         imported
-            .iter()
-            .find(|(from, _)| self.file_of(from) == Some(other))
+            .find(|(from, _)| is_source(from))
             .map(|(_, at)| *at)
     }
 

@@ -22,14 +22,6 @@ pub enum ReplayContext {
 }
 
 impl ReplayContext {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Profile(profile) => profile.name(),
-            Self::Paper(paper) => paper.name(),
-        }
-    }
-
     /// How the server retrieves windows.
     pub(super) fn profile(self) -> Profile {
         match self {
@@ -49,7 +41,10 @@ impl ReplayContext {
 
 impl fmt::Display for ReplayContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+        match self {
+            Self::Profile(profile) => formatter.write_str(profile.name()),
+            Self::Paper(paper) => paper.fmt(formatter),
+        }
     }
 }
 
@@ -75,7 +70,7 @@ impl FromStr for ReplayContext {
 /// id. Without a paper a hole is presented with its whole file.
 ///
 /// # Errors
-/// A project's files can't be read, or a hole is not one of them.
+/// A project's files can't be read, a hole is not one of them, or a paper's context is not for it.
 pub(super) fn present_holes(
     papers: &HashSet<Option<PaperContext>>,
     projects: &[PlayableProject],
@@ -109,6 +104,7 @@ pub(super) fn present_holes(
             let file = project.source_file(hole)?;
             for paper in &papers {
                 let shown = paper.view(&repository, file, hole);
+                let shown = shown.map_err(|error| PlayError::Refused(error.to_string()))?;
                 let of_paper = all.entry(Some(*paper)).or_default();
                 of_paper.insert(hole.id.clone(), shown);
             }
@@ -120,13 +116,16 @@ pub(super) fn present_holes(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mine::contexts::MrgContext;
 
     #[test]
     fn context_names_are_those_of_profiles_and_papers() {
         assert_eq!("none".parse(), Ok(ReplayContext::Profile(Profile::None)));
         assert_eq!(
-            "repoexec-small".parse(),
-            Ok(ReplayContext::Paper(PaperContext::RepoExecSmall))
+            "mrg-none".parse(),
+            Ok(ReplayContext::Paper(PaperContext::MrgBench(
+                MrgContext::None
+            )))
         );
         for name in ["given", "repoexec"] {
             let refusal = name.parse::<ReplayContext>().expect_err("it is no context");

@@ -159,7 +159,7 @@ impl ReplayPlan {
         let context = one_of_several.map(ModelUnderTest::context);
         if let Some(folder) = &self.out {
             let folder = match context {
-                Some(context) => folder.join(context.name()),
+                Some(context) => folder.join(context.to_string()),
                 None => folder.clone(),
             };
             if let Some(partition) = self.partition {

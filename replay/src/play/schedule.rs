@@ -193,7 +193,7 @@ impl<'a> ReplayParameters<'a> {
             json!(self.patience.as_secs()),
         ];
         if let Some(paper) = self.subject.paper {
-            parts.push(json!(paper.name()));
+            parts.push(json!(paper.to_string()));
         }
         parts
     }

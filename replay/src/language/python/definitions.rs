@@ -32,9 +32,11 @@ fn statements(block: Node<'_>, file: &SourceFile, owner: Option<usize>, found: &
                     continue;
                 };
                 let mut cursor = node.walk();
-                let is_overload = node.children(&mut cursor).any(|child| {
-                    child.kind() == "decorator" && file.text(child).trim_end().ends_with("overload")
-                });
+                let is_overload = node
+                    .children(&mut cursor)
+                    .filter(|child| child.kind() == "decorator")
+                    .filter_map(|decorator| decorator.named_child(0))
+                    .any(|decorator| file.text(decorator).ends_with("overload"));
                 if !is_overload {
                     definition(inner, node, file, owner, found);
                 }

@@ -1,28 +1,36 @@
 //! A definition of Python without its bodies.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
 use super::super::definitions::Definition;
 use super::super::outline::Outline;
 
-/// Writes a function or class; decorators and the variables of classes are left out, as
-/// RepoExec's data has it.
+/// Writes a function or class as RepoExec's data has it: without decorators and the variables of
+/// classes, docstrings without the indentation within, an empty line before each member.
 pub(super) fn write(outline: &mut Outline<'_>, _: &Definition, node: Node<'_>) {
-    definition(outline, node);
+    definition(outline, node, Outline::put);
 }
 
-fn definition(outline: &mut Outline<'_>, node: Node<'_>) {
+fn definition<'a>(
+    outline: &mut Outline<'a>,
+    node: Node<'_>,
+    put_signature: fn(&mut Outline<'a>, Range<usize>),
+) {
     let start = node.start_byte();
     let Some(body) = node.child_by_field_name("body") else {
         return outline.put(start..node.end_byte());
     };
     // A comment after the colon may belong to the body.
-    let colon = outline.file.contents[start..body.start_byte()].rfind(':');
-    outline.put(start..colon.map_or(body.start_byte(), |colon| start + colon + 1));
+    let mut cursor = node.walk();
+    let colon = node.children(&mut cursor).find(|child| child.kind() == ":");
+    let end = colon.map_or(body.start_byte(), |colon| colon.end_byte());
+    put_signature(outline, start..end);
     if outline.documented
         && let Some(documentation) = documentation(body)
     {
-        outline.put(documentation.byte_range());
+        outline.put_docstring(documentation.byte_range());
     }
     if !outline.file.language.is_function(node) {
         members(outline, body);
@@ -34,10 +42,8 @@ fn members(outline: &mut Outline<'_>, body: Node<'_>) {
     for member in body.named_children(&mut cursor) {
         let member = member.child_by_field_name("definition").unwrap_or(member);
         if outline.file.language.is_definition(member) {
-            if outline.documented {
-                outline.put_blank_line();
-            }
-            definition(outline, member);
+            outline.put_blank_line();
+            definition(outline, member, Outline::put_member_signature);
         }
     }
 }

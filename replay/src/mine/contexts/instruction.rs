@@ -1,11 +1,14 @@
 //! RepoExec's prompts for a function that is to be written from its documentation.
 
+use std::ops::Range;
+
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-use super::PaperContext;
+use super::repoexec::base_prompt;
+use super::view::{HoleView, view_function};
+use crate::language::outline::Detail;
 use crate::language::{LanguageSupport, SourceFile};
 use crate::mine::dependencies::{DependencyIndex, DocumentedFunction};
-use crate::task::{Hole, HoleKind};
 
 /// How much of a function's dependencies RepoExec shows, §5.1 of
 /// [its paper](https://arxiv.org/abs/2406.11927).
@@ -27,11 +30,11 @@ pub enum ContextLevel {
 }
 
 impl ContextLevel {
-    fn context(self) -> PaperContext {
+    fn detail(self) -> Detail {
         match self {
-            Self::Full => PaperContext::RepoExecFull,
-            Self::Medium => PaperContext::RepoExecMedium,
-            Self::Small => PaperContext::RepoExecSmall,
+            Self::Full => Detail::Whole,
+            Self::Medium => Detail::Documented,
+            Self::Small => Detail::Signature,
         }
     }
 }
@@ -69,29 +72,53 @@ impl TaskPrompts<'_> {
         level: ContextLevel,
         form: PromptForm,
     ) -> String {
-        let contents = &self.file.contents;
-        let support = LanguageSupport::for_language(self.file.language);
-        let body = function.body.clone();
-        let hole = Hole::new(
-            "",
-            support.name,
-            &self.file.path,
-            HoleKind::Body,
-            body.clone(),
-            contents,
-        );
-        let view = |context: PaperContext| context.view(self.repository, self.file, &hole).prefix;
-        let base = view(level.context());
-        let target = view(PaperContext::MrgNone);
+        let base = self.base(&function.range, &function.body, level).prefix;
+        self.instruct(function, &function.range, &function.body, base, form)
+    }
+
+    /// A hole in a function as a model sees it; `None` if the form has an instruction, and the hole
+    /// is not in the body of a documented function.
+    pub(super) fn view(
+        &self,
+        function: &Range<usize>,
+        hole: &Range<usize>,
+        level: ContextLevel,
+        form: PromptForm,
+    ) -> Option<HoleView> {
+        let mut view = self.base(function, hole, level);
+        if form != PromptForm::Base {
+            let documented = self.repository.documented_functions(&self.file.path);
+            let documented = documented.iter().find(|one| {
+                let body = one.body.start;
+                function.start <= body && body <= hole.start && hole.end <= one.body.end
+            })?;
+            view.prefix = self.instruct(documented, function, hole, view.prefix, form);
+        }
+        Some(view)
+    }
+
+    fn base(&self, function: &Range<usize>, hole: &Range<usize>, level: ContextLevel) -> HoleView {
+        base_prompt(self.repository, self.file, function, hole, level.detail())
+    }
+
+    /// The form of a BasePrompt.
+    fn instruct(
+        &self,
+        documented: &DocumentedFunction,
+        function: &Range<usize>,
+        hole: &Range<usize>,
+        base: String,
+        form: PromptForm,
+    ) -> String {
         let DocumentedFunction {
             name,
             signature,
             documentation,
             ..
-        } = function;
+        } = documented;
+        let language = LanguageSupport::for_language(self.file.language).title;
         let task = format!(
-            "Write a {} function `{signature}` to solve the following problem:\n{documentation}",
-            support.title
+            "Write a {language} function `{signature}` to solve the following problem:\n{documentation}"
         );
         match form {
             PromptForm::Base => base,
@@ -99,7 +126,11 @@ impl TaskPrompts<'_> {
                 format!("### Instruction:\n{task}\n\n### Response:\n{base}")
             }
             PromptForm::Instruct2 => {
-                let own = &contents[self.file.line_start(function.range.start)..body.start];
+                let file = self.file;
+                let shown = self.repository.without_decorators(&file.path, function);
+                let target = view_function(self.repository, file, &shown, hole, "").prefix;
+                // Members of a method's class stand before it, below the class's first line.
+                let own = &file.contents[file.line_start(shown.start)..hole.start];
                 let above = base
                     .strip_suffix(&target)
                     .or_else(|| base.strip_suffix(own))

@@ -4,9 +4,29 @@ use std::ops::Range;
 
 use fillrate_server::context::Window;
 use fillrate_server::prompt::approximate_tokens;
+use strum::{Display, VariantArray};
 
 use super::super::dependencies::{Dependency, DependencyIndex};
+use super::view::{HoleView, view_function};
+use crate::language::SourceFile;
 use crate::language::outline::Detail;
+
+/// A context of MRG-Bench: what stands before the function as windows, §5.2.1 of
+/// [its paper](https://arxiv.org/abs/2508.02998).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum MrgContext {
+    /// Nothing.
+    None,
+    /// The rest of the file.
+    InFile,
+    /// The functions of the repository that the function calls.
+    CalleeBodies,
+    /// Their signatures.
+    CalleeSignatures,
+    /// The files of the function's folder and of all folders below it.
+    Folder,
+}
 
 /// The most tokens of the file, in MRG-Bench's context of it. §5.2.1 of
 /// [its paper](https://arxiv.org/abs/2508.02998) counts them by the tokenizer of GPT-3.5-Turbo,
@@ -16,8 +36,51 @@ pub const FILE_TOKENS: usize = 6_000;
 /// The most tokens of the folder, in MRG-Bench's context of it, likewise.
 pub const FOLDER_TOKENS: usize = 100_000;
 
+impl MrgContext {
+    /// A hole of a function as the model sees it.
+    pub(super) fn view(
+        self,
+        repository: &DependencyIndex<'_>,
+        file: &SourceFile,
+        function: &Range<usize>,
+        hole: &Range<usize>,
+    ) -> HoleView {
+        let callees = |detail: Detail| {
+            let dependencies = repository.dependencies(&file.path, function, function, 1);
+            callees(repository, &dependencies, detail)
+        };
+        let windows = match self {
+            Self::None => Vec::new(),
+            Self::InFile => {
+                let text = cut(&file.contents, hole);
+                within(vec![window(&file.path, 0, text)], FILE_TOKENS)
+            }
+            Self::CalleeBodies => callees(Detail::Whole),
+            Self::CalleeSignatures => callees(Detail::Signature),
+            Self::Folder => {
+                let folder = &file.path[..file.path.rfind('/').map_or(0, |end| end + 1)];
+                let files = repository
+                    .files()
+                    .filter(|other| other.path.starts_with(folder))
+                    .map(|other| {
+                        let text = match other.path == file.path {
+                            true => cut(&other.contents, hole),
+                            false => other.contents.clone(),
+                        };
+                        window(&other.path, 0, text)
+                    });
+                within(files.collect(), FOLDER_TOKENS)
+            }
+        };
+        HoleView {
+            windows,
+            ..view_function(repository, file, function, hole, "")
+        }
+    }
+}
+
 /// The functions that are called, each once, in the order of the calls.
-pub(super) fn callees(
+fn callees(
     repository: &DependencyIndex<'_>,
     dependencies: &[Dependency],
     detail: Detail,
@@ -37,7 +100,7 @@ pub(super) fn callees(
 }
 
 /// The file without what is missing.
-pub(super) fn cut(contents: &str, hole: &Range<usize>) -> String {
+fn cut(contents: &str, hole: &Range<usize>) -> String {
     [&contents[..hole.start], &contents[hole.end..]].concat()
 }
 

@@ -5,34 +5,34 @@ use std::ops::Range;
 use super::super::dependencies::{Dependency, DependencyIndex, outermost};
 use super::view::{HoleView, view_function};
 use crate::language::SourceFile;
-use crate::language::definitions::DefinitionKind;
 use crate::language::outline::Detail;
 
-/// RepoExec's BasePrompt.
+/// RepoExec's BasePrompt, §5.1 and appendix E of
+/// [its paper](https://arxiv.org/abs/2406.11927): the file's imports, the dependencies, the
+/// function without its decorators, one below the other. Dependencies come in the order of the
+/// imports and of the files they are in, the file's own last. Other members of a method's own
+/// class, which the paper does not have, stand in the class before the method.
+///
+/// In Python their form is that of the released data: the lines of a docstring lose their
+/// indentation, in the file's own dependencies also the empty ones and those that begin with `@`,
+/// and in a class the further lines of a signature have the member's indentation twice.
 pub(super) fn base_prompt(
     repository: &DependencyIndex<'_>,
     file: &SourceFile,
     function: &Range<usize>,
     hole: &Range<usize>,
-    dependencies: &[Dependency],
     detail: Detail,
 ) -> HoleView {
     let imports = repository.imports(&file.path);
-    let from = |path: &str| {
-        let place = repository.import_of(&file.path, path);
+    let shown = repository.without_decorators(&file.path, function);
+    let dependencies = repository.dependencies(&file.path, &shown, function, 1);
+    let from = |one: &Dependency| {
+        let place = repository.import_of(&file.path, one);
         // What the file itself defines comes after all that it imports.
-        place.unwrap_or(usize::MAX - usize::from(path != file.path))
+        place.unwrap_or(usize::MAX - usize::from(one.path != file.path))
     };
-    let mut ordered = outermost(dependencies);
-    ordered.sort_by_cached_key(|one| {
-        let variable = one.kind == DefinitionKind::Variable;
-        (
-            !variable,
-            from(&one.path),
-            one.path.clone(),
-            one.range.start,
-        )
-    });
+    let mut ordered = outermost(&dependencies);
+    ordered.sort_by_cached_key(|one| (from(one), one.path.clone(), one.range.start));
     let mut texts: Vec<String> = Vec::new();
     let lines: Vec<&str> = imports
         .iter()
@@ -45,6 +45,10 @@ pub(super) fn base_prompt(
     let heads = repository.heads_around(&file.path, function);
     let mut members = String::new();
     for dependency in ordered {
+        let detail = match detail {
+            Detail::Documented if dependency.path == file.path => Detail::Condensed,
+            _ => detail,
+        };
         let text = repository.text(dependency, detail);
         if repository.shares_class(dependency, &file.path, function) {
             // The components of a record stand in the line that begins it.
@@ -64,7 +68,7 @@ pub(super) fn base_prompt(
         }
     }
     let above: String = texts.iter().map(|text| format!("{text}\n\n")).collect();
-    let mut view = view_function(repository, file, function, hole, &members);
+    let mut view = view_function(repository, file, &shown, hole, &members);
     view.prefix.insert_str(0, &above);
     view
 }

@@ -150,6 +150,14 @@ fn what_a_function_binds_itself_is_no_dependency() {
 "#);
 }
 
+/// A comment behind the decorator hid it.
+#[test]
+fn overloads_are_no_definitions() {
+    insta::assert_snapshot!(python(
+        "import typing\n\n\n@typing.overload  # noqa\ndef g(a: int): ...\n\n\n@overload\ndef g(a: str): ...\n\n\ndef g(a):\n    return a\n\n\ndef f(a):\n    $0return g(a)\n"
+    ), @"1 g() Function in main.py: def g(a):");
+}
+
 #[test]
 fn dependencies_of_dependencies() {
     let all = listed(
@@ -279,8 +287,11 @@ LIMIT = 3
 == Signature
 def total(cart: Cart) -> float:
 class Cart(Base):
+
     def of(cls, items):
+
     def __init__(self, items):
+
     def price(self) -> float:
 LIMIT = 3
 "#);
