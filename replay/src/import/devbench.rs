@@ -282,7 +282,7 @@ class PROGRAM {
         ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile());
         Process process = builder.redirectErrorStream(true).redirectOutput(said.toFile()).start();
         process.getOutputStream().close();
-        boolean ended = process.waitFor(LONGEST, TimeUnit.SECONDS);
+        boolean ended = process.waitFor(LONGEST / 60, TimeUnit.MINUTES);
         process.destroyForcibly().waitFor();
         assertEquals(0, ended ? process.exitValue() : -1, () -> text(said));
     }

@@ -207,7 +207,7 @@ pub enum Event {
         workers: usize,
         /// Where their time went, in seconds of all together: `asking` models, in `servers` that
         /// start or read, in `tests`, in `twins` of these, in the `sandbox` and the rest of
-        /// verdicts, or `idle`; and `wall`, the time on the clock.
+        /// verdicts, in the `audit` of some, or `idle`; and `wall`, the time on the clock.
         #[serde(flatten)]
         spent: TimeSpent,
     },

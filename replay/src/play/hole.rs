@@ -478,7 +478,9 @@ impl<'a> SubjectReplay<'a> {
         if let Some(judge) = &site.project.judge {
             let filled = site.hole.filled(site.contents, attempt.completion())?;
             let _turn = self.turns.judging.take();
+            let began = Instant::now();
             let record = audit::audit_attempt(judge, attempt, site.hole, &filled, self.listener)?;
+            self.turns.add(|spent| &mut spent.audit, began.elapsed());
             self.run.lock().add_audit(&record)?;
         }
         Ok(())

@@ -21,6 +21,9 @@ pub struct TimeSpent {
     /// The rest of verdicts: sandboxes were made and cleared, tests chosen, evidence checked, and
     /// kept verdicts read.
     pub sandbox: f64,
+    /// The audit of one in a hundred attempts.
+    #[serde(default)]
+    pub audit: f64,
     /// Workers waited for their turn, for a model that asked to be left alone, or for the last of
     /// the others.
     pub idle: f64,
@@ -35,12 +38,13 @@ impl TimeSpent {
         self.tests += more.tests;
         self.twins += more.twins;
         self.sandbox += more.sandbox;
+        self.audit += more.audit;
         self.idle += more.idle;
     }
 
     /// What workers did other than to be idle.
     pub fn busy(&self) -> f64 {
-        self.asking + self.servers + self.tests + self.twins + self.sandbox
+        self.asking + self.servers + self.tests + self.twins + self.sandbox + self.audit
     }
 }
 
@@ -58,6 +62,7 @@ impl fmt::Display for TimeSpent {
             ("tests", self.tests),
             ("twins", self.twins),
             ("sandbox", self.sandbox),
+            ("audit", self.audit),
             ("idle", self.idle),
         ];
         for (index, (name, seconds)) in shares.into_iter().enumerate() {
@@ -81,10 +86,11 @@ mod tests {
             tests: 3.0,
             twins: 0.5,
             sandbox: 1.5,
-            idle: 2.0,
+            audit: 0.5,
+            idle: 1.5,
         };
-        let line =
-            "5.0 s: asking 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, idle 20 %";
+        let line = "5.0 s: asking 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, \
+                    audit 5 %, idle 15 %";
         assert_eq!(spent.to_string(), line);
         spent.add(&spent.clone());
         assert_eq!(spent.to_string(), line.replace("5.0 s", "10.0 s"));

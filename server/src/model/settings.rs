@@ -20,7 +20,7 @@ pub struct ModelSettings {
     pub url: Option<String>,
     /// The model's name as its server knows it.
     pub name: Option<String>,
-    /// The fill-in-the-middle family, where the name does not tell it: see
+    /// The family, which determines the template of prompts, where the name does not tell it: see
     /// [`crate::prompt::FAMILIES`].
     pub family: Option<String>,
     /// Who writes the prompt that makes the model fill in, where the protocol leaves a choice.
