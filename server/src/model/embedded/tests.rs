@@ -268,7 +268,7 @@ fn what_is_kept_is_other_than_what_it_is_cut_to() {
     assert!(KeptTables::read(Arc::new(bytes)).is_some());
 }
 
-/// A turn of indentation that only a forgotten text had was told from one that no text had, which
+/// A turn of indentation that only a forgotten text had differed from one that no text had, which
 /// passed for the beginning of what stands after the cursor.
 #[test]
 fn a_turn_that_no_text_has_is_like_one_of_a_forgotten_text() {
@@ -384,7 +384,7 @@ proptest! {
         prop_assert!(changed.counts.is_empty());
     }
 
-    /// Turns of indentation that only a forgotten text had were told from those that none had.
+    /// Turns of indentation that only a forgotten text had differed from those that none had.
     #[test]
     fn a_forgotten_text_leaves_no_turns_of_indentation(
         text in indented(),
